@@ -1,0 +1,51 @@
+"""headway data"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headway.errors import UserError
+
+
+def data(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="multi30k, or dates (the generated corpus of the demo).")],
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FOLDER", help="Folder that holds the published files; default: download."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where to put it; default data/NAME.")] = None,
+    languages: Annotated[str, typer.Option(help="Locales of the dates corpus, source-target.")] = "en-ko",
+) -> None:
+    """Lay out a corpus for the recipes, every file checked by its checksum.
+
+    \b
+    headway data multi30k                            downloads it
+    headway data multi30k --from ~/downloads/multi30k
+    headway data dates --languages en-fr
+    """
+    output = output or Path("data") / name
+    if name == "multi30k":
+        from headway.corpora.multi30k import lay_out
+
+        files = lay_out(output, source)
+        typer.echo(f"{len(files)} files in {output}", err=True)
+    elif name == "dates":
+        from headway.corpora.dates import dates_corpus
+
+        if source is not None:
+            raise UserError("dates is generated; leave --from out")
+        dates_corpus(*parse_languages(languages)).write(output)
+        typer.echo(f"train, valid and test in {output}", err=True)
+    else:
+        raise UserError(f"corpus {name!r} is unknown; there are multi30k and dates")
+
+
+def parse_languages(languages: str) -> tuple[str, str]:
+    """`en-ko` to the two locales; a locale's own parts are joined by `_`, as in `en_GB-ko`."""
+    source, dash, target = languages.partition("-")
+    if not (source and dash and target):
+        raise UserError(f"--languages {languages}: must be source-target, such as en-ko or en_GB-ko")
+    return source, target

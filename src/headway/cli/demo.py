@@ -1,0 +1,106 @@
+"""headway demo"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from headway.training.recipe import Recipe
+    from headway.translator import Translator
+
+SAMPLES = 5
+
+
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the corpus and the model.")] = Path(
+        "headway-demo"
+    ),
+    languages: Annotated[str, typer.Option(help="Locales of the dates, source-target.")] = "en-ko",
+) -> None:
+    """Make a corpus of dates, train a small model on it in about two minutes, translate, and look at its attention.
+
+    \b
+    headway demo
+    headway demo --out demo-fr --languages en-fr
+    """
+    from headway.cli.data import parse_languages
+    from headway.corpora.dates import dates_corpus
+    from headway.training.loop import train
+    from headway.training.progress import Reporter
+    from headway.translator import Translator
+
+    source, target = parse_languages(languages)
+    run = out / "run"
+    reporter = Reporter()
+    if not (out / "data").exists():
+        corpus = dates_corpus(source, target)
+        corpus.write(out / "data")
+        reporter.line(
+            f"corpus: {len(corpus.pairs['train']):,} dates and times, {source} -> {target}, in {out / 'data'}"
+        )
+    train(_recipe(out / "data", source, target), run, reporter)
+    translator = Translator.load(run)
+    _show_accuracy(translator, out / "data", source, target)
+    _show_samples(translator, out / "data", source)
+    typer.echo(
+        f"\nTry next:\n"
+        f"  echo 'Sunday, October 3, 1999, 7:30 PM' | headway translate {run}\n"
+        f"  headway show {run}\n"
+        f"  headway evaluate {run} --source {out}/data/test.{source} --reference {out}/data/test.{target}\n"
+        f"  headway train --help      your own two text files"
+    )
+
+
+def _recipe(data: Path, source: str, target: str) -> Recipe:
+    from headway.training.recipe import make_recipe
+
+    files: dict[str, Any] = {
+        split: {"source": str(data / f"{split}.{source}"), "target": str(data / f"{split}.{target}")}
+        for split in ("train", "valid")
+    }
+    document = {
+        "data": {**files, "source_language": source, "target_language": target},
+        "tokenizer": {"kind": "bpe", "vocab_size": 600},
+        "model": {"preset": "tiny", "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.1},
+        "training": {
+            "max_steps": 1200,
+            "tokens_per_batch": 4096,
+            "learning_rate": 2e-3,
+            "schedule": "cosine",
+            "warmup_steps": 200,
+            "validate_every": 300,
+        },
+    }
+    return make_recipe(document, origin="demo")
+
+
+def _show_accuracy(translator: Translator, data: Path, source: str, target: str) -> None:
+    from headway.text.corpus import read_pairs
+
+    pairs = list(read_pairs([data / f"test.{source}"], [data / f"test.{target}"]))
+    translations = translator.translate([pair.source for pair in pairs])
+    right = sum(translation.text == pair.target for translation, pair in zip(translations, pairs, strict=True))
+    typer.echo(
+        f"\n{right} of {len(pairs)} dates that it has never seen are translated exactly: {right / len(pairs):.1%}\n"
+    )
+
+
+def _show_samples(translator: Translator, data: Path, source: str) -> None:
+    from itertools import islice
+
+    from headway.insight import draw_map
+    from headway.text.corpus import read_lines
+
+    samples = list(islice(read_lines(data / f"test.{source}"), SAMPLES))
+    for sample, translation in zip(samples, translator.translate(samples), strict=True):
+        typer.echo(f"  {sample:<44} -> {translation.text}")
+    longest = max(samples, key=len)
+    record = translator.inspect(longest)
+    weights = record.attention["cross"][-1].mean(dim=0)  # last layer, mean of its heads: (target, source)
+    typer.echo(
+        f"\nWhere the model looks ({longest}): each row is a piece it writes, the darker the more it reads there\n"
+    )
+    typer.echo(draw_map(weights, record.target, record.source))

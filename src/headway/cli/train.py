@@ -1,0 +1,100 @@
+"""headway train"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headway.errors import UserError
+
+if TYPE_CHECKING:
+    from headway.training.recipe import Recipe
+
+Sides = Annotated[list[Path] | None, typer.Option(help="Text file, one sentence a line, .gz too; may be given again.")]
+
+
+def train(
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[RECIPE.yaml] [key.path=value]...", show_default=False)
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="RUN", help="Run directory to make; default runs/RECIPE.")] = None,
+    source: Sides = None,
+    target: Sides = None,
+    valid_source: Sides = None,
+    valid_target: Sides = None,
+    preset: Annotated[str | None, typer.Option(help="Size of the model: textbook, tiny, small, base, big.")] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with a run where it stopped.")] = None,
+) -> None:
+    """Train a model from a recipe, or from two text files and two more to validate on.
+
+    \b
+    headway train recipes/multi30k-de-en.yaml
+    headway train recipes/multi30k-de-en.yaml training.seed=2 model.dropout=0.2
+    headway train --source train.de --target train.en --valid-source valid.de --valid-target valid.en --out runs/mine
+    headway train --resume runs/mine training.max_minutes=60
+    """
+    from headway.training.loop import Interrupted
+    from headway.training.loop import train as train_run
+    from headway.training.progress import Reporter
+
+    overrides = [argument for argument in arguments or [] if "=" in argument]
+    recipes = [argument for argument in arguments or [] if "=" not in argument]
+    files = {"source": source, "target": target, "valid_source": valid_source, "valid_target": valid_target}
+    if preset is not None:
+        overrides.append(f"model.preset={preset}")
+    if len(recipes) > 1:
+        raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
+    if (resume is not None) + bool(recipes) + any(files.values()) != 1:
+        raise UserError("give one of: a RECIPE.yaml; --source, --target, --valid-source, --valid-target; --resume RUN")
+    if resume is not None:
+        if out is not None:
+            raise UserError("--resume goes on in its own run directory; leave --out out")
+        recipe, run = _resumed(resume, overrides), resume
+    else:
+        recipe, default_run = _new(recipes, files, overrides)
+        run = out or default_run
+        if run is None:
+            raise UserError("--out is missing: the run directory to make")
+        if (run / "recipe.yaml").exists():
+            raise UserError(f"{run}: holds a run already; go on with --resume {run}, or choose another --out")
+    try:
+        progress = train_run(recipe, run, Reporter())
+    except Interrupted as interrupted:
+        typer.echo(f"{interrupted}: saved; go on with headway train --resume {run}", err=True)
+        raise typer.Exit(128 + interrupted.signal_number) from None
+    typer.echo(
+        f"done: {progress.step:,} steps in {progress.minutes:.1f} minutes, best after {progress.best_step:,}", err=True
+    )
+    typer.echo(f"try: echo 'a sentence' | headway translate {run}", err=True)
+
+
+def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tuple[Recipe, Path | None]:
+    from headway.training.recipe import load_recipe, make_recipe
+
+    if recipes:
+        path = Path(recipes[0])
+        return load_recipe(path, overrides), Path("runs") / path.stem
+    missing = [name for name, value in files.items() if not value]
+    if missing:
+        raise UserError(f"--{missing[0].replace('_', '-')} is missing")
+    paths = {name: [str(Path(path).absolute()) for path in value] for name, value in files.items()}
+    document = {
+        "data": {
+            "train": {"source": paths["source"], "target": paths["target"]},
+            "valid": {"source": paths["valid_source"], "target": paths["valid_target"]},
+        },
+        "training": {"patience": 10},
+    }
+    return make_recipe(document, overrides, origin="command line"), None
+
+
+def _resumed(run: Path, overrides: list[str]) -> Recipe:
+    from headway.training.recipe import load_recipe, refuse_changes
+
+    if not (run / "recipe.yaml").is_file():
+        raise UserError(f"{run}: is not a run directory (recipe.yaml), so there is nothing to resume")
+    before, after = load_recipe(run / "recipe.yaml"), load_recipe(run / "recipe.yaml", overrides)
+    refuse_changes(before, after)
+    return after

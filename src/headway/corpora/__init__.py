@@ -1,0 +1,1 @@
+"""Built-in data: the generated corpus of the demo, and public corpora with checksums."""

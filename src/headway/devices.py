@@ -1,0 +1,63 @@
+"""Which device and which precision: chosen here and nowhere else."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import sys
+from typing import Literal
+
+import torch
+
+from headway.errors import UserError
+
+DeviceName = Literal["auto", "cpu", "cuda", "mps"]
+Precision = Literal["auto", "fp32", "bf16"]
+
+
+def pick_device(name: DeviceName | torch.device) -> torch.device:
+    """`auto`: cuda, then mps, then cpu. Raises UserError for a device that isn't there."""
+    if isinstance(name, torch.device):
+        return name
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name not in available:
+        raise UserError(f"device {name!r} is unknown; there are auto, cpu, cuda, mps")
+    if not available[name]:
+        raise UserError(f"device {name!r} is not available on this machine; use --device auto or cpu")
+    return torch.device(name)
+
+
+def training_dtype(precision: Precision, device: torch.device) -> torch.dtype:
+    """The type of matrix products in training. `auto`: bf16 where the processor multiplies it faster than fp32."""
+    if precision == "auto":
+        return torch.bfloat16 if _has_fast_bf16(device) else torch.float32
+    return torch.bfloat16 if precision == "bf16" else torch.float32
+
+
+def keep_large_allocations(device: torch.device) -> None:
+    """Makes the C library keep freed memory instead of returning it to the system after every step.
+
+    A training step allocates and frees the same large tensors over and over; by default glibc maps each anew and the
+    kernel clears its pages again, which takes a third of the step on CPU. Only Linux with glibc has these settings.
+    """
+    if device.type != "cpu" or sys.platform != "linux":
+        return
+    m_trim_threshold, m_mmap_max, m_arena_max = -1, -4, -8
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL("libc.so.6")
+        libc.mallopt(m_mmap_max, 0)
+        libc.mallopt(m_trim_threshold, 2**31 - 1)
+        libc.mallopt(m_arena_max, 1)
+
+
+def _has_fast_bf16(device: torch.device) -> bool:
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported()
+    if device.type == "cpu":
+        capabilities = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+        return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+    return False

@@ -1,0 +1,135 @@
+"""Scaled dot-product attention (equation 1) and multi-head attention (section 3.2.2).
+
+`attend` has two bodies with one meaning: a readable one that returns the weights, and whatever is fastest on the
+device when nobody asks for them. Differs from the paper in that every projection has a bias, as in all common code.
+
+Shapes, here and everywhere: batch, heads, query = positions that ask, key = positions that answer,
+d_head = d_model / num_heads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from headway.model.dropout import dropout as apply_dropout
+
+Record = Callable[[str, Tensor], None]
+"""Receives named intermediate tensors, such as ("encoder.layers.0.self_attention.weights", ...)."""
+
+KeysValues = tuple[Tensor, Tensor]
+"""Projected keys and values, each (batch, heads, key, d_head)."""
+
+
+class KeyValueCache(Protocol):
+    """Keeps keys and values between the steps of a decoder."""
+
+    def extend(self, project: Callable[[Tensor, Tensor], KeysValues], key: Tensor, value: Tensor) -> KeysValues:
+        """All keys and values to attend to, after this step's `key` and `value` (batch, new, d_model) were seen."""
+        ...
+
+
+def within(record: Record | None, name: str) -> Record | None:
+    """A record whose names are put below `name`; None stays None."""
+    if record is None:
+        return None
+    return lambda key, tensor: record(f"{name}.{key}", tensor)
+
+
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    *,
+    dropout: float = 0.0,
+    return_weights: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V, equation 1.
+
+    query: (..., query, d_k), key: (..., key, d_k), value: (..., key, d_v); mask: boolean, True = may attend,
+    broadcastable to (..., query, key). `dropout` is applied to the weights, always: pass 0 outside training.
+
+    Returns the output (..., query, d_v) and, when asked, the weights (..., query, key) as they are before dropout.
+    A row whose keys are all hidden has zero weights, zero output and finite gradients.
+    """
+    if mask is not None and mask.dtype != torch.bool:
+        raise ValueError(f"mask has dtype {mask.dtype}, must be bool (True = may attend)")
+    if not return_weights and not _plain_is_faster(query, key, value):
+        return F.scaled_dot_product_attention(query, key, value, mask, dropout), None
+
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))  # (..., query, key)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = scores.softmax(dim=-1)
+    if mask is not None:
+        weights = weights.masked_fill(~mask, 0.0)  # changes only rows whose keys are all hidden
+    output = apply_dropout(weights, dropout) @ value  # (..., query, d_v)
+    return output, weights if return_weights else None
+
+
+def _plain_is_faster(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """On CPU the backward of the fused kernel is slower than two matrix products at the lengths of sentences."""
+    needs_grad = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    return query.device.type == "cpu" and needs_grad
+
+
+class MultiHeadAttention(nn.Module):
+    """Several attentions side by side on slices of d_model / num_heads features, joined by an output layer."""
+
+    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"d_model={d_model} is not divisible by num_heads={num_heads}")
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.query = nn.Linear(d_model, d_model)
+        self.key = nn.Linear(d_model, d_model)
+        self.value = nn.Linear(d_model, d_model)
+        self.output = nn.Linear(d_model, d_model)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        *,
+        return_weights: bool = False,
+        cache: KeyValueCache | None = None,
+        record: Record | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """query: (batch, query, d_model), key and value: (batch, key, d_model), mask as in `attend`.
+
+        Returns the output (batch, query, d_model) and, when asked, the weights (batch, heads, query, key).
+        """
+        queries = self._split(self.query(query))  # (batch, heads, query, d_head)
+        keys, values = self.project(key, value) if cache is None else cache.extend(self.project, key, value)
+        dropout = self.dropout if self.training else 0.0
+        heads, weights = attend(
+            queries, keys, values, mask, dropout=dropout, return_weights=return_weights or record is not None
+        )
+        output = self.output(self._join(heads))
+        if record is not None:
+            assert weights is not None
+            for name, tensor in (("queries", queries), ("keys", keys), ("values", values), ("weights", weights)):
+                record(name, tensor)
+            record("output", output)
+        return output, weights if return_weights else None
+
+    def project(self, key: Tensor, value: Tensor) -> KeysValues:
+        """(batch, key, d_model) twice -> keys and values, each (batch, heads, key, d_head)."""
+        return self._split(self.key(key)), self._split(self.value(value))
+
+    def _split(self, x: Tensor) -> Tensor:
+        batch, length, d_model = x.shape
+        return x.view(batch, length, self.num_heads, d_model // self.num_heads).transpose(1, 2)
+
+    def _join(self, heads: Tensor) -> Tensor:
+        batch, num_heads, length, d_head = heads.shape
+        return heads.transpose(1, 2).reshape(batch, length, num_heads * d_head)

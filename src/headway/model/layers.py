@@ -1,0 +1,142 @@
+"""The layers of section 3.1 and 3.3: position-wise feed-forward, residual connection with layer normalisation,
+encoder layer and decoder layer. Post-norm is the paper's; pre-norm is an option."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from headway.model.attention import KeyValueCache, MultiHeadAttention, Record, within
+from headway.model.config import Activation, Norm
+from headway.model.dropout import Dropout
+
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
+
+
+class PositionwiseFeedForward(nn.Module):
+    """FFN(x) = max(0, x W1 + b1) W2 + b2, equation 2: the same small network at every position."""
+
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0, activation: Activation = "relu") -> None:
+        super().__init__()
+        self.inner = nn.Linear(d_model, d_ff)
+        self.outer = nn.Linear(d_ff, d_model)
+        self.activation = ACTIVATIONS[activation]
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., d_model) -> (..., d_model)"""
+        return self.outer(self.dropout(self.activation(self.inner(x))))
+
+
+class Residual(nn.Module):
+    """A sub-layer's surroundings: dropout on its output, the residual connection, layer normalisation (section 5.4)."""
+
+    def __init__(self, d_model: int, dropout: float, norm: Norm) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(d_model)
+        self.dropout = Dropout(dropout)
+        self.norm_first = norm == "pre"
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        if self.norm_first:
+            return x + self.dropout(sublayer(self.norm(x)))
+        return self.norm(x + self.dropout(sublayer(x)))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then feed-forward."""
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float = 0.1,
+        *,
+        attention_dropout: float = 0.0,
+        feedforward_dropout: float = 0.0,
+        activation: Activation = "relu",
+        norm: Norm = "post",
+    ) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, num_heads, attention_dropout)
+        self.self_residual = Residual(d_model, dropout, norm)
+        self.feed_forward = PositionwiseFeedForward(d_model, d_ff, feedforward_dropout, activation)
+        self.feed_forward_residual = Residual(d_model, dropout, norm)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None, *, record: Record | None = None) -> Tensor:
+        """x: (batch, length, d_model), mask: broadcastable to (batch, heads, length, length) -> as x."""
+        x = self.self_residual(
+            x, lambda y: self.self_attention(y, y, y, mask, record=within(record, "self_attention"))[0]
+        )
+        x = self.feed_forward_residual(x, self.feed_forward)
+        if record is not None:
+            record("output", x)
+        return x
+
+
+class LayerCache(NamedTuple):
+    """What a decoder layer keeps between steps."""
+
+    self_attention: KeyValueCache
+    memory: KeyValueCache
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, attention to the encoder's output (`memory`), then feed-forward."""
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float = 0.1,
+        *,
+        attention_dropout: float = 0.0,
+        feedforward_dropout: float = 0.0,
+        activation: Activation = "relu",
+        norm: Norm = "post",
+    ) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, num_heads, attention_dropout)
+        self.self_residual = Residual(d_model, dropout, norm)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads, attention_dropout)
+        self.cross_residual = Residual(d_model, dropout, norm)
+        self.feed_forward = PositionwiseFeedForward(d_model, d_ff, feedforward_dropout, activation)
+        self.feed_forward_residual = Residual(d_model, dropout, norm)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        target_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        *,
+        cache: LayerCache | None = None,
+        record: Record | None = None,
+    ) -> Tensor:
+        """x: (batch, target length, d_model), memory: (batch, source length, d_model) -> as x.
+
+        Queries of the encoder-decoder attention come from x, its keys and values from `memory`.
+        """
+        self_cache, memory_cache = cache if cache is not None else (None, None)
+
+        def attend_to_self(y: Tensor) -> Tensor:
+            return self.self_attention(y, y, y, target_mask, cache=self_cache, record=within(record, "self_attention"))[
+                0
+            ]
+
+        def attend_to_memory(y: Tensor) -> Tensor:
+            return self.cross_attention(
+                y, memory, memory, memory_mask, cache=memory_cache, record=within(record, "cross_attention")
+            )[0]
+
+        x = self.self_residual(x, attend_to_self)
+        x = self.cross_residual(x, attend_to_memory)
+        x = self.feed_forward_residual(x, self.feed_forward)
+        if record is not None:
+            record("output", x)
+        return x

@@ -1,0 +1,183 @@
+"""The Transformer of section 3: embeddings and positions, a stack of encoder layers, a stack of decoder layers,
+the output layer. `forward` is one sentence: the output of decode(encode(source))."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from headway.model.attention import Record, within
+from headway.model.config import ModelConfig, Norm
+from headway.model.dropout import Dropout
+from headway.model.layers import DecoderLayer, EncoderLayer, LayerCache
+from headway.model.masks import cross_mask, padding_mask, target_mask
+from headway.model.positions import LearnedPositions, SinusoidalPositions
+
+
+class Encoder(nn.Module):
+    """A stack of encoder layers on plain floats; knows no vocabulary. `options` are those of `EncoderLayer`."""
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        num_layers: int,
+        dropout: float = 0.1,
+        *,
+        norm: Norm = "post",
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            EncoderLayer(d_model, num_heads, d_ff, dropout, norm=norm, **options) for _ in range(num_layers)
+        )
+        self.norm = nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()
+
+    def forward(self, x: Tensor, mask: Tensor | None = None, *, record: Record | None = None) -> Tensor:
+        """x: (batch, length, d_model), mask: broadcastable to (batch, heads, length, length) -> as x."""
+        for index, layer in enumerate(self.layers):
+            x = layer(x, mask, record=within(record, f"layers.{index}"))
+        return self.norm(x)
+
+
+class Decoder(nn.Module):
+    """A stack of decoder layers on plain floats; knows no vocabulary. `options` are those of `DecoderLayer`."""
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        num_layers: int,
+        dropout: float = 0.1,
+        *,
+        norm: Norm = "post",
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            DecoderLayer(d_model, num_heads, d_ff, dropout, norm=norm, **options) for _ in range(num_layers)
+        )
+        self.norm = nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        target_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        *,
+        cache: Sequence[LayerCache] | None = None,
+        record: Record | None = None,
+    ) -> Tensor:
+        """x: (batch, target length, d_model), memory: (batch, source length, d_model) -> as x."""
+        for index, layer in enumerate(self.layers):
+            x = layer(
+                x,
+                memory,
+                target_mask,
+                memory_mask,
+                cache=None if cache is None else cache[index],
+                record=within(record, f"layers.{index}"),
+            )
+        return self.norm(x)
+
+
+class TokenEmbedding(nn.Embedding):
+    """Embeddings scaled by sqrt(d_model), section 3.4."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(...) -> (..., d_model)"""
+        return super().forward(ids) * math.sqrt(self.embedding_dim)
+
+
+class Transformer(nn.Module):
+    """Encoder and decoder with embeddings and output layer, from source and target ids to logits.
+
+    A source sequence ends in <eos>. The decoder reads <bos> + target and is trained to give target + <eos>.
+    Padding is found by the config's pad id and stands at the end of a row.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        layer_options = {
+            "dropout": config.dropout,
+            "attention_dropout": config.attention_dropout,
+            "feedforward_dropout": config.feedforward_dropout,
+            "activation": config.activation,
+            "norm": config.norm,
+        }
+        self.source_embedding = TokenEmbedding(config.source_vocab_size, config.d_model)
+        self.target_embedding = TokenEmbedding(config.target_vocab_size, config.d_model)
+        self.source_positions = _positions(config)
+        self.target_positions = _positions(config)
+        self.embedding_dropout = Dropout(config.dropout)
+        self.encoder = Encoder(config.d_model, config.num_heads, config.d_ff, config.encoder_layers, **layer_options)
+        self.decoder = Decoder(
+            config.d_model,
+            config.decoder_num_heads or config.num_heads,
+            config.decoder_d_ff or config.d_ff,
+            config.decoder_layers,
+            **layer_options,
+        )
+        self.output = nn.Linear(config.d_model, config.target_vocab_size, bias=config.output_bias)
+        if config.share_embeddings != "none":
+            self.output.weight = self.target_embedding.weight
+        if config.share_embeddings == "all":
+            self.source_embedding.weight = self.target_embedding.weight
+        self._initialise()
+
+    def _initialise(self) -> None:
+        """Xavier for every matrix; the paper names no initialisation."""
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
+
+    def forward(self, source: Tensor, target: Tensor, *, record: Record | None = None) -> Tensor:
+        """source: (batch, source length), target: (batch, target length) -> logits (batch, target length, vocab)"""
+        source_mask = padding_mask(source, self.config.pad_id)
+        memory = self.encode(source, source_mask, record=record)
+        mask = target_mask(target, self.config.pad_id)
+        return self.output(self.decode(target, memory, mask, cross_mask(source_mask), record=record))
+
+    def encode(self, source: Tensor, source_mask: Tensor | None = None, *, record: Record | None = None) -> Tensor:
+        """source: (batch, source length) -> memory (batch, source length, d_model)"""
+        embedded = self.source_embedding(source) + self.source_positions(source.size(1))
+        return self.encoder(self.embedding_dropout(embedded), source_mask, record=within(record, "encoder"))
+
+    def decode(
+        self,
+        target: Tensor,
+        memory: Tensor,
+        target_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        *,
+        start: int = 0,
+        cache: Sequence[LayerCache] | None = None,
+        record: Record | None = None,
+    ) -> Tensor:
+        """target: (batch, target length), memory: (batch, source length, d_model)
+        -> hidden states (batch, target length, d_model); `output` makes logits of them.
+
+        With a `cache`, target holds only the positions from `start` on, and what came before is in the cache.
+        """
+        embedded = self.target_embedding(target) + self.target_positions(target.size(1), start)
+        return self.decoder(
+            self.embedding_dropout(embedded),
+            memory,
+            target_mask,
+            memory_mask,
+            cache=cache,
+            record=within(record, "decoder"),
+        )
+
+
+def _positions(config: ModelConfig) -> nn.Module:
+    if config.positions == "learned":
+        return LearnedPositions(config.max_length, config.d_model)
+    return SinusoidalPositions(config.d_model)

@@ -1,0 +1,5 @@
+"""Model directories: write whole, verify, read."""
+
+from headway.storage.model_directory import StoredModel, find_model, load_model, save_model
+
+__all__ = ["StoredModel", "find_model", "load_model", "save_model"]

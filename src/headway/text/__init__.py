@@ -1,0 +1,1 @@
+"""From text to batches of ids, and back."""

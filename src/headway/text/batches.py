@@ -1,0 +1,105 @@
+"""The plan of batches: which sentences go together, a pure function of (lengths, budget, seed, epoch).
+
+The budget counts padded tokens of both sides. Sentences of like length share a micro-batch, so that little of it is
+padding; an optimizer step takes one or more micro-batches of unlike lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.errors import UserError
+from headway.text.shards import ParallelIds
+from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
+
+MicroBatch = NDArray[np.int64]
+"""Indices of the sentences in it."""
+
+
+def plan_epoch(
+    source_lengths: NDArray[np.int64],
+    target_lengths: NDArray[np.int64],
+    *,
+    tokens_per_batch: int,
+    tokens_per_micro_batch: int,
+    seed: int,
+    epoch: int,
+) -> list[list[MicroBatch]]:
+    """The optimizer steps of one epoch, each a list of micro-batches; every sentence is in exactly one.
+
+    Lengths count the start or end symbol. Raises UserError when one pair alone is over the budget.
+    """
+    random = np.random.default_rng((seed, epoch))
+    budget = min(tokens_per_batch, tokens_per_micro_batch)
+    micro_batches = _cut_by_budget(
+        _by_length(source_lengths, target_lengths, random), source_lengths, target_lengths, budget
+    )
+    random.shuffle(micro_batches)  # type: ignore[arg-type]
+    costs = [padded_tokens(batch, source_lengths, target_lengths) for batch in micro_batches]
+    steps: list[list[MicroBatch]] = []
+    spent = 0
+    for batch, cost in zip(micro_batches, costs, strict=True):
+        if not steps or spent + cost > tokens_per_batch:
+            steps.append([])
+            spent = 0
+        steps[-1].append(batch)
+        spent += cost
+    return steps
+
+
+def padded_tokens(batch: MicroBatch, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> int:
+    """Places that the micro-batch takes on both sides, padding included."""
+    return len(batch) * int(source_lengths[batch].max() + target_lengths[batch].max())
+
+
+def pad(sequences: Sequence[NDArray[np.int32]], *, bos: bool = False, eos: bool = False) -> NDArray[np.int64]:
+    """Sequences of ids as rows of one array, control ids put around them where asked, padded at the end."""
+    width = max(len(sequence) for sequence in sequences) + bos + eos
+    rows = np.full((len(sequences), width), PAD_ID, dtype=np.int64)
+    for row, sequence in zip(rows, sequences, strict=True):
+        end = bos + len(sequence)
+        row[bos:end] = sequence
+        if bos:
+            row[0] = BOS_ID
+        if eos:
+            row[end] = EOS_ID
+    return rows
+
+
+def collate(corpus: ParallelIds, batch: MicroBatch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """source + <eos> (batch, source length) and <bos> + target + <eos> (batch, target length + 1)."""
+    return (
+        pad([corpus.source[i] for i in batch], eos=True),
+        pad([corpus.target[i] for i in batch], bos=True, eos=True),
+    )
+
+
+def _by_length(
+    source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64], random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Order by target length, then source length, ties in random order."""
+    return np.lexsort((random.random(len(source_lengths)), source_lengths, target_lengths))
+
+
+def _cut_by_budget(
+    order: NDArray[np.int64], source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64], budget: int
+) -> list[MicroBatch]:
+    """Cuts the order into the longest runs whose padded tokens stay within the budget."""
+    batches: list[MicroBatch] = []
+    start = 0
+    while start < len(order):
+        shortest = int(source_lengths[order[start]] + target_lengths[order[start]])
+        window = order[start : start + max(1, budget // shortest)]
+        widest = np.maximum.accumulate(source_lengths[window]) + np.maximum.accumulate(target_lengths[window])
+        within = int(np.searchsorted(widest * np.arange(1, len(window) + 1), budget, side="right"))
+        if not within:
+            raise UserError(
+                f"a pair of {shortest} tokens (source and target together) doesn't fit into "
+                f"training.tokens_per_micro_batch={budget}; raise it, or lower model.max_length"
+            )
+        batches.append(window[:within])
+        start += within
+    return batches

@@ -1,0 +1,101 @@
+r"""Parallel text files to pairs of sentences: line i of the source belongs to line i of the target.
+
+Lines end at "\n" only, so that U+2028, U+0085 or "\r" inside a line never shift the pairing; a final "\r" and a byte
+order mark are not text. Files ending in .gz are read through gzip. All files are read as streams.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO
+
+from headway.errors import UserError
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One sentence and its translation, and the place they come from."""
+
+    source: str
+    target: str
+    file: Path
+    """The source file."""
+    line: int
+    """Counted from 1, the same on both sides."""
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 text file (or .gz), without their line ends. Raises UserError with file and line."""
+    with closing(_open(path)) as stream:
+        yield from decode_lines(_raw_lines(stream, path), str(path))
+
+
+def decode_lines(raw_lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Bytes that end at "\\n" to lines of text; `name` is what an error calls their origin."""
+    for number, raw in enumerate(raw_lines, start=1):
+        text = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
+        try:
+            line = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            byte = text[error.start]
+            raise UserError(
+                f"{name}, line {number}: byte 0x{byte:02x} at column {error.start + 1} is not UTF-8; "
+                "convert the file, for example with iconv"
+            ) from None
+        yield line.removesuffix("\n").removesuffix("\r")
+
+
+def read_pairs(source_files: Sequence[Path], target_files: Sequence[Path]) -> Iterator[Pair]:
+    """The pairs of parallel files, in order, blank ones included. Raises UserError where they don't match."""
+    if len(source_files) != len(target_files):
+        raise UserError(
+            f"{len(source_files)} source files but {len(target_files)} target files: "
+            "give them in pairs, in the same order"
+        )
+    for source_file, target_file in zip(source_files, target_files, strict=True):
+        yield from _pairs_of_files(source_file, target_file)
+
+
+def is_blank(line: str) -> bool:
+    """Whether nothing but white space is in it."""
+    return not line.strip()
+
+
+def _pairs_of_files(source_file: Path, target_file: Path) -> Iterator[Pair]:
+    with closing(read_lines(source_file)) as sources, closing(read_lines(target_file)) as targets:
+        for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
+            if source is None or target is None:
+                shorter = number - 1
+                longer = number + sum(1 for _ in (targets if source is None else sources))
+                counts = (shorter, longer) if source is None else (longer, shorter)
+                raise UserError(
+                    f"{source_file} has {counts[0]} lines but {target_file} has {counts[1]}: "
+                    "line i of one must be the translation of line i of the other"
+                )
+            yield Pair(source, target, source_file, number)
+
+
+def _open(path: Path) -> IO[bytes]:
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder, a text file is needed")
+    try:
+        return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")  # type: ignore[return-value]
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except OSError as error:
+        raise UserError(f"{path}: can't be read ({error.strerror})") from None
+
+
+def _raw_lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
+    try:
+        yield from stream
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: can't be read ({error}); is it complete?") from None

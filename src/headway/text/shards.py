@@ -1,0 +1,114 @@
+"""Ids on disk, memory-mapped: a corpus of any size is read as if it were in memory.
+
+A corpus is four raw little-endian arrays in one folder: `source.ids` and `target.ids` (int32, all sentences one after
+the other) and `source.offsets` and `target.offsets` (int64, where each begins, and the end).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.errors import UserError
+from headway.text.corpus import Pair, is_blank
+from headway.text.tokenizer import Tokenizer
+
+IDS_DTYPE = np.dtype("<i4")
+OFFSETS_DTYPE = np.dtype("<i8")
+SIDES = ("source", "target")
+
+
+@dataclass
+class PairCounts:
+    """What became of the pairs of a corpus."""
+
+    kept: int = 0
+    blank: int = 0
+    too_long: int = 0
+    first_too_long: list[str] = field(default_factory=list)
+    """Where the first few of them are, as "file:line"."""
+
+    def summary(self) -> str:
+        text = f"{self.kept:,} pairs"
+        if self.blank:
+            text += f", {self.blank:,} dropped because a side is blank"
+        if self.too_long:
+            text += f", {self.too_long:,} dropped because they are too long (first: {', '.join(self.first_too_long)})"
+        return text
+
+
+class Sequences:
+    """Memory-mapped sequences of ids."""
+
+    def __init__(self, folder: Path, side: str) -> None:
+        self._ids = np.memmap(folder / f"{side}.ids", dtype=IDS_DTYPE, mode="r")
+        self._offsets: NDArray[np.int64] = np.fromfile(folder / f"{side}.offsets", dtype=OFFSETS_DTYPE)
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, index: int) -> NDArray[np.int32]:
+        return self._ids[self._offsets[index] : self._offsets[index + 1]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self._offsets)
+
+
+class ParallelIds:
+    """The ids of a parallel corpus: `source[i]` and `target[i]` belong together. No control ids are in them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.source, self.target = (Sequences(folder, side) for side in SIDES)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def write_ids(
+    folder: Path, pairs: Iterable[Pair], source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, max_length: int
+) -> PairCounts:
+    """Encodes the pairs into `folder`. A pair with a blank side, or with a side of more than `max_length` - 1 pieces
+    (one place is for the start or end symbol), is dropped as a pair and counted."""
+    counts = PairCounts()
+    folder.mkdir(parents=True, exist_ok=True)
+    offsets = (array("q", [0]), array("q", [0]))
+    with open(folder / "source.ids", "wb") as source_file, open(folder / "target.ids", "wb") as target_file:
+        for source, target in _encoded(pairs, source_tokenizer, target_tokenizer, max_length, counts):
+            for ids, file, side_offsets in ((source, source_file, offsets[0]), (target, target_file, offsets[1])):
+                file.write(np.asarray(ids, dtype=IDS_DTYPE).tobytes())
+                side_offsets.append(side_offsets[-1] + len(ids))
+    for side, side_offsets in zip(SIDES, offsets, strict=True):
+        np.frombuffer(side_offsets, dtype=np.int64).astype(OFFSETS_DTYPE).tofile(folder / f"{side}.offsets")
+    return counts
+
+
+def _encoded(
+    pairs: Iterable[Pair], source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, max_length: int, counts: PairCounts
+) -> Iterator[tuple[list[int], list[int]]]:
+    place = None
+    for pair in pairs:
+        place = pair.file
+        if is_blank(pair.source) or is_blank(pair.target):
+            counts.blank += 1
+            continue
+        source, target = source_tokenizer.encode(pair.source), target_tokenizer.encode(pair.target)
+        if not source or not target:  # nothing but characters that normalisation removes
+            counts.blank += 1
+        elif max(len(source), len(target)) >= max_length:
+            counts.too_long += 1
+            if len(counts.first_too_long) < 3:
+                counts.first_too_long.append(f"{pair.file}:{pair.line}")
+        else:
+            counts.kept += 1
+            yield source, target
+    if not counts.kept:
+        raise UserError(
+            f"{place or 'the corpus'}: holds no usable pair "
+            f"({counts.blank} blank, {counts.too_long} longer than model.max_length={max_length})"
+        )

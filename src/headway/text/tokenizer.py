@@ -1,0 +1,202 @@
+"""Text to ids and back: subwords by sentencepiece, or whole words.
+
+Both hold the same four control ids, <pad> 0, <unk> 1, <sos> 2 and <eos> 3. `encode` gives ids of text alone: a
+control symbol that stands in the text is text, and never becomes a control id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+import sentencepiece
+
+from headway.errors import UserError
+
+PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
+CONTROL_PIECES = ("<pad>", "<unk>", "<sos>", "<eos>")
+
+TokenizerKind = Literal["bpe", "unigram", "word"]
+
+
+class Tokenizer(Protocol):
+    """What the rest of the house asks of a tokenizer; it has a vocabulary and a file form."""
+
+    suffix: str
+    """Of the file it is saved in."""
+
+    @property
+    def vocab_size(self) -> int: ...
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of the text, without control symbols; empty for blank text."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of the ids; control ids among them give nothing."""
+        ...
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Each id as it is shown to a person."""
+        ...
+
+    def to_bytes(self) -> bytes: ...
+
+
+class SubwordTokenizer:
+    """A sentencepiece model: NFKC, byte fallback (nothing is unknown), `▁` at the start of words."""
+
+    suffix = ".spm"
+
+    def __init__(self, model: bytes) -> None:
+        self._model = model
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except (RuntimeError, OSError) as error:
+            raise UserError(f"not a sentencepiece model ({_one_line(error)})") from None
+
+    @property
+    def vocab_size(self) -> int:
+        return self._processor.get_piece_size()
+
+    def encode(self, text: str) -> list[int]:
+        return self._processor.encode(text)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self._processor.decode([id_ for id_ in ids if id_ >= len(CONTROL_PIECES)])
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return [CONTROL_PIECES[id_] if id_ < len(CONTROL_PIECES) else self._processor.id_to_piece(id_) for id_ in ids]
+
+    def to_bytes(self) -> bytes:
+        return self._model
+
+    @classmethod
+    def train(cls, lines: Iterable[str], kind: Literal["bpe", "unigram"], vocab_size: int) -> SubwordTokenizer:
+        """Learns at most `vocab_size` pieces; fewer where the text doesn't give them."""
+        lines = list(lines)
+        try:
+            return cls(_train_sentencepiece(lines, kind, vocab_size))
+        except RuntimeError as error:
+            too_many = re.search(r"Vocabulary size too high .* a value <= (\d+)", str(error))
+            if too_many:
+                return cls(_train_sentencepiece(lines, kind, int(too_many.group(1))))
+            too_few = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
+            if too_few:
+                raise UserError(
+                    f"tokenizer.vocab_size={vocab_size} is too small: the characters of the text, the 256 bytes and "
+                    f"the control symbols need {too_few.group(1)} pieces already; use more"
+                ) from None
+            raise
+
+
+class WordTokenizer:
+    """Words are what stands between spaces; a word that isn't in the vocabulary is <unk>."""
+
+    suffix = ".vocab.json"
+
+    def __init__(self, words: Sequence[str], lowercase: bool = False) -> None:
+        self._words = list(words)
+        self._lowercase = lowercase
+        self._ids = {word: id_ for id_, word in enumerate(self._words, start=len(CONTROL_PIECES))}
+        if len(self._ids) != len(self._words):
+            raise UserError("a word stands twice in the vocabulary")
+
+    @property
+    def vocab_size(self) -> int:
+        return len(CONTROL_PIECES) + len(self._words)
+
+    def encode(self, text: str) -> list[int]:
+        return [self._ids.get(word, UNK_ID) for word in split_words(text, self._lowercase)]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return " ".join(
+            piece for id_, piece in zip(ids, self.pieces(ids), strict=True) if id_ not in (PAD_ID, BOS_ID, EOS_ID)
+        )
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        controls = len(CONTROL_PIECES)
+        return [CONTROL_PIECES[id_] if id_ < controls else self._words[id_ - controls] for id_ in ids]
+
+    def to_bytes(self) -> bytes:
+        document = {"lowercase": self._lowercase, "words": self._words}
+        return json.dumps(document, ensure_ascii=False, indent=0).encode("utf-8")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> WordTokenizer:
+        try:
+            document = json.loads(data)
+            words, lowercase = document["words"], document["lowercase"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise UserError("not a word vocabulary (JSON with `words` and `lowercase`)") from None
+        if (
+            not isinstance(words, list)
+            or not all(isinstance(word, str) for word in words)
+            or not isinstance(lowercase, bool)
+        ):
+            raise UserError("not a word vocabulary (JSON with `words` and `lowercase`)")
+        return cls(words, lowercase)
+
+    @classmethod
+    def train(cls, lines: Iterable[str], vocab_size: int, min_frequency: int, lowercase: bool) -> WordTokenizer:
+        """The most frequent words that occur at least `min_frequency` times, at most `vocab_size` with the controls."""
+        counts = Counter(word for line in lines for word in split_words(line, lowercase))
+        frequent = sorted(
+            (word for word, count in counts.items() if count >= min_frequency), key=lambda word: (-counts[word], word)
+        )
+        return cls(frequent[: max(0, vocab_size - len(CONTROL_PIECES))], lowercase)
+
+
+def split_words(text: str, lowercase: bool) -> list[str]:
+    """Words split at white space."""
+    return (text.lower() if lowercase else text).split()
+
+
+def fingerprint(tokenizer: Tokenizer) -> str:
+    """SHA-256 of the tokenizer's file: equal exactly where text becomes the same ids."""
+    return hashlib.sha256(tokenizer.to_bytes()).hexdigest()
+
+
+def read_tokenizer(path: Path) -> Tokenizer:
+    """A tokenizer from its file, by the file's suffix."""
+    try:
+        data = path.read_bytes()
+        return SubwordTokenizer(data) if path.name.endswith(SubwordTokenizer.suffix) else WordTokenizer.from_bytes(data)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such tokenizer file") from None
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _train_sentencepiece(lines: list[str], kind: str, vocab_size: int) -> bytes:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        model_type=kind,
+        vocab_size=vocab_size,
+        normalization_rule_name="nfkc",
+        byte_fallback=True,
+        pad_id=PAD_ID,
+        unk_id=UNK_ID,
+        bos_id=BOS_ID,
+        eos_id=EOS_ID,
+        pad_piece="<pad>",
+        unk_piece="<unk>",
+        bos_piece="<sos>",
+        eos_piece="<eos>",
+        input_sentence_size=2_000_000,
+        max_sentence_length=1 << 24,
+        minloglevel=2,
+    )
+    return model.getvalue()
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

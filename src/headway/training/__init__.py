@@ -1,0 +1,1 @@
+"""Training: the recipe, the loss, the optimizer, the loop, checkpoints."""

@@ -1,0 +1,44 @@
+"""The model card, README.md of a model directory: what it was trained on, how, and how good it is."""
+
+from __future__ import annotations
+
+from headway.evaluation import Scores
+from headway.model import ModelConfig
+from headway.training.checkpoint import Progress
+from headway.training.recipe import Recipe
+
+
+def model_card(recipe: Recipe, config: ModelConfig, progress: Progress, valid_loss: float, scores: Scores) -> str:
+    """Markdown for people; every figure was measured in this run."""
+    data, training = recipe.data, recipe.training
+    files = ", ".join(
+        f"{source.name} / {target.name}" for source, target in zip(data.train.source, data.train.target, strict=True)
+    )
+    size = (
+        f"d_model {config.d_model}, {config.encoder_layers} + {config.decoder_layers} layers, "
+        f"{config.num_heads} heads, d_ff {config.d_ff}"
+    )
+    vocabulary = f"{recipe.tokenizer.kind}, {config.source_vocab_size:,} source and {config.target_vocab_size:,} target"
+    optimizer = (
+        f"Adam, schedule {training.schedule}, {training.tokens_per_batch:,} padded tokens a step, "
+        f"label smoothing {training.label_smoothing}"
+    )
+    return f"""# Translation from {data.source_language} to {data.target_language}
+
+A Transformer (Vaswani et al., 2017) trained with headway.
+
+| | |
+|---|---|
+| training data | {files} |
+| steps, epochs, minutes | {progress.step:,}, {progress.epoch + 1}, {progress.minutes:.1f} |
+| validation loss | {valid_loss:.4f} nats a token |
+| validation BLEU | {scores.bleu:.2f} (`{scores.bleu_signature}`) |
+| validation chrF | {scores.chrf:.2f} (`{scores.chrf_signature}`) |
+| size | {size} |
+| vocabulary | {vocabulary} |
+| optimizer | {optimizer} |
+
+Use it:
+
+    headway translate THIS_FOLDER input.txt
+"""

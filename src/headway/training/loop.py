@@ -1,0 +1,350 @@
+"""The training loop: batches, steps, validation, the best and the last model, until the recipe says stop."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headway.devices import keep_large_allocations, pick_device, training_dtype
+from headway.errors import UserError
+from headway.evaluation import Scores, score_translations
+from headway.model import ModelConfig, Transformer
+from headway.storage import StoredModel, save_model
+from headway.storage.atomic import remove_leftovers, write_file, write_json
+from headway.text.batches import MicroBatch, collate, padded_tokens, plan_epoch
+from headway.text.shards import ParallelIds
+from headway.training.card import model_card
+from headway.training.checkpoint import (
+    Progress,
+    last_checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+    step_folders,
+    step_name,
+)
+from headway.training.loss import translation_loss
+from headway.training.optim import DEFAULT_LEARNING_RATE, learning_rate, make_optimizer, paper_peak
+from headway.training.prepare import PreparedData, prepare
+from headway.training.progress import Reporter
+from headway.training.recipe import Recipe
+from headway.translator import Translator
+
+MODELS_KEPT = 5
+"""The last few model directories, beside the best."""
+EPOCH_LIMITS = (100, 2000)
+"""By default validation comes once an epoch, but not before and not after so many steps."""
+
+
+class Interrupted(Exception):
+    """Training was asked to stop by a signal, and has saved."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(signal.Signals(signal_number).name)
+        self.signal_number = signal_number
+
+
+def train(recipe: Recipe, run: Path, reporter: Reporter) -> Progress:
+    """Trains as the recipe says and keeps everything in the folder `run`; goes on from its last checkpoint.
+
+    Raises UserError for what the user can mend, and Interrupted after SIGINT or SIGTERM, when all is saved.
+    """
+    with reporter, _stop_requests() as stop_request:
+        return Trainer(recipe, run, reporter).train(stop_request)
+
+
+class Trainer:
+    """One run: its model, its data, and where it stands."""
+
+    def __init__(self, recipe: Recipe, run: Path, reporter: Reporter) -> None:
+        self.recipe, self.run, self.reporter = recipe, run, reporter
+        self.options = recipe.training
+        self.device = pick_device(self.options.device)
+        self.dtype = training_dtype(self.options.precision, self.device)
+        keep_large_allocations(self.device)
+        for folder in (run, run / "models", run / "checkpoints"):
+            folder.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(folder)
+        write_file(run / "recipe.yaml", recipe.to_yaml().encode("utf-8"))
+
+        model_options = recipe.model_options()
+        max_length = ModelConfig.preset(**model_options, source_vocab_size=4, target_vocab_size=4).max_length
+        self.data: PreparedData = prepare(recipe, run / "data", max_length, reporter.line)
+        torch.manual_seed(self.options.seed)
+        self.model = Transformer(
+            ModelConfig.preset(
+                **model_options,
+                source_vocab_size=self.data.source_tokenizer.vocab_size,
+                target_vocab_size=self.data.target_tokenizer.vocab_size,
+            )
+        ).to(self.device)
+        self.optimizer = make_optimizer(self.model)
+        self.lengths = tuple(side.lengths + 1 for side in (self.data.train.source, self.data.train.target))
+        self.plan = self._plan(epoch=0)
+        self.last_step = self._last_step(len(self.plan))
+        self.progress = self._resume() or Progress()
+        self.clock = time.monotonic() - 60 * self.progress.minutes
+        parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        reporter.line(f"model: {parameters:,} parameters, {self.device}, {str(self.dtype).removeprefix('torch.')}")
+
+    def train(self, stop_request: Callable[[], int | None]) -> Progress:
+        """Steps until a limit of the recipe is reached. A stop request ends it after the step, saved."""
+        self._try_largest_batch()
+        progress = self.progress
+        self.plan = self._plan(progress.epoch)
+        validate_every = self.options.validate_every or min(max(len(self.plan), EPOCH_LIMITS[0]), EPOCH_LIMITS[1])
+        save_every = self.options.save_every or validate_every
+        with open(self.run / "log.jsonl", "a", encoding="utf-8") as self.log:
+            while not self._finished():
+                if progress.step_in_epoch == len(self.plan):
+                    progress.epoch, progress.step_in_epoch = progress.epoch + 1, 0
+                    self.plan = self._plan(progress.epoch)
+                self._step(self.plan[progress.step_in_epoch])
+                if progress.step % validate_every == 0 or (self._finished() and progress.best_step != progress.step):
+                    self._validate()
+                signal_number = stop_request()
+                if progress.step % save_every == 0 or signal_number is not None or self._finished():
+                    self._save_checkpoint()
+                if signal_number is not None:
+                    raise Interrupted(signal_number)
+        return progress
+
+    def _plan(self, epoch: int) -> list[list[MicroBatch]]:
+        return plan_epoch(
+            *self.lengths,
+            tokens_per_batch=self.options.tokens_per_batch,
+            tokens_per_micro_batch=self.options.tokens_per_micro_batch or self.options.tokens_per_batch,
+            seed=self.options.seed,
+            epoch=epoch,
+        )
+
+    def _last_step(self, steps_per_epoch: int) -> int | None:
+        """By the recipe's steps and epochs. Each epoch has its own plan, so that of epochs is a good estimate."""
+        by_epochs = self.options.max_epochs and self.options.max_epochs * steps_per_epoch
+        return min((limit for limit in (self.options.max_steps, by_epochs) if limit), default=None)
+
+    def _resume(self) -> Progress | None:
+        checkpoint = last_checkpoint(self.run / "checkpoints")
+        if checkpoint is None:
+            return None
+        progress = load_checkpoint(checkpoint, self.model, self.optimizer)
+        _cut_log(self.run / "log.jsonl", progress.step)
+        self.reporter.line(f"resuming after step {progress.step:,}")
+        return progress
+
+    def _finished(self) -> bool:
+        options, progress = self.options, self.progress
+        epochs_done = progress.epoch + (progress.step_in_epoch == len(self.plan))
+        return (
+            (options.max_steps is not None and progress.step >= options.max_steps)
+            or (options.max_epochs is not None and epochs_done >= options.max_epochs)
+            or (options.max_minutes is not None and self._minutes() >= options.max_minutes)
+            or (options.patience is not None and progress.validations_without_better >= options.patience)
+        )
+
+    def _minutes(self) -> float:
+        return (time.monotonic() - self.clock) / 60
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        return torch.autocast(self.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32)
+
+    def _rate(self, step: int) -> float:
+        options = self.options
+        if options.schedule == "paper":
+            peak = paper_peak(self.model.config.d_model, options.warmup_steps)
+        else:
+            peak = options.learning_rate or DEFAULT_LEARNING_RATE
+        return learning_rate(step, options.schedule, peak, options.warmup_steps, self.last_step)
+
+    def _step(self, micro_batches: list[MicroBatch]) -> None:
+        """One optimizer step: the losses of all micro-batches summed, divided once by all their target tokens."""
+        start = time.monotonic()
+        progress = self.progress
+        step, rate = progress.step + 1, self._rate(progress.step + 1)
+        self.model.train()
+        loss_sum, tokens = self._accumulate(micro_batches)
+        loss = loss_sum / tokens
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options.max_gradient_norm or math.inf)
+        if not (math.isfinite(loss) and math.isfinite(norm.item())):
+            raise UserError(
+                f"step {step}, epoch {progress.epoch + 1}, batch {progress.step_in_epoch + 1}: "
+                f"{'the loss' if not math.isfinite(loss) else 'a gradient'} is not finite; nothing of it was used or "
+                "saved. Lower training.learning_rate, or set training.precision: fp32"
+            )
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        progress.step, progress.step_in_epoch = step, progress.step_in_epoch + 1
+        progress.minutes = self._minutes()
+        speed = tokens / (time.monotonic() - start)
+        self._log(
+            {
+                "step": step,
+                "epoch": progress.epoch + 1,
+                "loss": loss,
+                "learning_rate": rate,
+                "tokens_per_second": round(speed),
+            }
+        )
+        self.reporter.step(step, loss, speed, *self._outlook())
+
+    def _accumulate(self, micro_batches: list[MicroBatch]) -> tuple[float, int]:
+        """Forward and backward of all micro-batches; the gradients are those of the mean loss of their tokens."""
+        tokens = sum(int(self.lengths[1][batch].sum()) for batch in micro_batches)
+        loss_sum = 0.0
+        for batch in micro_batches:
+            source, target = self._tensors(self.data.train, batch)
+            with self._autocast():
+                loss = translation_loss(self.model, source, target, self.options.label_smoothing)
+            (loss / tokens).backward()
+            loss_sum += loss.item()
+        return loss_sum, tokens
+
+    def _tensors(self, corpus: ParallelIds, batch: MicroBatch) -> tuple[Tensor, Tensor]:
+        source, target = collate(corpus, batch)
+        return torch.from_numpy(source).to(self.device), torch.from_numpy(target).to(self.device)
+
+    def _try_largest_batch(self) -> None:
+        """So that running out of memory comes at once. Changes neither weights nor random generators."""
+        largest = max(
+            (batch for step in self.plan for batch in step), key=lambda batch: padded_tokens(batch, *self.lengths)
+        )
+        devices = [self.device] if self.device.type == "cuda" else []
+        try:
+            with torch.random.fork_rng(devices, device_type="cuda"):
+                self._accumulate([largest])
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and "memory" not in str(error):
+                raise
+            source, target = (int(lengths[largest].max()) for lengths in self.lengths)
+            raise UserError(
+                f"out of memory with {len(largest)} sentences of up to {source} source and {target} target tokens; "
+                f"lower training.tokens_per_micro_batch (now "
+                f"{self.options.tokens_per_micro_batch or self.options.tokens_per_batch})"
+            ) from None
+        self.optimizer.zero_grad()
+
+    def _outlook(self) -> tuple[float | None, float | None]:
+        """The share of the run that is done, and the minutes left, by the nearest limit."""
+        progress, shares = self.progress, []
+        if self.last_step is not None:
+            shares.append(progress.step / self.last_step)
+        if self.options.max_minutes is not None:
+            shares.append(progress.minutes / self.options.max_minutes)
+        if not shares:
+            return None, None
+        done = min(1.0, max(shares))
+        return done, progress.minutes * (1 - done) / done
+
+    def _validate(self) -> None:
+        """Loss and BLEU of the validation set; a better model than before becomes the best."""
+        progress, options = self.progress, self.options
+        loss = self._validation_loss()
+        stored = self._stored_model(None)
+        scores = self._validation_scores(Translator(stored, device=self.device))
+        score = scores.bleu if options.best_by == "valid_bleu" else -loss
+        better = progress.best_score is None or score > progress.best_score
+        self._log({"step": progress.step, "valid_loss": loss, "valid_bleu": round(scores.bleu, 2)})
+        self.reporter.line(
+            f"step {progress.step:,}  epoch {progress.epoch + 1}  valid loss {loss:.3f}  BLEU {scores.bleu:.2f}"
+            f"{'  best' if better else ''}  {self._minutes():.1f} min"
+        )
+        stored.card = model_card(self.recipe, self.model.config, progress, loss, scores)
+        save_model(self.run / "models" / step_name(progress.step), stored)
+        if better:
+            progress.best_score, progress.best_step, progress.validations_without_better = score, progress.step, 0
+            write_json(
+                self.run / "best.json",
+                {"model": step_name(progress.step), "valid_loss": loss, "valid_bleu": round(scores.bleu, 2)},
+            )
+        else:
+            progress.validations_without_better += 1
+        kept = {
+            step_name(progress.best_step),
+            *(path.name for path in step_folders(self.run / "models")[-MODELS_KEPT:]),
+        }
+        for folder in step_folders(self.run / "models"):
+            if folder.name not in kept:
+                shutil.rmtree(folder)
+
+    @torch.inference_mode()
+    def _validation_loss(self) -> float:
+        """Cross-entropy a token in nats, without label smoothing."""
+        self.model.eval()
+        corpus = self.data.valid
+        lengths = corpus.source.lengths + 1, corpus.target.lengths + 1
+        budget = max(self.options.tokens_per_batch, int((lengths[0] + lengths[1]).max()))
+        plan = plan_epoch(*lengths, tokens_per_batch=budget, tokens_per_micro_batch=budget, seed=0, epoch=0)
+        with self._autocast():
+            total = sum(
+                translation_loss(self.model, *self._tensors(corpus, batch)).item() for step in plan for batch in step
+            )
+        return total / int(lengths[1].sum())
+
+    def _validation_scores(self, translator: Translator) -> Scores:
+        pairs = self.data.valid_pairs
+        translations = translator.translate([pair.source for pair in pairs])
+        return score_translations(
+            [translation.text for translation in translations],
+            [pair.target for pair in pairs],
+            "none" if self.recipe.tokenizer.kind == "word" else "13a",
+        )
+
+    def _stored_model(self, card: str | None) -> StoredModel:
+        return StoredModel(
+            model=self.model,
+            source_tokenizer=self.data.source_tokenizer,
+            target_tokenizer=self.data.target_tokenizer,
+            source_language=self.recipe.data.source_language,
+            target_language=self.recipe.data.target_language,
+            decoding=self.recipe.decoding.model_dump(exclude_none=True),
+            card=card or "",
+        )
+
+    def _save_checkpoint(self) -> None:
+        self.log.flush()
+        save_checkpoint(self.run / "checkpoints", self.model, self.optimizer, self.progress)
+
+    def _log(self, entry: dict[str, Any]) -> None:
+        self.log.write(json.dumps(entry) + "\n")
+        self.log.flush()
+
+
+def _cut_log(log: Path, step: int) -> None:
+    """Removes what was logged after the step: it will be logged again."""
+    if log.exists():
+        kept = []
+        for line in log.read_text(encoding="utf-8").splitlines(keepends=True):
+            if not line.endswith("\n") or json.loads(line)["step"] > step:
+                break
+            kept.append(line)
+        write_file(log, "".join(kept).encode("utf-8"))
+
+
+@contextmanager
+def _stop_requests() -> Iterator[Callable[[], int | None]]:
+    """Turns SIGINT and SIGTERM into a request that the loop asks for after each step; a second one acts at once."""
+    received: list[int] = []
+    previous = {}
+
+    def remember(number: int, frame: Any) -> None:
+        received.append(number)
+        signal.signal(number, previous[number])
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        previous[number] = signal.signal(number, remember)
+    try:
+        yield lambda: received[0] if received else None
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

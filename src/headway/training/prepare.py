@@ -1,0 +1,103 @@
+"""From the recipe's text files to tokenizers and ids on disk, made once for a run and kept in its folder `data/`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from headway.errors import UserError
+from headway.storage.atomic import write_directory
+from headway.text.corpus import Pair, is_blank, read_pairs
+from headway.text.shards import ParallelIds, write_ids
+from headway.text.tokenizer import SubwordTokenizer, Tokenizer, WordTokenizer, read_tokenizer
+from headway.training.recipe import ParallelFiles, Recipe
+
+Notice = Callable[[str], None]
+
+
+@dataclass
+class PreparedData:
+    """All that training reads."""
+
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    train: ParallelIds
+    valid: ParallelIds
+    valid_pairs: list[Pair]
+    """The validation texts that BLEU is measured on; pairs with a blank side are left out."""
+
+
+def prepare(recipe: Recipe, folder: Path, max_length: int, notice: Notice) -> PreparedData:
+    """Reads the prepared data in `folder`, making it first where it isn't there. Raises UserError."""
+    if not folder.exists():
+        _check_languages(recipe, notice)
+        with write_directory(folder) as temporary:
+            _prepare(recipe, temporary, max_length, notice)
+    source_tokenizer, target_tokenizer = (_find_tokenizer(folder, side) for side in ("source", "target"))
+    return PreparedData(
+        source_tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
+        train=ParallelIds(folder / "train"),
+        valid=ParallelIds(folder / "valid"),
+        valid_pairs=[
+            pair for pair in _pairs(recipe.data.valid) if not (is_blank(pair.source) or is_blank(pair.target))
+        ],
+    )
+
+
+def _prepare(recipe: Recipe, folder: Path, max_length: int, notice: Notice) -> None:
+    tokenizers = _train_tokenizers(recipe, notice)
+    for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
+        (folder / f"{side}{tokenizer.suffix}").write_bytes(tokenizer.to_bytes())
+    for split, files in (("train", recipe.data.train), ("valid", recipe.data.valid)):
+        counts = write_ids(folder / split, _pairs(files), *tokenizers, max_length)
+        notice(f"{split}: {counts.summary()}")
+
+
+def _train_tokenizers(recipe: Recipe, notice: Notice) -> tuple[Tokenizer, Tokenizer]:
+    """Learned from the training pairs alone, those with a blank side left out."""
+    options = recipe.tokenizer
+
+    def lines(*sides: str) -> Iterator[str]:
+        for pair in _pairs(recipe.data.train):
+            if not (is_blank(pair.source) or is_blank(pair.target)):
+                yield from (getattr(pair, side) for side in sides)
+
+    def learn(*sides: str) -> Tokenizer:
+        if next(lines(*sides), None) is None:
+            raise UserError(f"{recipe.data.train.source[0]}: holds no pair with text on both sides")
+        if options.kind == "word":
+            return WordTokenizer.train(lines(*sides), options.vocab_size, options.min_frequency, options.lowercase)
+        return SubwordTokenizer.train(lines(*sides), options.kind, options.vocab_size)
+
+    source = learn("source", "target") if options.joint else learn("source")
+    target = source if options.joint else learn("target")
+    sizes = [source.vocab_size] if options.joint else [source.vocab_size, target.vocab_size]
+    pieces = " and ".join(f"{size:,}" for size in sizes)
+    notice(f"tokenizer: {options.kind}, {pieces} {'words' if options.kind == 'word' else 'pieces'}")
+    if options.kind != "word" and min(sizes) < options.vocab_size:
+        notice(
+            f"tokenizer: the text doesn't give tokenizer.vocab_size={options.vocab_size} pieces, "
+            "so the vocabulary is smaller"
+        )
+    return source, target
+
+
+def _check_languages(recipe: Recipe, notice: Notice) -> None:
+    data = recipe.data
+    if data.train.source == data.train.target:
+        notice("warning: source and target are the same files")
+    if data.train.source == data.valid.source:
+        notice("warning: training and validation are the same files, so the scores below mean nothing")
+
+
+def _pairs(files: ParallelFiles) -> Iterator[Pair]:
+    return read_pairs(files.source, files.target)
+
+
+def _find_tokenizer(folder: Path, side: str) -> Tokenizer:
+    for suffix in (SubwordTokenizer.suffix, WordTokenizer.suffix):
+        if (folder / f"{side}{suffix}").exists():
+            return read_tokenizer(folder / f"{side}{suffix}")
+    raise UserError(f"{folder}: has no {side} tokenizer; delete the folder to make it again")

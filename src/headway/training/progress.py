@@ -1,0 +1,56 @@
+"""What a person sees of a run, on standard error: a live line in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+PLAIN_LINE_EVERY = 30.0
+"""Seconds between lines where standard error is not a terminal."""
+
+
+class Reporter:
+    """Shows loss, speed and time left while training goes on."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._bar: Progress | None = None
+        self._last_line = time.monotonic()
+
+    def __enter__(self) -> Reporter:
+        if self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=20),
+                TaskProgressColumn(),
+                TimeRemainingColumn(elapsed_when_finished=True),
+                console=self._console,
+                transient=True,
+            )
+            self._bar.add_task("training", total=1.0)
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def line(self, text: str) -> None:
+        """One line that stays."""
+        self._console.print(text, markup=False)
+
+    def step(
+        self, step: int, loss: float, tokens_per_second: float, done: float | None, minutes_left: float | None
+    ) -> None:
+        """`done` is the share of the run, 0 to 1, or None where nobody knows."""
+        text = f"step {step:,}  loss {loss:.3f}  {tokens_per_second:,.0f} tokens/s"
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], description=text, completed=done or 0.0)
+        elif time.monotonic() - self._last_line > PLAIN_LINE_EVERY:
+            self._last_line = time.monotonic()
+            self.line(text + (f"  {minutes_left:.1f} min left" if minutes_left is not None else ""))

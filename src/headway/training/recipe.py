@@ -1,0 +1,310 @@
+"""The recipe: everything that decides a training run, in five sections of one YAML file.
+
+Precedence is defaults < file < command line. Unknown keys are errors that suggest the nearest known one. Paths in a
+file are relative to its folder, paths on the command line to the current one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model, model_validator
+
+from headway.devices import DeviceName, Precision
+from headway.errors import UserError
+from headway.model.config import PRESETS, ModelConfig
+from headway.text.tokenizer import TokenizerKind
+
+Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant"]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, protected_namespaces=())
+
+
+Files = Annotated[
+    list[Path], BeforeValidator(lambda value: value if isinstance(value, list) else [value]), Field(min_length=1)
+]
+
+
+class ParallelFiles(Section):
+    source: Files
+    """One text file, or several; .gz too."""
+    target: Files
+    """The translations: as many files, line for line."""
+
+    @model_validator(mode="after")
+    def _in_pairs(self) -> ParallelFiles:
+        if len(self.source) != len(self.target):
+            raise ValueError(f"{len(self.source)} source files but {len(self.target)} target files")
+        return self
+
+
+class DataSection(Section):
+    train: ParallelFiles
+    valid: ParallelFiles
+    """Never trained on: chooses the best model and stops the run."""
+    source_language: str = ""
+    """A language code such as `de`; by default the suffix of the training file."""
+    target_language: str = ""
+
+
+class TokenizerSection(Section):
+    kind: TokenizerKind = "bpe"
+    """Subwords by `bpe` or `unigram`, or whole words (`word`)."""
+    vocab_size: int = Field(8000, ge=1)
+    """At most so many pieces, on each side or together."""
+    joint: bool = True
+    """One vocabulary for both languages."""
+    min_frequency: int = Field(1, ge=1)
+    """Words that occur less often are unknown (kind `word`)."""
+    lowercase: bool = False
+    """Lower-case all text (kind `word`)."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> TokenizerSection:
+        if self.kind != "word":
+            for name in ("min_frequency", "lowercase"):
+                if getattr(self, name) != type(self).model_fields[name].default:
+                    raise ValueError(f"{name} is for kind: word, but kind is {self.kind}")
+        return self
+
+
+def _model_fields() -> dict[str, Any]:
+    """Every field of ModelConfig that isn't decided by the tokenizer; None means "as the preset"."""
+    decided = ("source_vocab_size", "target_vocab_size", "pad_id", "unk_id", "bos_id", "eos_id")
+    hints = get_type_hints(ModelConfig)
+    names = [field.name for field in dataclasses.fields(ModelConfig) if field.name not in decided]
+    return {name: (hints[name] | None, None) for name in names}
+
+
+ModelSection: type[BaseModel] = create_model(
+    "ModelSection",
+    __base__=Section,
+    preset=(Literal[tuple(PRESETS)], "small"),  # type: ignore[valid-type]
+    **_model_fields(),
+)
+
+
+class TrainingSection(Section):
+    max_steps: int | None = Field(None, ge=1)
+    """Stop after so many optimizer steps; of the three limits, whichever comes first."""
+    max_epochs: int | None = Field(None, ge=1)
+    max_minutes: float | None = Field(None, gt=0)
+    """Cumulative over resumes."""
+    tokens_per_batch: int = Field(4096, ge=1)
+    """Padded source and target tokens of one optimizer step."""
+    tokens_per_micro_batch: int | None = Field(None, ge=1)
+    """Padded tokens that go through the model at once; bounds memory. By default tokens_per_batch."""
+    learning_rate: float | None = Field(None, gt=0)
+    """The highest of the run. `schedule: paper` has its own."""
+    schedule: Schedule = "inverse_sqrt"
+    """After a linear warm-up: `inverse_sqrt`, `cosine` to zero at the last step, `constant`; or `paper`, equation 3:
+    inverse_sqrt whose highest rate is (d_model * warmup_steps) ** -0.5."""
+    warmup_steps: int = Field(1000, ge=0)
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    max_gradient_norm: float = Field(1.0, ge=0)
+    """Gradients are scaled down to this norm; 0: never."""
+    seed: int = Field(1, ge=0)
+    validate_every: int | None = Field(None, ge=1)
+    """In steps; by default once an epoch, but at least every 2,000 steps and not before 100."""
+    save_every: int | None = Field(None, ge=1)
+    """Checkpoint for --resume, in steps; by default at each validation."""
+    best_by: Literal["valid_bleu", "valid_loss"] = "valid_bleu"
+    """What makes a model the best."""
+    patience: int | None = Field(None, ge=1)
+    """Stop after so many validations without a better one; by default never."""
+    precision: Precision = "auto"
+    """Of matrix products; `auto`: bf16 where the processor has it."""
+    device: DeviceName = "auto"
+
+    @model_validator(mode="after")
+    def _possible(self) -> TrainingSection:
+        if self.max_steps is None and self.max_epochs is None and self.max_minutes is None and self.patience is None:
+            raise ValueError("nothing ends the run: set max_steps, max_epochs, max_minutes or patience")
+        if self.schedule == "paper" and self.learning_rate is not None:
+            raise ValueError("schedule: paper has its own learning rate; leave learning_rate out or use inverse_sqrt")
+        if self.schedule == "paper" and self.warmup_steps < 1:
+            raise ValueError("schedule: paper needs warmup_steps of at least 1")
+        if self.schedule == "cosine" and self.max_steps is None and self.max_epochs is None:
+            raise ValueError("schedule: cosine must know its last step: set max_steps or max_epochs")
+        if (self.tokens_per_micro_batch or 0) > self.tokens_per_batch:
+            raise ValueError(
+                f"tokens_per_micro_batch={self.tokens_per_micro_batch} is more than "
+                f"tokens_per_batch={self.tokens_per_batch}"
+            )
+        return self
+
+
+class DecodingSection(Section):
+    max_length: int | None = Field(None, ge=1)
+    """Most pieces of a translation; by default twice the source's and 50 more."""
+
+
+class Recipe(Section):
+    """A whole recipe."""
+
+    data: DataSection
+    tokenizer: TokenizerSection = TokenizerSection()  # type: ignore[call-arg]
+    model: ModelSection = ModelSection()  # type: ignore[valid-type]
+    training: TrainingSection
+    decoding: DecodingSection = DecodingSection()  # type: ignore[call-arg]
+
+    def model_options(self) -> dict[str, Any]:
+        """Preset name and changes, for `ModelConfig.preset`."""
+        options = self.model.model_dump(exclude_none=True)  # type: ignore[attr-defined]
+        if not self.tokenizer.joint and "share_embeddings" not in PRESETS[options["preset"]]:
+            options.setdefault("share_embeddings", "decoder")
+        return {"name": options.pop("preset"), **options}
+
+    def to_yaml(self) -> str:
+        """The resolved recipe, every value written out."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:
+    """Reads a recipe; `overrides` are `key.path=value`. Raises UserError."""
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: can't be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not UTF-8 text") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(document, dict):
+        raise UserError(f"{path}: must hold the sections data, tokenizer, model, training, decoding")
+    return make_recipe(_anchored(document, path.parent), overrides, origin=str(path))
+
+
+def make_recipe(document: dict[str, Any], overrides: Iterable[str] = (), origin: str = "recipe") -> Recipe:
+    """A recipe from nested dictionaries and `key.path=value` overrides. Raises UserError."""
+    changes: dict[str, Any] = {}
+    for override in overrides:
+        _set(changes, override)
+    document = _merged(document, _anchored(changes, Path.cwd()))
+    try:
+        recipe = Recipe.model_validate(document)
+    except ValidationError as error:
+        raise UserError(f"{origin}: {_first_problem(error)}") from None
+    recipe = _with_languages(recipe)
+    _check_model(recipe, origin)
+    return recipe
+
+
+def _with_languages(recipe: Recipe) -> Recipe:
+    languages = {}
+    for side in ("source", "target"):
+        file: Path = getattr(recipe.data.train, side)[0]
+        suffix = file.with_suffix("").suffix if file.suffix == ".gz" else file.suffix
+        languages[f"{side}_language"] = getattr(recipe.data, f"{side}_language") or suffix.lstrip(".") or side
+    return recipe.model_copy(update={"data": recipe.data.model_copy(update=languages)})
+
+
+def _check_model(recipe: Recipe, origin: str) -> None:
+    """Impossible sizes are told before any work starts."""
+    size = max(recipe.tokenizer.vocab_size, 4)
+    try:
+        config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
+    except ValueError as error:
+        raise UserError(f"{origin}: model: {error}") from None
+    if config.share_embeddings == "all" and not recipe.tokenizer.joint:
+        raise UserError(f"{origin}: model.share_embeddings: all needs one vocabulary; set tokenizer.joint: true")
+    if recipe.decoding.max_length is not None and recipe.decoding.max_length >= config.max_length:
+        raise UserError(
+            f"{origin}: decoding.max_length={recipe.decoding.max_length} must be less than "
+            f"model.max_length={config.max_length}"
+        )
+
+
+def _set(document: dict[str, Any], override: str) -> None:
+    path, equals, value = override.partition("=")
+    keys = path.split(".")
+    if not equals or not all(keys):
+        raise UserError(f"{override!r}: must be key.path=value, such as training.max_steps=1000")
+    try:
+        parsed = yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise UserError(f"{override!r}: the value is not YAML") from None
+    for key in keys[:-1]:
+        document = document.setdefault(key, {})
+        if not isinstance(document, dict):
+            raise UserError(f"{override!r}: {key} is given a value and a key below it")
+    document[keys[-1]] = parsed
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in changes.items():
+        below = merged.get(key)
+        merged[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _anchored(document: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The document with the paths of its data section made absolute, relative to `folder`."""
+
+    def anchor(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: anchor(below) for key, below in value.items()}
+        if isinstance(value, list):
+            return [anchor(below) for below in value]
+        return str((folder / Path(value).expanduser()).absolute()) if isinstance(value, str) else value
+
+    data = document.get("data")
+    if not isinstance(data, dict):
+        return document
+    files = {key: anchor(data[key]) for key in ("train", "valid") if key in data}
+    return {**document, "data": {**data, **files}}
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    place = [str(part) for part in problem["loc"]]
+    name = ".".join(place)
+    if problem["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(place[-1], _known_keys(place[:-1]), n=1, cutoff=0.5)
+        return f"unknown key {name}" + (f"; did you mean {'.'.join([*place[:-1], near[0]])}?" if near else "")
+    if problem["type"] == "missing":
+        return f"{name} is missing"
+    message = problem["msg"].removeprefix("Value error, ")
+    given = problem["input"]
+    return f"{name}: {message}" + ("" if isinstance(given, (dict, list, BaseModel)) else f" (given: {given!r})")
+
+
+def _known_keys(place: list[str]) -> list[str]:
+    section: Any = Recipe
+    for part in place:
+        section = section.model_fields[part].annotation
+    return list(section.model_fields)
+
+
+CHANGEABLE = {
+    f"training.{name}"
+    for name in ("max_steps", "max_epochs", "max_minutes", "patience", "save_every", "validate_every")
+}
+"""What a resumed run may do otherwise than before."""
+
+
+def refuse_changes(before: Recipe, after: Recipe) -> None:
+    """Raises UserError with the list of differences that would make a resumed run another one."""
+    old, new = _flat(before.model_dump(mode="json")), _flat(after.model_dump(mode="json"))
+    changed = [
+        f"{key} ({old.get(key)} -> {new.get(key)})"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key) and key not in CHANGEABLE
+    ]
+    if changed:
+        raise UserError(f"a resumed run can't change {', '.join(changed)}; start a new run with another --out")
+
+
+def _flat(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in document.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
