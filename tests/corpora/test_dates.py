@@ -1,0 +1,68 @@
+"""The generated corpus: the target is a function of the source, no date is in two splits."""
+
+import datetime
+import re
+
+import pytest
+
+from headway.corpora.dates import dates_corpus
+from headway.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return dates_corpus("en", "ko", sizes=(3000, 300, 300))
+
+
+def test_the_target_is_a_function_of_the_source(corpus):
+    meaning = {}
+    for pairs in corpus.pairs.values():
+        for source, target in pairs:
+            assert meaning.setdefault(source, target) == target
+
+
+def test_no_date_is_in_two_splits(corpus):
+    dates = {
+        split: {tuple(re.findall(r"\d+", target)[:3]) for _, target in pairs} for split, pairs in corpus.pairs.items()
+    }
+    assert not dates["train"] & dates["test"]
+    assert not dates["train"] & dates["valid"]
+    assert not dates["valid"] & dates["test"]
+
+
+def test_pairs_mean_the_same_moment(corpus):
+    weekdays = "월화수목금토일"
+    for source, target in corpus.pairs["train"]:
+        year, month, day, *clock = map(int, re.findall(r"\d+", target))
+        date = datetime.date(year, month, day)
+        assert 1900 <= year <= 2100
+        assert str(year) in source
+        assert re.search(rf"\b{date.strftime('%b')}", source)
+        weekday = re.search("(.)요일", target)
+        assert (weekday is not None) == (date.strftime("%a") in source)
+        assert weekday is None or weekdays[date.weekday()] == weekday.group(1)
+        if clock:
+            hour = clock[0] % 12 + (12 if "오후" in target else 0)
+            written = re.search(r"(\d+):(\d+)( [AP]M)?$", source)
+            found = (
+                int(written.group(1))
+                if not written.group(3)
+                else int(written.group(1)) % 12 + 12 * ("P" in written.group(3))
+            )
+            assert (found, int(written.group(2))) == (hour, clock[1])
+
+
+def test_it_is_the_same_every_time(corpus):
+    assert dates_corpus("en", "ko", sizes=(3000, 300, 300)) == corpus
+
+
+@pytest.mark.parametrize("target", ["de", "ja", "ar", "th"])
+def test_other_locales(target):
+    corpus = dates_corpus("en", target, sizes=(50, 10, 10))
+    assert [len(pairs) for pairs in corpus.pairs.values()] == [50, 10, 10]
+    assert all(source and translation for source, translation in corpus.pairs["train"])
+
+
+def test_unknown_locale():
+    with pytest.raises(UserError, match="'xx'"):
+        dates_corpus("xx", "ko")

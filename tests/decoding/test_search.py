@@ -1,0 +1,116 @@
+"""Search over engines: a table of probabilities worked by hand, and the real model with its cache."""
+
+import math
+
+import pytest
+import torch
+
+from headway.decoding import TorchEngine, greedy
+from headway.decoding.cache import GrowingCache
+from headway.model import ModelConfig, Transformer, cross_mask, padding_mask, target_mask
+from headway.text.batches import pad
+
+EOS = 3
+
+
+class TableEngine:
+    """An engine whose next-token probabilities depend on the last token alone."""
+
+    bos_id, eos_id = 2, EOS
+
+    def __init__(self, table: dict[int, dict[int, float]], vocabulary: int = 8) -> None:
+        self.logits = torch.full((vocabulary, vocabulary), -1e9)
+        for last, row in table.items():
+            for token, probability in row.items():
+                self.logits[last, token] = math.log(probability)
+
+    def start(self, source):
+        return None
+
+    def step(self, state, tokens):
+        return self.logits[tokens]
+
+    def select(self, state, rows):
+        pass
+
+
+TABLE = {2: {4: 0.6, 5: 0.4}, 4: {5: 0.5, EOS: 0.3, 6: 0.2}, 5: {EOS: 0.9, 4: 0.1}}
+
+
+def test_greedy_by_hand():
+    [hypothesis] = greedy(TableEngine(TABLE), torch.zeros(1, 1, dtype=torch.long), [10])
+    assert hypothesis.ids == [4, 5]
+    assert hypothesis.stopped == "eos"
+    assert hypothesis.score == pytest.approx(math.log(0.6 * 0.5 * 0.9), abs=1e-6)
+
+
+def test_greedy_stops_at_the_cap():
+    [hypothesis] = greedy(TableEngine({2: {4: 1.0}, 4: {4: 1.0}}), torch.zeros(1, 1, dtype=torch.long), [3])
+    assert hypothesis.ids == [4, 4, 4]
+    assert hypothesis.stopped == "max_length"
+
+
+def model(**changes) -> Transformer:
+    options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 2, "decoder_layers": 2, **changes}
+    return Transformer(ModelConfig(source_vocab_size=60, target_vocab_size=60, **options)).eval()
+
+
+def uncached_greedy(model: Transformer, source: list[int], cap: int) -> tuple[list[int], float]:
+    """The textbook's loop: the whole sentence through the whole model for each token."""
+    target, score = [model.config.bos_id], 0.0
+    while len(target) <= cap:
+        logits = model(torch.tensor([source]), torch.tensor([target]))[0, -1]
+        value, token = logits.log_softmax(-1).max(-1)
+        score += value.item()
+        if token == model.config.eos_id:
+            break
+        target.append(int(token))
+    return target[1:], score
+
+
+@pytest.mark.parametrize(
+    "variant", [{}, {"norm": "pre"}, {"positions": "learned"}, {"decoder_num_heads": 2}, {"bos_id": 0}]
+)
+@torch.inference_mode()
+def test_cached_batched_search_is_the_uncached_search_alone(variant):
+    net = model(**variant)
+    sources = [[*torch.randint(4, 60, (length,)).tolist(), EOS] for length in (1, 3, 9, 9, 30, 2)]
+    caps = [25, 7, 40, 1, 60, 33]
+    rows = torch.from_numpy(pad([torch.tensor(source).numpy() for source in sources]))
+    for source, cap, found in zip(sources, caps, greedy(TorchEngine(net), rows, caps), strict=True):
+        ids, score = uncached_greedy(net, source, cap)
+        assert found.ids == ids
+        assert found.score == pytest.approx(score, abs=1e-4)
+        assert found.stopped == ("max_length" if len(ids) == cap else "eos")
+
+
+@torch.inference_mode()
+def test_cached_steps_give_the_logits_of_the_whole():
+    net = model()
+    source, target = torch.randint(4, 60, (3, 7)), torch.randint(4, 60, (3, 45))
+    source[1, 4:] = 0
+    mask = padding_mask(source, 0)
+    memory = net.encode(source, mask)
+    whole = net.output(net.decode(target, memory, target_mask(target, 0), cross_mask(mask)))
+    engine = TorchEngine(net)
+    state = engine.start(source)
+    for position in range(45):
+        if position == 20:
+            engine.select(state, torch.tensor([2, 1]))
+            target, whole = target[[2, 1]], whole[[2, 1]]
+        logits = engine.step(state, target[:, position])
+        torch.testing.assert_close(logits, whole[:, position], atol=1e-4, rtol=0)
+
+
+def test_growing_cache_keeps_everything():
+    def project(key, value):
+        split = key.view(2, 1, 3, 4).transpose(1, 2)  # (rows, heads, new, d_head)
+        return split, split * 2
+
+    cache, inputs = GrowingCache(), [torch.randn(2, 1, 12) for _ in range(50)]
+    for count, x in enumerate(inputs, 1):
+        keys, values = cache.extend(project, x, x)
+        assert keys.shape == (2, 3, count, 4)
+    expected = torch.cat([project(x, x)[0] for x in inputs], dim=2)
+    assert torch.equal(keys, expected)
+    assert torch.equal(values, expected * 2)

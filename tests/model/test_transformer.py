@@ -1,0 +1,160 @@
+"""The whole model: against torch.nn, and its invariants."""
+
+import pytest
+import torch
+from torch import nn
+
+from headway.model import Decoder, Encoder, ModelConfig, Transformer, causal_mask, length_mask
+
+
+def tiny(**changes) -> Transformer:
+    options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 2, "decoder_layers": 2, "max_length": 40}
+    config = ModelConfig(**{"source_vocab_size": 50, "target_vocab_size": 50, **options, **changes})
+    return Transformer(config).eval()
+
+
+VARIANTS = [
+    {},
+    {"norm": "pre"},
+    {"positions": "learned"},
+    {"share_embeddings": "none", "output_bias": True},
+    {"decoder_num_heads": 2, "decoder_d_ff": 96, "decoder_layers": 1},
+    {"activation": "swish"},
+]
+
+
+def ids(rows: int, length: int) -> torch.Tensor:
+    return torch.randint(4, 50, (rows, length))
+
+
+@torch.no_grad()
+def copy_attention(ours, theirs):
+    parts = (ours.query, ours.key, ours.value)
+    theirs.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
+    theirs.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
+    theirs.out_proj.load_state_dict(ours.output.state_dict())
+
+
+def test_stacks_equal_torch_transformer():
+    """Our own stacks with their default sizes, and torch.nn.Transformer with its two final norms removed."""
+    reference = nn.Transformer(dropout=0.0, batch_first=True).eval()
+    assert sum(parameter.numel() for parameter in reference.parameters()) == 44_140_544
+    reference.encoder.norm = reference.decoder.norm = None
+    encoder, decoder = Encoder(512, 8, 2048, 6).eval(), Decoder(512, 8, 2048, 6).eval()
+    assert sum(p.numel() for stack in (encoder, decoder) for p in stack.parameters()) == 44_138_496
+    for ours, theirs in zip(encoder.layers, reference.encoder.layers, strict=True):
+        copy_attention(ours.self_attention, theirs.self_attn)
+        pairs = [(ours.feed_forward.inner, theirs.linear1), (ours.feed_forward.outer, theirs.linear2)]
+        pairs += [(ours.self_residual.norm, theirs.norm1), (ours.feed_forward_residual.norm, theirs.norm2)]
+        for module, copy in pairs:
+            copy.load_state_dict(module.state_dict())
+    for ours, theirs in zip(decoder.layers, reference.decoder.layers, strict=True):
+        copy_attention(ours.self_attention, theirs.self_attn)
+        copy_attention(ours.cross_attention, theirs.multihead_attn)
+        pairs = [(ours.feed_forward.inner, theirs.linear1), (ours.feed_forward.outer, theirs.linear2)]
+        pairs += [(ours.self_residual.norm, theirs.norm1), (ours.cross_residual.norm, theirs.norm2)]
+        pairs += [(ours.feed_forward_residual.norm, theirs.norm3)]
+        for module, copy in pairs:
+            copy.load_state_dict(module.state_dict())
+    source, target = torch.randn(2, 7, 512), torch.randn(2, 5, 512)
+    lengths = torch.tensor([7, 4])
+    hidden = torch.arange(7) >= lengths[:, None]
+    mask = length_mask(lengths, 7)
+    ours = decoder(target, encoder(source, mask), causal_mask(5), mask)
+    theirs = reference(
+        source,
+        target,
+        tgt_mask=~causal_mask(5)[0, 0],
+        src_key_padding_mask=hidden,
+        memory_key_padding_mask=hidden,
+    )
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_logits_shape(variant):
+    model = tiny(**variant)
+    assert model(ids(3, 6), ids(3, 5)).shape == (3, 5, 50)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_future_changes_nothing(variant):
+    model, source, target = tiny(**variant), ids(2, 6), ids(2, 8)
+    changed = target.clone()
+    changed[:, 5:] = ids(2, 3)
+    before, after = model(source, target), model(source, changed)
+    torch.testing.assert_close(before[:, :5], after[:, :5], atol=1e-6, rtol=0)
+    assert not torch.allclose(before[:, 5:], after[:, 5:])
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_padding_changes_nothing(variant):
+    model, source, target = tiny(**variant), ids(2, 6), ids(2, 5)
+    zeros = torch.zeros(2, 4, dtype=torch.long)
+    alone = model(source, target)
+    padded = model(torch.cat([source, zeros], 1), torch.cat([target, zeros], 1))
+    torch.testing.assert_close(alone, padded[:, :5], atol=1e-5, rtol=0)
+
+
+def test_alone_is_as_in_a_batch():
+    model, source, target = tiny(), ids(4, 6), ids(4, 5)
+    together = model(source, target)
+    for row in range(4):
+        torch.testing.assert_close(model(source[[row]], target[[row]])[0], together[row], atol=1e-5, rtol=0)
+
+
+def test_positions_matter():
+    model, source = tiny(), ids(1, 6)
+    assert not torch.allclose(model.encode(source).flip(1), model.encode(source.flip(1)), atol=1e-3)
+
+
+def test_a_start_symbol_that_is_the_pad_id_works():
+    model = tiny(bos_id=0)
+    target = torch.cat([torch.zeros(2, 1, dtype=torch.long), ids(2, 4)], 1)
+    logits = model(ids(2, 6), target)
+    assert logits.isfinite().all()
+    padded = torch.cat([target, torch.zeros(2, 3, dtype=torch.long)], 1)
+    torch.manual_seed(5)
+    source = ids(2, 6)
+    torch.testing.assert_close(model(source, padded)[:, :5], model(source, target), atol=1e-5, rtol=0)
+
+
+def test_embeddings_are_scaled_by_the_root_of_the_width():
+    model, source = tiny(), ids(1, 3)
+    torch.testing.assert_close(model.source_embedding(source), model.source_embedding.weight[source] * 32**0.5)
+
+
+@pytest.mark.parametrize(("sharing", "matrices"), [("all", 1), ("decoder", 2), ("none", 3)])
+def test_sharing(sharing, matrices):
+    model = tiny(share_embeddings=sharing)
+    weights = (model.source_embedding.weight, model.target_embedding.weight, model.output.weight)
+    assert len({weight.data_ptr() for weight in weights}) == matrices
+
+
+def test_record_sees_every_attention_of_every_layer():
+    model, seen = tiny(decoder_layers=3), {}
+    model(ids(1, 6), ids(1, 4), record=lambda name, tensor: seen.update({name: tensor}))
+    shapes = {name: tuple(tensor.shape) for name, tensor in seen.items() if name.endswith("weights")}
+    expected = {f"encoder.layers.{i}.self_attention.weights": (1, 4, 6, 6) for i in range(2)}
+    expected |= {f"decoder.layers.{i}.self_attention.weights": (1, 4, 4, 4) for i in range(3)}
+    expected |= {f"decoder.layers.{i}.cross_attention.weights": (1, 4, 4, 6) for i in range(3)}
+    assert shapes == expected
+
+
+def test_record_changes_nothing():
+    model, source, target = tiny(), ids(2, 6), ids(2, 4)
+    recorded = model(source, target, record=lambda *_: None)
+    torch.testing.assert_close(recorded, model(source, target), atol=1e-5, rtol=0)
+
+
+def test_gradients_numerically():
+    model = tiny(d_model=4, num_heads=2, d_ff=4, encoder_layers=1, decoder_layers=1).double()
+    source, target = torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]])
+    for name in ("encoder.layers.0.self_attention.query.weight", "decoder.layers.0.cross_attention.key.weight"):
+        module, _, leaf = name.rpartition(".")
+        weight = model.get_parameter(name).detach().clone().requires_grad_()
+
+        def run(value, module=module, leaf=leaf):
+            return torch.func.functional_call(model, {f"{module}.{leaf}": value}, (source, target))
+
+        assert torch.autograd.gradcheck(run, (weight,))

@@ -1,0 +1,148 @@
+"""Model directories: what is written is read back, what is damaged is refused."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from headway.errors import UserError
+from headway.model import ModelConfig, Transformer
+from headway.storage import StoredModel, find_model, load_model, save_model
+from headway.storage.atomic import write_directory
+from headway.storage.model_directory import checksum
+from headway.text.tokenizer import SubwordTokenizer, WordTokenizer, fingerprint
+
+LINES = ["the cat sat on the mat", "a dog ran after the cat"] * 20
+
+
+def stored(joint=True, **changes) -> StoredModel:
+    if joint:
+        source = target = SubwordTokenizer.train(LINES, "bpe", 290)
+    else:
+        source, target = WordTokenizer(["a", "b"]), WordTokenizer(["c", "d", "e"])
+        changes = {"share_embeddings": "decoder", **changes}
+    options = {"d_model": 16, "num_heads": 2, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1, **changes}
+    config = ModelConfig(source.vocab_size, target.vocab_size, **options)
+    return StoredModel(Transformer(config).eval(), source, target, "en", "ko", {"max_length": 7}, "# card\n")
+
+
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize("changes", [{}, {"positions": "learned", "output_bias": True}, {"norm": "pre"}])
+def test_round_trip(tmp_path, joint, changes):
+    model = stored(joint, **changes)
+    save_model(tmp_path / "m", model)
+    copy = load_model(tmp_path / "m")
+    assert copy.model.config == model.model.config
+    source, target = torch.tensor([[4, 5, 3]]), torch.tensor([[2, 4]])
+    assert torch.equal(copy.model(source, target), model.model(source, target))
+    assert fingerprint(copy.source_tokenizer) == fingerprint(model.source_tokenizer)
+    assert fingerprint(copy.target_tokenizer) == fingerprint(model.target_tokenizer)
+    assert (copy.source_language, copy.target_language) == ("en", "ko")
+    assert copy.decoding == {"max_length": 7}
+    assert copy.card == "# card\n"
+
+
+def test_files_are_those_of_the_design(tmp_path):
+    save_model(tmp_path / "m", stored())
+    assert {file.name for file in (tmp_path / "m").iterdir()} == {
+        "config.json", "model.safetensors", "tokenizer.spm", "decoding.json", "README.md"
+    }  # fmt: skip
+    save_model(tmp_path / "w", stored(joint=False))
+    names = {file.name for file in (tmp_path / "w").iterdir()}
+    assert {"source.vocab.json", "target.vocab.json"} < names
+    assert json.loads((tmp_path / "m" / "config.json").read_text())["format_version"] == 1
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.spm", "decoding.json", "README.md"])
+def test_a_flipped_bit_is_noticed_and_named(tmp_path, name):
+    save_model(tmp_path / "m", stored())
+    file = tmp_path / "m" / name
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(UserError, match=rf"{name}: its checksum differs"):
+        load_model(tmp_path / "m")
+
+
+def rewrite_weights(folder, change):
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors")
+    config = json.loads((folder / "config.json").read_text())
+    config["sha256"]["model.safetensors"] = checksum(folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+ATTENTION, FEED_FORWARD = "encoder.layers.0.self_attention", "encoder.layers.0.feed_forward"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda weights: weights.popitem(), "lacks weight"),
+        (lambda weights: weights.update(extra=torch.zeros(1)), "has unknown weight 'extra'"),
+        (lambda weights: weights.update({f"{FEED_FORWARD}.inner.weight": torch.zeros(3, 3)}), r"\(3, 3\)"),
+        (lambda weights: weights.update({f"{ATTENTION}.key.bias": torch.full((16,), float("nan"))}), "not finite"),
+        (lambda weights: weights.update({f"{ATTENTION}.key.bias": torch.zeros(16, dtype=torch.int32)}), "int32"),
+    ],
+)
+def test_wrong_weights_are_refused(tmp_path, change, message):
+    save_model(tmp_path / "m", stored())
+    rewrite_weights(tmp_path / "m", change)
+    with pytest.raises(UserError, match=message):
+        load_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("format_version", 2, "format_version 2"),
+        ("model", {"d_model": 3}, "vocab_size"),
+        ("model", 7, "wrong kind"),
+        ("tokenizer", {"source": "../x", "target": "x"}, "not among"),
+        ("sha256", {}, "checksums"),
+        ("sha256", {"model.safetensors": "", "../config.json": ""}, "."),
+    ],
+)
+def test_wrong_config_is_refused(tmp_path, key, value, message):
+    save_model(tmp_path / "m", stored())
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    (tmp_path / "m" / "config.json").write_text(json.dumps({**config, key: value}))
+    with pytest.raises(UserError, match=message):
+        load_model(tmp_path / "m")
+
+
+def test_what_is_no_model_says_so(tmp_path):
+    with pytest.raises(UserError, match="no such folder"):
+        find_model(tmp_path / "absent")
+    with pytest.raises(UserError, match="is not a model directory"):
+        find_model(tmp_path)
+    (tmp_path / "recipe.yaml").write_text("")
+    with pytest.raises(UserError, match="no model yet"):
+        find_model(tmp_path)
+
+
+def test_a_run_directory_means_its_best(tmp_path):
+    for step in (1, 2):
+        save_model(tmp_path / "models" / f"step-0000000{step}", stored())
+    (tmp_path / "best.json").write_text('{"model": "step-00000001"}')
+    assert find_model(tmp_path).name == "step-00000001"
+    (tmp_path / "best.json").write_text('{"model": "../elsewhere"}')
+    with pytest.raises(UserError, match="elsewhere"):
+        find_model(tmp_path)
+
+
+def test_a_directory_appears_whole_or_not_at_all(tmp_path):
+    def fail():
+        with write_directory(tmp_path / "d") as folder:
+            (folder / "half").write_text("x")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert not list(tmp_path.iterdir())
+    with write_directory(tmp_path / "d") as folder:
+        (folder / "whole").write_text("x")
+        assert not (tmp_path / "d").exists()
+    assert [path.name for path in tmp_path.rglob("*")] == ["d", "whole"]

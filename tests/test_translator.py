@@ -1,0 +1,99 @@
+"""The translator: n texts in, n translations out, in order, whatever is among them."""
+
+import pytest
+import torch
+
+from headway.errors import UserError
+from headway.model import ModelConfig, Transformer
+from headway.storage import StoredModel
+from headway.text.tokenizer import SubwordTokenizer, WordTokenizer
+from headway.translator import Translator
+
+
+def translator(max_length=1024, **changes) -> Translator:
+    tokenizer = SubwordTokenizer.train(["the cat sat on the mat", "a dog ran after"] * 20, "bpe", 290)
+    options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1, **changes}
+    size = tokenizer.vocab_size
+    model = Transformer(ModelConfig(source_vocab_size=size, target_vocab_size=size, max_length=max_length, **options))
+    return Translator(StoredModel(model, tokenizer, tokenizer, "en", "en"), device="cpu")
+
+
+TEXTS = ["the cat", "", "a dog ran after the cat", "   ", "the mat", "a" * 60, "the cat"]
+
+
+def test_order_and_blanks():
+    results = translator().translate(TEXTS)
+    assert [result.stopped for result in results if not result.tokens] == ["blank", "blank"]
+    assert [result.text for result in results if result.stopped == "blank"] == ["", ""]
+    assert results[0] == results[-1]
+
+
+def test_a_translation_does_not_depend_on_its_neighbours():
+    door = translator()
+    together = door.translate(TEXTS)
+    for text, result in zip(TEXTS, together, strict=True):
+        [alone] = door.translate([text])
+        assert alone.text == result.text
+        assert alone.score == pytest.approx(result.score, abs=1e-3)
+
+
+def test_too_long_a_text_is_told_and_the_others_go_on():
+    door = translator(max_length=20)
+    assert door.longest_source == 19
+    results = door.translate(["the cat", "x " * 300, "the mat"])
+    assert [result.stopped == "too_long" for result in results] == [False, True, False]
+    assert results[1].text == ""
+    assert len(results[1].source_tokens) > 19
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_the_longest_text_works(positions):
+    door = translator(max_length=20, positions=positions)
+    text = next(
+        " ".join("the" for _ in range(n))
+        for n in range(1, 99)
+        if len(door.stored.source_tokenizer.encode(" ".join("the" for _ in range(n)))) == 19
+    )
+    [result] = door.translate([text])
+    assert result.stopped in ("eos", "max_length")
+
+
+def test_length_is_capped_by_the_source_by_default():
+    door = translator()
+    with torch.no_grad():
+        door.model.output.weight[door.model.config.eos_id].fill_(-100.0)  # never ends by itself
+    [result] = door.translate(["the cat"])
+    if result.stopped == "max_length":
+        assert len(result.tokens) == 2 * len(result.source_tokens) + 50
+    [short] = door.translate(["the cat"], max_length=3)
+    assert len(short.tokens) <= 3
+    with pytest.raises(UserError, match="max_length=0"):
+        door.translate(["the cat"], max_length=0)
+
+
+def test_a_line_break_in_a_translation_becomes_a_space():
+    words = WordTokenizer(["a\nb\rc"])
+    config = ModelConfig(5, 5, d_model=8, num_heads=2, d_ff=8, encoder_layers=1, decoder_layers=1, output_bias=True)
+    model = Transformer(config)
+    with torch.no_grad():
+        model.output.bias.copy_(torch.tensor([0.0, 0, 0, 0, 99]))
+    [result] = Translator(StoredModel(model, words, words, "x", "y"), device="cpu").translate(["hm"], max_length=1)
+    assert result.text == "a b c"
+
+
+def test_inspect_gives_every_attention_map():
+    door = translator(encoder_layers=2, decoder_layers=3)
+    record = door.inspect("the cat")
+    source, target = len(record.source), len(record.target)
+    assert record.attention["encoder"].shape == (2, 4, source, source)
+    assert record.attention["decoder"].shape == (3, 4, target, target)
+    assert record.attention["cross"].shape == (3, 4, target, source)
+    for maps in record.attention.values():
+        torch.testing.assert_close(maps.sum(-1), torch.ones(maps.shape[:-1]))
+    assert record.attention["decoder"].triu(1).count_nonzero() == 0
+
+
+def test_a_device_that_is_not_there():
+    if not torch.cuda.is_available():
+        with pytest.raises(UserError, match="'cuda' is not available"):
+            Translator(translator().stored, device="cuda")

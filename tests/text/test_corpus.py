@@ -1,0 +1,84 @@
+"""Parallel files: the right pairing, or one line that names file and line."""
+
+import gzip
+
+import pytest
+
+from headway.errors import UserError
+from headway.text.corpus import read_lines, read_pairs
+
+
+def write(path, data: bytes):
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def complaint(function) -> str:
+    with pytest.raises(UserError) as error:
+        list(function())
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_lines_end_at_newline_only(tmp_path, name):
+    text = "one\u2028still one\ntwo\x85\x0b\x0c\x1cstill two\nthree\rstill three\n\n"
+    assert list(read_lines(write(tmp_path / name, text.encode()))) == [*text.split("\n")[:3], ""]
+
+
+@pytest.mark.parametrize("data", [b"a\nb", b"a\nb\n", b"a\r\nb\r\n", b"\xef\xbb\xbfa\r\nb\n"])
+def test_line_ends_and_byte_order_mark_are_not_text(tmp_path, data):
+    assert list(read_lines(write(tmp_path / "a.txt", data))) == ["a", "b"]
+
+
+def test_a_byte_order_mark_later_on_is_text(tmp_path):
+    assert list(read_lines(write(tmp_path / "a.txt", b"a\n\xef\xbb\xbfb\n"))) == ["a", "\ufeffb"]
+
+
+@pytest.mark.parametrize("bad", [b"\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xe2\x82"])
+def test_invalid_utf8_names_file_and_line(tmp_path, bad):
+    path = write(tmp_path / "a.txt", b"fine\nnot " + bad + b"\n")
+    assert f"{path}, line 2" in complaint(lambda: read_lines(path))
+
+
+def test_missing_file_folder_and_broken_gzip(tmp_path):
+    assert "no such file" in complaint(lambda: read_lines(tmp_path / "absent"))
+    assert "is a folder" in complaint(lambda: read_lines(tmp_path))
+    broken = tmp_path / "a.gz"
+    broken.write_bytes(gzip.compress(b"text\n" * 1000)[:-20])
+    assert f"{broken}" in complaint(lambda: read_lines(broken))
+
+
+def test_blank_lines_never_shift_the_pairing(tmp_path):
+    source = write(tmp_path / "a.de", b"eins\n\ndrei\n")
+    target = write(tmp_path / "a.en", b"one\ntwo\nthree\n")
+    pairs = list(read_pairs([source], [target]))
+    assert [(pair.source, pair.target, pair.line) for pair in pairs] == [
+        ("eins", "one", 1),
+        ("", "two", 2),
+        ("drei", "three", 3),
+    ]
+
+
+@pytest.mark.parametrize(("source_lines", "target_lines"), [(3, 5), (5, 3), (0, 2)])
+def test_uneven_files_name_both_counts(tmp_path, source_lines, target_lines):
+    source = write(tmp_path / "a.de", b"x\n" * source_lines)
+    target = write(tmp_path / "a.en", b"y\n" * target_lines)
+    message = complaint(lambda: read_pairs([source], [target]))
+    assert f"{source} has {source_lines} lines" in message
+    assert f"{target} has {target_lines}" in message
+
+
+def test_a_missing_final_newline_is_no_difference(tmp_path):
+    pairs = read_pairs([write(tmp_path / "a", b"x\ny")], [write(tmp_path / "b", b"1\n2\n")])
+    assert len(list(pairs)) == 2
+
+
+def test_several_files_follow_each_other(tmp_path):
+    files = [write(tmp_path / name, name.encode() + b"\n") for name in ("a.de", "b.de", "a.en", "b.en")]
+    pairs = list(read_pairs(files[:2], files[2:]))
+    assert [(pair.source, pair.target, pair.file) for pair in pairs] == [
+        ("a.de", "a.en", files[0]),
+        ("b.de", "b.en", files[1]),
+    ]
+    assert "2 source files but 1 target files" in complaint(lambda: read_pairs(files[:2], files[2:3]))

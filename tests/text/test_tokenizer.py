@@ -1,0 +1,137 @@
+"""Tokenizers: text comes back, control symbols in text stay text, the vocabulary has the size that was asked."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.errors import UserError
+from headway.text.tokenizer import (
+    CONTROL_PIECES,
+    UNK_ID,
+    SubwordTokenizer,
+    WordTokenizer,
+    fingerprint,
+    read_tokenizer,
+)
+
+LINES = [
+    "the cat sat on the mat",
+    "a dog ran after the cat",
+    "안녕하세요 세계",
+    "고양이가 매트 위에 앉았다",
+    "x <s> </s> <pad>",
+] * 20
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram"])
+def subwords(request) -> SubwordTokenizer:
+    return SubwordTokenizer.train(LINES, request.param, 320)
+
+
+def test_vocabulary_is_as_large_as_asked_or_shrinks(subwords):
+    assert 290 < subwords.vocab_size <= 320
+    assert SubwordTokenizer.train(LINES, "bpe", 20_000).vocab_size < 1000
+
+
+def test_too_small_a_vocabulary_says_how_many_are_needed():
+    with pytest.raises(UserError, match=r"tokenizer.vocab_size=100 is too small.* need \d+ pieces"):
+        SubwordTokenizer.train(LINES, "bpe", 100)
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
+def test_any_text_comes_back_normalised_and_nothing_is_unknown(text):
+    tokenizer = _TOKENIZER
+    ids = tokenizer.encode(text)
+    assert all(id_ >= len(CONTROL_PIECES) for id_ in ids)
+    once = tokenizer.decode(ids)
+    assert tokenizer.decode(tokenizer.encode(once)) == once
+
+
+_TOKENIZER = SubwordTokenizer.train(LINES, "bpe", 320)
+
+
+@pytest.mark.parametrize(
+    "text", ["the cat", "안녕 세계", "emoji 👩‍👩‍👧 joined", "newline-less \x1c \x85 text", "a\x00b", "½ ①"]
+)
+def test_round_trip(subwords, text):
+    expected = " ".join(part for part in unicodedata.normalize("NFKC", text).split(" ") if part)
+    assert subwords.decode(subwords.encode(text)) == expected
+
+
+def test_composed_and_decomposed_hangul_are_the_same(subwords):
+    text = "안녕하세요"
+    assert subwords.encode(unicodedata.normalize("NFD", text)) == subwords.encode(text)
+
+
+@pytest.mark.parametrize("text", ["<s>", "</s>", "<pad>", "<unk>", "<sos> <eos>", "a <pad> b", "<0x41>"])
+def test_control_symbols_in_text_are_text(subwords, text):
+    ids = subwords.encode(text)
+    assert min(ids) >= len(CONTROL_PIECES)
+    assert subwords.decode(ids) == text
+
+
+def test_control_ids_give_no_text(subwords):
+    assert subwords.decode([2, *subwords.encode("the cat"), 3, 0, 0]) == "the cat"
+    assert subwords.pieces([0, 1, 2, 3]) == ["<pad>", "<unk>", "<sos>", "<eos>"]
+
+
+def test_blank_text_has_no_ids(subwords):
+    assert subwords.encode("") == subwords.encode("   ") == []
+
+
+def test_training_is_deterministic(subwords):
+    again = [SubwordTokenizer.train(LINES, "bpe", 320) for _ in range(2)]
+    assert fingerprint(again[0]) == fingerprint(again[1])
+
+
+def test_words_by_hand():
+    tokenizer = WordTokenizer.train(["b a b", "a c b"], vocab_size=100, min_frequency=2, lowercase=False)
+    assert tokenizer.vocab_size == 6
+    assert tokenizer.encode("b a c B") == [4, 5, UNK_ID, UNK_ID]
+    assert tokenizer.decode([2, 4, 5, 1, 3, 0]) == "b a <unk>"
+    assert tokenizer.pieces([0, 1, 2, 3, 4]) == ["<pad>", "<unk>", "<sos>", "<eos>", "b"]
+
+
+def test_words_may_be_lower_cased():
+    tokenizer = WordTokenizer.train(["The THE the"], vocab_size=100, min_frequency=3, lowercase=True)
+    assert tokenizer.encode("tHE") == [4]
+
+
+def test_word_vocabulary_is_capped_by_frequency():
+    tokenizer = WordTokenizer.train(["a a a b b c"], vocab_size=6, min_frequency=1, lowercase=False)
+    assert tokenizer.pieces(range(4, 6)) == ["a", "b"]
+
+
+def test_control_symbols_as_words_are_words():
+    tokenizer = WordTokenizer.train(["<eos> <pad> x"], vocab_size=100, min_frequency=1, lowercase=False)
+    assert min(tokenizer.encode("<eos> <pad> x <unk>")[:3]) >= len(CONTROL_PIECES)
+
+
+def test_files_give_the_same_tokenizer(tmp_path, subwords):
+    words = WordTokenizer.train(LINES, vocab_size=100, min_frequency=1, lowercase=True)
+    for tokenizer in (subwords, words):
+        path = tmp_path / f"x{tokenizer.suffix}"
+        path.write_bytes(tokenizer.to_bytes())
+        copy = read_tokenizer(path)
+        assert fingerprint(copy) == fingerprint(tokenizer)
+        assert copy.encode("The cat 안녕") == tokenizer.encode("The cat 안녕")
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.spm", b"junk"),
+        ("a.vocab.json", b"{"),
+        ("a.vocab.json", b"[]"),
+        ("a.vocab.json", b'{"words": [1], "lowercase": true}'),
+        ("a.vocab.json", b'{"words": ["a", "a"], "lowercase": true}'),
+    ],
+)
+def test_damaged_files_are_named(tmp_path, name, data):
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=name):
+        read_tokenizer(path)

@@ -1,0 +1,182 @@
+"""The loop: it learns, it resumes exactly, it refuses numbers that are not finite, it fails early and clearly."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from headway.errors import UserError
+from headway.text.corpus import read_lines
+from headway.training.loop import Interrupted, Trainer
+from headway.training.progress import Reporter
+from headway.training.recipe import make_recipe
+from headway.translator import Translator
+
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A task of a few dozen pairs: the words in reverse."""
+    folder = tmp_path_factory.mktemp("corpus")
+    generator = torch.Generator().manual_seed(3)
+    for split, count in (("train", 120), ("valid", 12)):
+        sources, targets = [], []
+        for _ in range(count):
+            length = int(torch.randint(2, 6, (1,), generator=generator))
+            words = [WORDS[i] for i in torch.randint(0, 10, (length,), generator=generator).tolist()]
+            sources.append(" ".join(words) + "\n")
+            targets.append(" ".join(reversed(words)) + "\n")
+        (folder / f"{split}.src").write_text("".join(sources))
+        (folder / f"{split}.tgt").write_text("".join(targets))
+    return folder
+
+
+def recipe(files, **training):
+    def split(name):
+        return {"source": str(files / f"{name}.src"), "target": str(files / f"{name}.tgt")}
+
+    options = {
+        "max_steps": 24,
+        "tokens_per_batch": 300,
+        "warmup_steps": 4,
+        "learning_rate": 3e-3,
+        "device": "cpu",
+        "precision": "fp32",
+        "validate_every": 8,
+        "save_every": 4,
+    }
+    size = {"d_model": 32, "num_heads": 2, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1}
+    return make_recipe(
+        {
+            "data": {"train": split("train"), "valid": split("valid")},
+            "tokenizer": {"kind": "word"},
+            "model": {"preset": "tiny", **size},
+            "training": {**options, **training},
+        }
+    )
+
+
+def never() -> None:
+    return None
+
+
+def run(recipe, folder, stop=never):
+    return Trainer(recipe, folder, Reporter()).train(stop)
+
+
+def log(folder):
+    return [json.loads(line) for line in read_lines(folder / "log.jsonl")]
+
+
+def losses(folder):
+    return [(entry["step"], entry.get("loss", entry.get("valid_loss"))) for entry in log(folder)]
+
+
+def weights(folder):
+    return (folder / "checkpoints" / "step-00000024" / "weights.safetensors").read_bytes()
+
+
+def test_loss_falls_and_the_run_directory_is_complete(files, tmp_path):
+    progress = run(recipe(files), tmp_path / "run")
+    entries = [entry for entry in log(tmp_path / "run") if "loss" in entry]
+    assert [entry["step"] for entry in entries] == list(range(1, 25))
+    assert entries[-1]["loss"] < 0.8 * entries[0]["loss"]
+    assert set(entries[0]) >= {"step", "loss", "learning_rate", "tokens_per_second"}
+    validations = [entry for entry in log(tmp_path / "run") if "valid_loss" in entry]
+    assert [entry["step"] for entry in validations] == [8, 16, 24]
+    best = json.loads((tmp_path / "run" / "best.json").read_text())
+    assert best["model"] == f"step-{progress.best_step:08d}"
+    assert best["valid_bleu"] == max(entry["valid_bleu"] for entry in validations)
+    translator = Translator.load(tmp_path / "run")
+    assert translator.stored.source_language == "src"
+    assert "validation BLEU" in translator.stored.card
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("stop_after", [5, 12])
+def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, tmp_path, precision, stop_after):
+    wanted = recipe(files, precision=precision, tokens_per_micro_batch=150)
+    run(wanted, tmp_path / "whole")
+    asked = []
+
+    def stop():
+        asked.append(True)
+        return 15 if len(asked) == stop_after else None
+
+    with pytest.raises(Interrupted):
+        run(wanted, tmp_path / "parts", stop)
+    assert losses(tmp_path / "parts")[-1][0] == stop_after
+    torch.manual_seed(999)  # the state of the process does not matter
+    run(wanted, tmp_path / "parts")
+    assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
+    assert weights(tmp_path / "parts") == weights(tmp_path / "whole")
+
+
+def test_steps_after_the_last_checkpoint_are_done_again(files, tmp_path):
+    run(recipe(files), tmp_path / "run")
+    before = losses(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-00000024")
+    run(recipe(files), tmp_path / "run")
+    assert losses(tmp_path / "run") == before
+
+
+def test_accumulation_is_one_large_batch(files, tmp_path):
+    """The same plan cut finer gives another order, so a single step over the whole corpus is compared."""
+    whole = recipe(files, tokens_per_batch=100_000, max_steps=1)
+    fine = recipe(files, tokens_per_batch=100_000, tokens_per_micro_batch=200, max_steps=1)
+    for name, wanted in (("whole", whole), ("fine", fine)):
+        trainer = Trainer(
+            wanted.model_copy(update={"model": wanted.model.model_copy(update={"dropout": 0.0})}),
+            tmp_path / name,
+            Reporter(),
+        )
+        trainer.train(never)
+    [(_, first), *_], [(_, second), *_] = losses(tmp_path / "whole"), losses(tmp_path / "fine")
+    assert first == pytest.approx(second, abs=1e-6)
+
+
+def test_patience_stops(files, tmp_path):
+    wanted = recipe(files, patience=2, validate_every=1, learning_rate=1e-9, max_steps=None, best_by="valid_bleu")
+    assert run(wanted, tmp_path / "run").step == 3
+
+
+def test_epochs_stop(files, tmp_path):
+    progress = run(recipe(files, max_steps=None, max_epochs=2), tmp_path / "run")
+    assert {entry["epoch"] for entry in log(tmp_path / "run") if "epoch" in entry} == {1, 2}
+    assert progress.epoch == 1
+
+
+def test_a_loss_that_is_not_finite_stops_before_the_update(files, tmp_path):
+    wanted = recipe(files)
+    trainer = Trainer(wanted, tmp_path / "run", Reporter())
+    with torch.no_grad():
+        trainer.model.decoder.layers[0].feed_forward.outer.bias[0] = float("inf")
+    before = trainer.model.encoder.layers[0].self_attention.query.weight.clone()
+    with pytest.raises(UserError, match=r"step 1, epoch 1, batch 1: the loss is not finite"):
+        trainer.train(never)
+    assert torch.equal(trainer.model.encoder.layers[0].self_attention.query.weight, before)
+    assert not list((tmp_path / "run" / "checkpoints").iterdir())
+
+
+def test_out_of_memory_comes_at_once_and_names_the_key(files, tmp_path, monkeypatch):
+    trainer = Trainer(recipe(files), tmp_path / "run", Reporter())
+
+    def fail(*_):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
+
+    monkeypatch.setattr("headway.training.loop.translation_loss", fail)
+    with pytest.raises(
+        UserError, match=r"out of memory with \d+ sentences .*training.tokens_per_micro_batch \(now 300\)"
+    ):
+        trainer.train(never)
+
+
+def test_the_largest_batch_is_tried_first_and_changes_nothing(files, tmp_path):
+    trainer = Trainer(recipe(files), tmp_path / "run", Reporter())
+    state, before = torch.get_rng_state(), trainer.model.output.weight.clone()
+    trainer._try_largest_batch()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(trainer.model.output.weight, before)
+    assert all(parameter.grad is None for parameter in trainer.model.parameters())
