@@ -59,10 +59,7 @@ class TorchEngine:
         source = source.to(self._device)
         mask = padding_mask(source, self._model.config.pad_id)
         memory = self._model.encode(source, mask)
-        layers = [
-            (GrowingCache(), MemoryCache(*layer.cross_attention.project(memory, memory)))
-            for layer in self._model.decoder.layers
-        ]
+        layers = [(GrowingCache(), MemoryCache(*pair)) for pair in self._model.decoder.project_memory(memory)]
         return DecoderState(memory, mask, layers)
 
     @torch.inference_mode()

@@ -4,12 +4,12 @@ the output layer. `forward` is one sentence: the output of decode(encode(source)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 from torch import Tensor, nn
 
-from headway.model.attention import Record, within
+from headway.model.attention import KeysValues, Record, within
 from headway.model.config import ModelConfig, Norm
 from headway.model.dropout import Dropout
 from headway.model.layers import DecoderLayer, EncoderLayer, LayerCache
@@ -86,13 +86,18 @@ class Decoder(nn.Module):
             )
         return self.norm(x)
 
+    def project_memory(self, memory: Tensor) -> list[KeysValues]:
+        """The keys and values of each layer's encoder-decoder attention; a cache holds them through all steps."""
+        layers = cast(Iterable[DecoderLayer], self.layers)
+        return [layer.cross_attention.project(memory, memory) for layer in layers]
+
 
 class TokenEmbedding(nn.Embedding):
     """Embeddings scaled by sqrt(d_model), section 3.4."""
 
-    def forward(self, ids: Tensor) -> Tensor:
-        """(...) -> (..., d_model)"""
-        return super().forward(ids) * math.sqrt(self.embedding_dim)
+    def forward(self, input: Tensor) -> Tensor:
+        """ids (...) -> (..., d_model)"""
+        return super().forward(input) * math.sqrt(self.embedding_dim)
 
 
 class Transformer(nn.Module):

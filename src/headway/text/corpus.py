@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -32,7 +32,7 @@ class Pair:
     """Counted from 1, the same on both sides."""
 
 
-def read_lines(path: Path) -> Iterator[str]:
+def read_lines(path: Path) -> Generator[str]:
     """The lines of a UTF-8 text file (or .gz), without their line ends. Raises UserError with file and line."""
     with closing(_open(path)) as stream:
         yield from decode_lines(_raw_lines(stream, path), str(path))

@@ -1,0 +1,88 @@
+"""The program as a person runs it."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@dataclass
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+def run_headway(*arguments: object, input_: str | bytes = "", cwd: Path | None = None, timeout: float = 600) -> Outcome:
+    """Runs `headway` with the arguments; the text of its two streams and its exit code."""
+    data = input_.encode() if isinstance(input_, str) else input_
+    command = [sys.executable, "-m", "headway", *map(str, arguments)]
+    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
+    done = subprocess.run(
+        command, input=data, capture_output=True, cwd=cwd, timeout=timeout, env=environment, check=False
+    )
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def complaint(*arguments: object, **options) -> str:
+    """The one line of a run that the user has to mend: exit code 2, nothing on standard output, no traceback."""
+    outcome = run_headway(*arguments, **options)
+    assert outcome.code == 2, outcome
+    assert "Traceback" not in outcome.err
+    return outcome.err.strip().splitlines()[-1]
+
+
+def reversed_pairs(count: int, seed: int) -> list[tuple[str, str]]:
+    """A task that is learned in seconds: words of three letters, in reverse order."""
+    chooser = random.Random(seed)
+    words = ["ant", "bee", "cat", "dog", "elk", "fox", "gnu", "hen", "ibx", "jay"]
+    sentences = [[chooser.choice(words) for _ in range(chooser.randint(1, 6))] for _ in range(count)]
+    return [(" ".join(sentence), " ".join(reversed(sentence))) for sentence in sentences]
+
+
+@dataclass
+class Corpus:
+    folder: Path
+
+    def file(self, name: str) -> Path:
+        return self.folder / name
+
+    @property
+    def train_options(self) -> list[object]:
+        names = ("source", "target", "valid-source", "valid-target")
+        files = ("train.src", "train.tgt", "valid.src", "valid.tgt")
+        return [item for name, file in zip(names, files, strict=True) for item in (f"--{name}", self.file(file))]
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory) -> Corpus:
+    """The reverse task as four text files, and two more to test on."""
+    folder = tmp_path_factory.mktemp("reverse")
+    for split, count, seed in (("train", 4000, 1), ("valid", 50, 2), ("test", 100, 3)):
+        pairs = reversed_pairs(count, seed)
+        (folder / f"{split}.src").write_text("".join(f"{source}\n" for source, _ in pairs))
+        (folder / f"{split}.tgt").write_text("".join(f"{target}\n" for _, target in pairs))
+    return Corpus(folder)
+
+
+TINY = ["model.preset=tiny", "model.d_model=64", "model.encoder_layers=2", "model.decoder_layers=2"]
+QUICK = [*TINY, "tokenizer.vocab_size=300", "training.learning_rate=3e-3", "training.warmup_steps=50"]
+
+
+@pytest.fixture(scope="session")
+def trained(corpus, tmp_path_factory) -> Path:
+    """A run that has learned the reverse task, trained by the command line."""
+    run = tmp_path_factory.mktemp("runs") / "reverse"
+    outcome = run_headway(
+        "train", *corpus.train_options, "--out", run, *QUICK, "training.max_steps=400", "training.validate_every=200"
+    )
+    assert outcome.code == 0, outcome.err
+    return run

@@ -1,0 +1,21 @@
+"""The demo, as README.md shows it: it must learn its task."""
+
+import re
+
+from tests.system.conftest import run_headway
+
+
+def test_demo_reaches_99_percent_on_unseen_dates(tmp_path):
+    outcome = run_headway("demo", cwd=tmp_path, timeout=1200)
+    assert outcome.code == 0, outcome.err
+    accuracy = re.search(r"([\d.]+)%", outcome.out)
+    assert accuracy
+    assert float(accuracy.group(1)) >= 99.0
+    assert "Try next" in outcome.out
+    assert "█" in outcome.out
+    run = tmp_path / "headway-demo" / "run"
+    translated = run_headway("translate", run, input_="Sunday, October 3, 1999, 7:30 PM\n")
+    assert translated.out == "1999년 10월 3일 일요일 오후 7:30\n"
+    again = run_headway("demo", cwd=tmp_path)
+    assert again.code == 0
+    assert accuracy.group(0) in again.out

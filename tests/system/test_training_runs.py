@@ -1,0 +1,119 @@
+"""Runs: resuming, being stopped, being refused."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.system.conftest import QUICK, complaint, run_headway
+
+
+def losses(run):
+    entries = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [(entry["step"], entry["loss"]) for entry in entries if "loss" in entry]
+
+
+@pytest.mark.parametrize(("signal_number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_stopped_run_goes_on_where_it_was(corpus, tmp_path, signal_number, code):
+    options = [*corpus.train_options, *QUICK, "training.max_steps=60", "training.validate_every=30"]
+    assert run_headway("train", *options, "--out", tmp_path / "whole").code == 0
+    run = tmp_path / "parts"
+    command = [sys.executable, "-m", "headway", "train", *map(str, options), "--out", str(run)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    log = run / "log.jsonl"
+    while not log.exists() or log.read_text().count("\n") < 10:
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.kill(process.pid, signal_number)
+    _, errors = process.communicate(timeout=10)
+    assert process.returncode == code
+    assert "--resume" in errors
+    assert losses(run)[-1][0] < 60
+    assert run_headway("train", "--resume", run).code == 0
+    assert losses(run) == losses(tmp_path / "whole")
+
+
+def test_a_resumed_run_may_go_on_longer(corpus, trained, tmp_path):
+    run = tmp_path / "run"
+    options = [*corpus.train_options, *QUICK, "training.max_steps=20", "training.validate_every=20"]
+    assert run_headway("train", *options, "--out", run).code == 0
+    assert "holds a run already" in complaint("train", *options, "--out", run)
+    assert "can't change training.seed (1 -> 2)" in complaint("train", "--resume", run, "training.seed=2")
+    assert run_headway("train", "--resume", run, "training.max_steps=25").code == 0
+    assert [step for step, _ in losses(run)] == list(range(1, 26))
+
+
+def test_a_recipe_trains(corpus, tmp_path):
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text(f"""
+data:
+  train: {{source: {corpus.file("train.src")}, target: {corpus.file("train.tgt")}}}
+  valid: {{source: {corpus.file("valid.src")}, target: {corpus.file("valid.tgt")}}}
+model: {{preset: tiny, encoder_layers: 1, decoder_layers: 1}}
+tokenizer: {{kind: unigram, vocab_size: 5000, joint: false}}
+training: {{max_steps: 3}}
+""")
+    outcome = run_headway("train", recipe, "training.max_steps=2", cwd=tmp_path)
+    assert outcome.code == 0, outcome.err
+    assert "so the vocabulary is smaller" in outcome.err
+    assert {file.name for file in (tmp_path / "runs" / "mine").iterdir()} >= {"recipe.yaml", "log.jsonl", "best.json"}
+    assert len(losses(tmp_path / "runs" / "mine")) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train"], "give one of"),
+        (["train", "absent.yaml"], "absent.yaml: can't be read"),
+        (["train", "--source", "x"], "--target is missing"),
+        (["train", "--resume", "absent"], "is not a run directory"),
+        (["train", "--colour"], "--colour"),
+        (["paint"], "paint"),
+        (["translate", "absent"], "absent: no such folder"),
+        (["translate", ".", "x"], "is not a model directory"),
+        (["show", "."], "is not a model directory"),
+        (["data", "wmt"], "'wmt' is unknown; there are multi30k and dates"),
+        (["data", "multi30k", "--from", "absent"], "absent: no such folder"),
+        (["data", "dates", "--languages", "xx-ko"], "'xx'"),
+        (["demo", "--languages", "en"], "must be source-target"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, arguments, message):
+    assert message in complaint(*arguments, cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (b"a\nb\n", b"x\n", "has 2 lines but"),
+        (b"a\n\xff\n", b"x\ny\n", "line 2: byte 0xff"),
+        (b"", b"", "holds no pair"),
+        (b"\n\n", b"x\ny\n", "holds no pair"),
+        (None, b"x\n", "no such file"),
+    ],
+)
+def test_a_corpus_that_is_wrong_names_file_and_line(tmp_path, source, target, message):
+    for name, data in (("s", source), ("t", target)):
+        if data is not None:
+            (tmp_path / name).write_bytes(data)
+    arguments = ["--source", "s", "--target", "t", "--valid-source", "s", "--valid-target", "t", "--out", "run"]
+    assert message in complaint("train", *arguments, cwd=tmp_path)
+
+
+def test_an_odd_corpus_of_ones_own(tmp_path):
+    """Byte order mark, "\\r\\n", U+2028, control symbols, blank lines on one side, gzip: ten pairs, two dropped."""
+    source = "\ufeffein Hund\r\n" + "<s> eins\u2028zwei\n" + "\n" + "drei <pad>\n" * 6 + "vier\n"
+    target = "a dog\r\n" + "<s> one\u2028two\n" + "lost\n" + "three <pad>\n" * 6 + "\t\n"
+    (tmp_path / "own.de.gz").write_bytes(gzip.compress(source.encode()))
+    (tmp_path / "own.en").write_text(target, newline="")
+    files = ["--source", "own.de.gz", "--target", "own.en", "--valid-source", "own.de.gz", "--valid-target", "own.en"]
+    outcome = run_headway("train", *files, "--out", "run", "training.max_steps=2", "model.preset=tiny", cwd=tmp_path)
+    assert outcome.code == 0, outcome.err
+    assert "train: 8 pairs, 2 dropped because a side is blank" in outcome.err
+    assert "training and validation are the same files" in outcome.err
+    assert "de -> en" in run_headway("show", tmp_path / "run").out
