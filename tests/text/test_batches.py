@@ -67,9 +67,9 @@ def test_lengths_are_mixed_over_the_epoch():
     assert abs(np.mean(means[:half]) - np.mean(means[half:])) < 2
 
 
-def test_a_pair_over_the_budget_names_the_key():
-    with pytest.raises(UserError, match=r"60 tokens.*tokens_per_micro_batch=50"):
-        plan([(30, 30)], micro=50)
+def test_a_pair_over_the_budget_is_alone():
+    _, _, steps = plan([(3, 3), (30, 30), (4, 3)], micro=50)
+    assert [1] in [batch.tolist() for step in steps for batch in step]
 
 
 def test_pad_by_hand():
@@ -84,9 +84,11 @@ def pairs_of(tmp_path, *texts):
 
 def test_ids_on_disk_are_those_of_the_pairs(tmp_path):
     words = WordTokenizer(["a", "b", "c", "d"])
-    pairs = pairs_of(tmp_path, ("a b", "c"), ("", "d"), ("a", " \t"), ("a b c d", "a"), ("d", "d c"))
-    counts = write_ids(tmp_path / "ids", pairs, words, words, max_length=4)
-    assert (counts.kept, counts.blank, counts.too_long) == (2, 2, 1)
+    pairs = pairs_of(
+        tmp_path, ("a b", "c"), ("", "d"), ("a", " \t"), ("a b c d", "a"), ("d", "d c"), ("a b c d e", "a")
+    )
+    counts = write_ids(tmp_path / "ids", pairs, words, words, max_length=5, max_tokens=6)
+    assert (counts.kept, counts.blank, counts.too_long) == (2, 2, 2)
     assert "a.de:4" in counts.summary()
     corpus = ParallelIds(tmp_path / "ids")
     assert len(corpus) == 2
@@ -100,4 +102,6 @@ def test_ids_on_disk_are_those_of_the_pairs(tmp_path):
 def test_nothing_usable_is_an_error(tmp_path):
     words = WordTokenizer(["a"])
     with pytest.raises(UserError, match=r"a\.de: holds no usable pair \(1 blank, 1 longer"):
-        write_ids(tmp_path / "ids", pairs_of(tmp_path, ("", "a"), ("a a a", "a")), words, words, max_length=3)
+        write_ids(
+            tmp_path / "ids", pairs_of(tmp_path, ("", "a"), ("a a a", "a")), words, words, max_length=3, max_tokens=99
+        )

@@ -168,7 +168,7 @@ def test_out_of_memory_comes_at_once_and_names_the_key(files, tmp_path, monkeypa
 
     monkeypatch.setattr("headway.training.loop.translation_loss", fail)
     with pytest.raises(
-        UserError, match=r"out of memory with \d+ sentences .*training.tokens_per_micro_batch \(now 300\)"
+        UserError, match=r"out of memory with \d+ sentences .*training.tokens_per_micro_batch \(now 75\)"
     ):
         trainer.train(never)
 

@@ -11,9 +11,6 @@ from pathlib import Path
 
 from headway.errors import UserError
 
-LANGUAGES = ("de", "en", "fr", "cs")
-SPLITS = {"train": 29_000, "val": 1_014, "test_2016_flickr": 1_000}
-TOKENISED_LANGUAGES = ("de", "en")
 URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1"
 
 SHA256 = {

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.errors import UserError
 from headway.text.shards import ParallelIds
 from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
@@ -30,7 +29,7 @@ def plan_epoch(
 ) -> list[list[MicroBatch]]:
     """The optimizer steps of one epoch, each a list of micro-batches; every sentence is in exactly one.
 
-    Lengths count the start or end symbol. Raises UserError when one pair alone is over the budget.
+    Lengths count the start or end symbol. A pair that is over a budget all by itself is a micro-batch of its own.
     """
     random = np.random.default_rng((seed, epoch))
     budget = min(tokens_per_batch, tokens_per_micro_batch)
@@ -94,12 +93,7 @@ def _cut_by_budget(
         shortest = int(source_lengths[order[start]] + target_lengths[order[start]])
         window = order[start : start + max(1, budget // shortest)]
         widest = np.maximum.accumulate(source_lengths[window]) + np.maximum.accumulate(target_lengths[window])
-        within = int(np.searchsorted(widest * np.arange(1, len(window) + 1), budget, side="right"))
-        if not within:
-            raise UserError(
-                f"a pair of {shortest} tokens (source and target together) doesn't fit into "
-                f"training.tokens_per_micro_batch={budget}; raise it, or lower model.max_length"
-            )
+        within = max(1, int(np.searchsorted(widest * np.arange(1, len(window) + 1), budget, side="right")))
         batches.append(window[:within])
         start += within
     return batches

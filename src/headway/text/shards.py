@@ -71,15 +71,21 @@ class ParallelIds:
 
 
 def write_ids(
-    folder: Path, pairs: Iterable[Pair], source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, max_length: int
+    folder: Path,
+    pairs: Iterable[Pair],
+    source_tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer,
+    *,
+    max_length: int,
+    max_tokens: int,
 ) -> PairCounts:
-    """Encodes the pairs into `folder`. A pair with a blank side, or with a side of more than `max_length` - 1 pieces
-    (one place is for the start or end symbol), is dropped as a pair and counted."""
+    """Encodes the pairs into `folder`. A pair with a blank side is dropped as a pair and counted; so is one with a side
+    of more than `max_length` tokens, or of more than `max_tokens` on both sides, start or end symbol included."""
     counts = PairCounts()
     folder.mkdir(parents=True, exist_ok=True)
     offsets = (array("q", [0]), array("q", [0]))
     with open(folder / "source.ids", "wb") as source_file, open(folder / "target.ids", "wb") as target_file:
-        for source, target in _encoded(pairs, source_tokenizer, target_tokenizer, max_length, counts):
+        for source, target in _encoded(pairs, source_tokenizer, target_tokenizer, counts, max_length, max_tokens):
             for ids, file, side_offsets in ((source, source_file, offsets[0]), (target, target_file, offsets[1])):
                 file.write(np.asarray(ids, dtype=IDS_DTYPE).tobytes())
                 side_offsets.append(side_offsets[-1] + len(ids))
@@ -89,7 +95,12 @@ def write_ids(
 
 
 def _encoded(
-    pairs: Iterable[Pair], source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, max_length: int, counts: PairCounts
+    pairs: Iterable[Pair],
+    source_tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer,
+    counts: PairCounts,
+    max_length: int,
+    max_tokens: int,
 ) -> Iterator[tuple[list[int], list[int]]]:
     place = None
     for pair in pairs:
@@ -100,7 +111,7 @@ def _encoded(
         source, target = source_tokenizer.encode(pair.source), target_tokenizer.encode(pair.target)
         if not source or not target:  # nothing but characters that normalisation removes
             counts.blank += 1
-        elif max(len(source), len(target)) >= max_length:
+        elif max(len(source), len(target)) >= max_length or len(source) + len(target) + 2 > max_tokens:
             counts.too_long += 1
             if len(counts.first_too_long) < 3:
                 counts.first_too_long.append(f"{pair.file}:{pair.line}")
@@ -110,5 +121,6 @@ def _encoded(
     if not counts.kept:
         raise UserError(
             f"{place or 'the corpus'}: holds no usable pair "
-            f"({counts.blank} blank, {counts.too_long} longer than model.max_length={max_length})"
+            f"({counts.blank} blank, {counts.too_long} longer than model.max_length={max_length} or "
+            f"{max_tokens} tokens on both sides)"
         )

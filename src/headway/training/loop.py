@@ -122,7 +122,7 @@ class Trainer:
         return plan_epoch(
             *self.lengths,
             tokens_per_batch=self.options.tokens_per_batch,
-            tokens_per_micro_batch=self.options.tokens_per_micro_batch or self.options.tokens_per_batch,
+            tokens_per_micro_batch=self.options.micro_batch_budget,
             seed=self.options.seed,
             epoch=epoch,
         )
@@ -229,8 +229,7 @@ class Trainer:
             source, target = (int(lengths[largest].max()) for lengths in self.lengths)
             raise UserError(
                 f"out of memory with {len(largest)} sentences of up to {source} source and {target} target tokens; "
-                f"lower training.tokens_per_micro_batch (now "
-                f"{self.options.tokens_per_micro_batch or self.options.tokens_per_batch})"
+                f"lower training.tokens_per_micro_batch (now {self.options.micro_batch_budget})"
             ) from None
         self.optimizer.zero_grad()
 

@@ -51,7 +51,9 @@ def _prepare(recipe: Recipe, folder: Path, max_length: int, notice: Notice) -> N
     for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
         (folder / f"{side}{tokenizer.suffix}").write_bytes(tokenizer.to_bytes())
     for split, files in (("train", recipe.data.train), ("valid", recipe.data.valid)):
-        counts = write_ids(folder / split, _pairs(files), *tokenizers, max_length)
+        counts = write_ids(
+            folder / split, _pairs(files), *tokenizers, max_length=max_length, max_tokens=recipe.training.longest_pair
+        )
         notice(f"{split}: {counts.summary()}")
 
 

@@ -100,7 +100,8 @@ class TrainingSection(Section):
     tokens_per_batch: int = Field(4096, ge=1)
     """Padded source and target tokens of one optimizer step."""
     tokens_per_micro_batch: int | None = Field(None, ge=1)
-    """Padded tokens that go through the model at once; bounds memory. By default tokens_per_batch."""
+    """Padded tokens that go through the model at once; bounds memory. By default a quarter of tokens_per_batch, because
+    a step over sentences of one length alone learns that length."""
     learning_rate: float | None = Field(None, gt=0)
     """The highest of the run. `schedule: paper` has its own."""
     schedule: Schedule = "inverse_sqrt"
@@ -139,6 +140,16 @@ class TrainingSection(Section):
                 f"tokens_per_batch={self.tokens_per_batch}"
             )
         return self
+
+    @property
+    def micro_batch_budget(self) -> int:
+        """Padded tokens of a micro-batch; only a pair that alone is longer takes more."""
+        return self.tokens_per_micro_batch or max(1, self.tokens_per_batch // 4)
+
+    @property
+    def longest_pair(self) -> int:
+        """Tokens of the longest pair that is trained on."""
+        return self.tokens_per_micro_batch or self.tokens_per_batch
 
 
 class DecodingSection(Section):
