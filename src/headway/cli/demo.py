@@ -66,12 +66,12 @@ def _recipe(data: Path, source: str, target: str) -> Recipe:
         "tokenizer": {"kind": "bpe", "vocab_size": 600},
         "model": {"preset": "tiny", "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.1},
         "training": {
-            "max_steps": 1200,
+            "max_steps": 800,
             "tokens_per_batch": 4096,
             "learning_rate": 2e-3,
             "schedule": "cosine",
             "warmup_steps": 200,
-            "validate_every": 300,
+            "validate_every": 400,
         },
     }
     return make_recipe(document, origin="demo")
