@@ -58,6 +58,35 @@ def test_the_longest_text_works(positions):
     assert result.stopped in ("eos", "max_length")
 
 
+def test_the_n_best_are_ranked_and_distinct():
+    [best] = translator().translate(["the cat"], beam_size=4, n_best=3, max_length=6, length_penalty=0.0)
+    every = [best, *best.alternatives]
+    assert len({tuple(one.tokens) for one in every}) == 3
+    ended = [one.score for one in every if one.stopped == "eos"]
+    assert ended == sorted(ended, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam_size": 0}, "beam_size=0: must be at least 1"),
+        ({"beam_size": 2, "n_best": 3}, "n_best=3 is more than beam_size=2"),
+        ({"length_penalty": -1.0}, "length_penalty=-1.0"),
+        ({"length_penalty": float("nan")}, "length_penalty=nan"),
+    ],
+)
+def test_impossible_search_options(options, message):
+    with pytest.raises(UserError, match=message):
+        translator().translate(["the cat"], **options)
+
+
+def test_options_given_go_before_the_models_own():
+    door = translator()
+    door.stored.decoding = {"beam_size": 3, "length_penalty": 0.5}
+    options = door.search_options(length_penalty=0.2)
+    assert (options.beam_size, options.length_penalty, options.max_length) == (3, 0.2, None)
+
+
 def test_length_is_capped_by_the_source_by_default():
     door = translator()
     with torch.no_grad():
@@ -77,7 +106,9 @@ def test_a_line_break_in_a_translation_becomes_a_space():
     model = Transformer(config)
     with torch.no_grad():
         model.output.bias.copy_(torch.tensor([0.0, 0, 0, 0, 99]))
-    [result] = Translator(StoredModel(model, words, words, "x", "y"), device="cpu").translate(["hm"], max_length=1)
+    [result] = Translator(StoredModel(model, words, words, "x", "y"), device="cpu").translate(
+        ["hm"], max_length=1, beam_size=1
+    )
     assert result.text == "a b c"
 
 

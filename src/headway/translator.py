@@ -8,14 +8,14 @@ print(translation.text)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from headway.decoding import Hypothesis, TorchEngine, greedy
+from headway.decoding import Hypothesis, TorchEngine, beam_search, greedy
 from headway.devices import DeviceName, pick_device
 from headway.errors import UserError
 from headway.insight import TranslationRecord, record_translation
@@ -41,6 +41,32 @@ class Translation:
     source_tokens: list[str]
     stopped: Stopped
     """Why it ended: by itself (`eos`), at the cap on its length, or the source was blank or too long to read."""
+    alternatives: list[Translation] = field(default_factory=list)
+    """The next best ones, where more than one was asked for."""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How to search. Raises UserError for what is impossible."""
+
+    beam_size: int = 5
+    """Hypotheses that are followed side by side; 1 is greedy search."""
+    length_penalty: float = 1.0
+    """Alpha of GNMT's length penalty, see `headway.decoding.beam.length_penalty`; 0 ranks by total log-probability."""
+    max_length: int | None = None
+    """Most pieces of a translation; by default twice the source's and 50 more."""
+    n_best: int = 1
+    """Translations of each text; the others are `alternatives` of the best."""
+
+    def __post_init__(self) -> None:
+        for name in ("beam_size", "max_length", "n_best"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"{name}={value}: must be at least 1")
+        if not 0.0 <= self.length_penalty <= 10.0:
+            raise UserError(f"length_penalty={self.length_penalty}: must be between 0 and 10")
+        if self.n_best > self.beam_size:
+            raise UserError(f"n_best={self.n_best} is more than beam_size={self.beam_size}")
 
 
 class Translator:
@@ -62,34 +88,55 @@ class Translator:
         """The most pieces that a text may have."""
         return self.model.config.max_length - 1  # <eos> takes a place
 
-    def translate(self, texts: Sequence[str], *, max_length: int | None = None) -> list[Translation]:
-        """Translates each text, in order, one `Translation` each.
+    def search_options(self, **options: Any) -> SearchOptions:
+        """The options that are given (not None), else the model directory's, else the defaults. Raises UserError."""
+        given = {name: value for name, value in options.items() if value is not None}
+        try:
+            return SearchOptions(**{**self.stored.decoding, **given})
+        except TypeError as error:
+            raise UserError(f"search options: {error}") from None
 
-        `max_length` caps the pieces of a translation; by default the model directory's, else twice the source's
-        length and 50 more. Blank text gives a blank translation; text that is longer than the model can read gives a
-        blank one whose `stopped` is "too_long".
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beam_size: int | None = None,
+        length_penalty: float | None = None,
+        max_length: int | None = None,
+        n_best: int | None = None,
+    ) -> list[Translation]:
+        """Translates each text, in order, one `Translation` each; options as in `search_options`.
+
+        Blank text gives a blank translation; text that is longer than the model can read gives a blank one whose
+        `stopped` is "too_long".
         """
-        max_length = max_length if max_length is not None else self.stored.decoding.get("max_length")
-        if max_length is not None and max_length < 1:
-            raise UserError(f"max_length={max_length}: must be at least 1")
+        options = self.search_options(
+            beam_size=beam_size, length_penalty=length_penalty, max_length=max_length, n_best=n_best
+        )
         sources = [self.stored.source_tokenizer.encode(text) for text in texts]
         readable = [i for i, ids in enumerate(sources) if 0 < len(ids) <= self.longest_source]
         readable.sort(key=lambda i: len(sources[i]), reverse=True)
-        found: dict[int, Hypothesis] = {}
+        found: dict[int, list[Hypothesis]] = {}
         for batch in self._batches(readable, sources):
-            caps = [self._length_cap(len(sources[i]), max_length) for i in batch]
-            rows = pad([np.asarray(sources[i], dtype=np.int32) for i in batch], eos=True)
-            hypotheses = greedy(self._engine, torch.from_numpy(rows).to(self.device), caps)
-            found.update(zip(batch, hypotheses, strict=True))
-        return [self._translation(ids, found.get(i)) for i, ids in enumerate(sources)]
+            found.update(zip(batch, self._search([sources[i] for i in batch], options), strict=True))
+        return [self._translation(ids, found.get(i, [])[: options.n_best]) for i, ids in enumerate(sources)]
+
+    def _search(self, sources: list[list[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+        """The hypotheses of each source, best first."""
+        caps = [self._length_cap(len(source), options.max_length) for source in sources]
+        rows = torch.from_numpy(pad([np.asarray(source, dtype=np.int32) for source in sources], eos=True)).to(
+            self.device
+        )
+        if options.beam_size == 1:
+            return [[hypothesis] for hypothesis in greedy(self._engine, rows, caps)]
+        return beam_search(self._engine, rows, caps, beam_size=options.beam_size, alpha=options.length_penalty)
 
     def inspect(self, text: str) -> TranslationRecord:
         """Translates the text and returns the record of what happened inside: every attention map."""
         source = self.stored.source_tokenizer.encode(text)
         if not 0 < len(source) <= self.longest_source:
             raise UserError(f"text of {len(source)} pieces can't be inspected: 1 to {self.longest_source} are needed")
-        row = torch.tensor([[*source, self.model.config.eos_id]], device=self.device)
-        [hypothesis] = greedy(self._engine, row, [self._length_cap(len(source), None)])
+        [[hypothesis, *_]] = self._search([source], self.search_options())
         return record_translation(
             self.model,
             source,
@@ -112,10 +159,14 @@ class Translator:
             start = end
         return batches
 
-    def _translation(self, source: list[int], hypothesis: Hypothesis | None) -> Translation:
+    def _translation(self, source: list[int], hypotheses: list[Hypothesis]) -> Translation:
         source_tokens = self.stored.source_tokenizer.pieces(source)
-        if hypothesis is None:
+        if not hypotheses:
             return Translation("", 0.0, [], source_tokens, "too_long" if source else "blank")
+        best, *others = [self._from_hypothesis(hypothesis, source_tokens) for hypothesis in hypotheses]
+        return replace(best, alternatives=others)
+
+    def _from_hypothesis(self, hypothesis: Hypothesis, source_tokens: list[str]) -> Translation:
         target = self.stored.target_tokenizer
         text = target.decode(hypothesis.ids).translate(_LINE_BREAKS)
         return Translation(text, hypothesis.score, target.pieces(hypothesis.ids), source_tokens, hypothesis.stopped)

@@ -15,6 +15,8 @@ def evaluate(
     source: Annotated[Path, typer.Option(help="Text to translate, one sentence a line.")],
     reference: Annotated[Path, typer.Option(help="Its translation by a person, line for line.")],
     output: Annotated[Path | None, typer.Option(help="Write the translations here.")] = None,
+    beam_size: Annotated[int | None, typer.Option(min=1, help="Hypotheses side by side; 1 is greedy.")] = None,
+    length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha; 0 favours short translations.")] = None,
     tokenize: Annotated[
         str | None,
         typer.Option(help="sacreBLEU's: 13a, none, intl, zh, char, ...; default 13a, none for a word-level model."),
@@ -36,7 +38,9 @@ def evaluate(
     if tokenize is not None:
         check_tokenize(tokenize)
     translator = Translator.load(model, device=device)  # type: ignore[arg-type]
-    hypotheses = [translation.text for translation in translator.translate([pair.source for pair in pairs])]
+    sources = [pair.source for pair in pairs]
+    translations = translator.translate(sources, beam_size=beam_size, length_penalty=length_penalty)
+    hypotheses = [translation.text for translation in translations]
     if output is not None:
         output.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8", newline="\n")
     word_level = isinstance(translator.stored.target_tokenizer, WordTokenizer)

@@ -24,6 +24,9 @@ def translate(
         str, typer.Argument(metavar="[FILE|-]", help="Text, one sentence a line; - is standard input.")
     ] = "-",
     output: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
+    beam_size: Annotated[int | None, typer.Option(min=1, help="Hypotheses side by side; 1 is greedy.")] = None,
+    length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha; 0 favours short translations.")] = None,
+    n_best: Annotated[int, typer.Option(min=1, help="Translations a line, as `line ||| text ||| score`.")] = 1,
     max_length: Annotated[int | None, typer.Option(min=1, help="Most pieces of a translation.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line: text, score, tokens, ...")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
@@ -41,7 +44,9 @@ def translate(
     longest, number, failed = translator.longest_source, 0, False
     with _writer(output) as out:
         while chunk := list(islice(lines, 1 if sys.stdin.isatty() and file == "-" else LINES_AT_ONCE)):
-            for translation in translator.translate(chunk, max_length=max_length):
+            for translation in translator.translate(
+                chunk, beam_size=beam_size, length_penalty=length_penalty, max_length=max_length, n_best=n_best
+            ):
                 number += 1
                 if translation.stopped == "too_long":
                     failed = True
@@ -51,8 +56,13 @@ def translate(
                         "its translation is left blank, split the line",
                         err=True,
                     )
-                out.write(json.dumps(asdict(translation), ensure_ascii=False) if as_json else translation.text)
-                out.write("\n")
+                if as_json:
+                    out.write(json.dumps(asdict(translation), ensure_ascii=False) + "\n")
+                elif n_best > 1:
+                    for one in (translation, *translation.alternatives):
+                        out.write(f"{number} ||| {one.text} ||| {one.score:.4f}\n")
+                else:
+                    out.write(translation.text + "\n")
             out.flush()
     raise typer.Exit(2 if failed else 0)
 

@@ -292,7 +292,7 @@ class Trainer:
 
     def _validation_scores(self, translator: Translator) -> Scores:
         pairs = self.data.valid_pairs
-        translations = translator.translate([pair.source for pair in pairs])
+        translations = translator.translate([pair.source for pair in pairs], beam_size=1)
         return score_translations(
             [translation.text for translation in translations],
             [pair.target for pair in pairs],

@@ -153,6 +153,12 @@ class TrainingSection(Section):
 
 
 class DecodingSection(Section):
+    """The model's default search options, kept in its decoding.json. Validation in training is greedy."""
+
+    beam_size: int = Field(5, ge=1)
+    """Hypotheses that are followed side by side; 1 is greedy search."""
+    length_penalty: float = Field(1.0, ge=0, le=10)
+    """Alpha of GNMT's length penalty; 0 ranks by total log-probability."""
     max_length: int | None = Field(None, ge=1)
     """Most pieces of a translation; by default twice the source's and 50 more."""
 

@@ -1,0 +1,105 @@
+"""Beam search over an `Engine`, on ids alone, with the length penalty of GNMT (Wu et al., 2016, equation 14)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from headway.decoding.engine import Engine
+from headway.decoding.search import Hypothesis
+
+
+@dataclass
+class Beams:
+    """The hypotheses in the making, `beam` places for each sentence; rows of the engine are (sentence, place)."""
+
+    sentences: list[int]
+    """Which sentence of the batch each belongs to; those that are done have left."""
+    tokens: Tensor
+    """(sentences, beam, length), <bos> first."""
+    scores: Tensor
+    """(sentences, beam) total log-probabilities, best first; -inf where a place is empty."""
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """lp(Y) = ((5 + |Y|) / 6) ** alpha; a hypothesis is ranked by its score divided by this. |Y| counts <eos>."""
+    return ((5.0 + length) / 6.0) ** alpha
+
+
+def beam_search(
+    engine: Engine, source: Tensor, max_lengths: list[int], *, beam_size: int, alpha: float = 0.0
+) -> list[list[Hypothesis]]:
+    """The best hypotheses of each sentence, best first, at most `beam_size` of them.
+
+    source: (batch, source length), padded and with <eos>. At each step the `beam_size` likeliest continuations of a
+    sentence go on; one that is <eos> is finished. A sentence is done when `beam_size` hypotheses are finished, or when
+    they have its max_length of tokens: then those in the making end as they are, ranked behind all finished ones.
+    """
+    batch = source.size(0)
+    finished: list[list[Hypothesis]] = [[] for _ in range(batch)]
+    state = engine.start(source)
+    beams = Beams(
+        sentences=list(range(batch)),
+        tokens=torch.full((batch, 1, 1), engine.bos_id, device=source.device),
+        scores=torch.zeros(batch, 1, device=source.device),
+    )
+    while beams.sentences:
+        logits = engine.step(state, beams.tokens[:, :, -1].flatten())  # (sentences * beam, vocabulary)
+        beams, rows = _advance(beams, logits.log_softmax(dim=-1), engine.eos_id, beam_size, finished)
+        going_on = _end_sentences(beams, beam_size, max_lengths, finished)
+        beams, rows = _keep(beams, rows, going_on)
+        engine.select(state, rows)
+    return [_ranked(hypotheses, alpha)[:beam_size] for hypotheses in finished]
+
+
+def _advance(
+    beams: Beams, log_probabilities: Tensor, eos_id: int, beam_size: int, finished: list[list[Hypothesis]]
+) -> tuple[Beams, Tensor]:
+    """One token further. Returns the new beams and the row that each of their places came from, (sentences, beam)."""
+    sentences, width = beams.scores.shape
+    vocabulary = log_probabilities.size(-1)
+    totals = (beams.scores[:, :, None] + log_probabilities.view(sentences, width, vocabulary)).flatten(1)
+    scores, flat = totals.topk(min(2 * beam_size, totals.size(1)))  # as many as may be <eos>, and as many again
+    places, tokens = flat // vocabulary, flat % vocabulary  # (sentences, candidates)
+    ends = tokens == eos_id
+    for i, rank in (ends[:, :beam_size] & scores[:, :beam_size].isfinite()).nonzero().tolist():
+        ids = beams.tokens[i, places[i, rank], 1:].tolist()
+        finished[beams.sentences[i]].append(Hypothesis(ids, scores[i, rank].item(), "eos"))
+    order = ends.long().argsort(dim=1, stable=True)[:, :beam_size]  # the others, best first
+    places, tokens = places.gather(1, order), tokens.gather(1, order)
+    scores = scores.masked_fill(ends, -torch.inf).gather(1, order)
+    history = beams.tokens.gather(1, places[:, :, None].expand(-1, -1, beams.tokens.size(2)))
+    rows = places + torch.arange(sentences, device=places.device)[:, None] * width
+    return Beams(beams.sentences, torch.cat([history, tokens[:, :, None]], dim=2), scores), rows
+
+
+def _end_sentences(beams: Beams, beam_size: int, max_lengths: list[int], finished: list[list[Hypothesis]]) -> list[int]:
+    """The indices of the sentences that go on; what is in the making of a sentence at its cap is finished as it is."""
+    going_on = []
+    length = beams.tokens.size(2) - 1
+    for i, sentence in enumerate(beams.sentences):
+        if len(finished[sentence]) >= beam_size or not beams.scores[i, 0].isfinite():
+            continue
+        if length < max_lengths[sentence]:
+            going_on.append(i)
+            continue
+        for place in beams.scores[i].isfinite().nonzero().flatten().tolist():
+            ids = beams.tokens[i, place, 1:].tolist()
+            finished[sentence].append(Hypothesis(ids, beams.scores[i, place].item(), "max_length"))
+    return going_on
+
+
+def _keep(beams: Beams, rows: Tensor, going_on: list[int]) -> tuple[Beams, Tensor]:
+    kept = torch.tensor(going_on, dtype=torch.long, device=rows.device)
+    sentences = [beams.sentences[i] for i in going_on]
+    return Beams(sentences, beams.tokens[kept], beams.scores[kept]), rows[kept].flatten()
+
+
+def _ranked(hypotheses: list[Hypothesis], alpha: float) -> list[Hypothesis]:
+    def worth(hypothesis: Hypothesis) -> tuple[bool, float]:
+        ended = hypothesis.stopped == "eos"
+        return ended, hypothesis.score / length_penalty(len(hypothesis.ids) + ended, alpha)
+
+    return sorted(hypotheses, key=worth, reverse=True)
