@@ -69,7 +69,7 @@ def test_the_n_best_are_ranked_and_distinct():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beam_size": 0}, "beam_size=0: must be at least 1"),
+        ({"beam_size": 0}, "beam_size=0: must be a whole number, at least 1"),
         ({"beam_size": 2, "n_best": 3}, "n_best=3 is more than beam_size=2"),
         ({"length_penalty": -1.0}, "length_penalty=-1.0"),
         ({"length_penalty": float("nan")}, "length_penalty=nan"),
@@ -96,7 +96,7 @@ def test_length_is_capped_by_the_source_by_default():
         assert len(result.tokens) == 2 * len(result.source_tokens) + 50
     [short] = door.translate(["the cat"], max_length=3)
     assert len(short.tokens) <= 3
-    with pytest.raises(UserError, match="max_length=0"):
+    with pytest.raises(UserError, match=r"max_length=0"):
         door.translate(["the cat"], max_length=0)
 
 
@@ -110,6 +110,19 @@ def test_a_line_break_in_a_translation_becomes_a_space():
         ["hm"], max_length=1, beam_size=1
     )
     assert result.text == "a b c"
+
+
+def test_one_text_must_stand_in_a_list():
+    with pytest.raises(TypeError, match=r"\[text\]"):
+        translator().translate("the cat")
+
+
+@pytest.mark.parametrize("decoding", [{"max_length": "5"}, {"beam_size": None}, {"colour": 1}, {"length_penalty": []}])
+def test_search_options_of_a_stranger_are_checked(decoding):
+    door = translator()
+    door.stored.decoding = decoding
+    with pytest.raises(UserError):
+        door.translate(["the cat"])
 
 
 def test_inspect_gives_every_attention_map():

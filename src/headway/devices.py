@@ -56,7 +56,7 @@ def keep_large_allocations(device: torch.device) -> None:
 
 def _has_fast_bf16(device: torch.device) -> bool:
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported()
+        return torch.cuda.is_bf16_supported(including_emulation=False)
     if device.type == "cpu":
         capabilities = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
         return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
 
 from headway.decoding import Hypothesis, TorchEngine, beam_search, greedy
@@ -61,10 +60,12 @@ class SearchOptions:
     def __post_init__(self) -> None:
         for name in ("beam_size", "max_length", "n_best"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"{name}={value}: must be at least 1")
-        if not 0.0 <= self.length_penalty <= 10.0:
-            raise UserError(f"length_penalty={self.length_penalty}: must be between 0 and 10")
+            if value is None and name == "max_length":
+                continue
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise UserError(f"{name}={value!r}: must be a whole number, at least 1")
+        if not isinstance(self.length_penalty, (int, float)) or not 0.0 <= self.length_penalty <= 10.0:
+            raise UserError(f"length_penalty={self.length_penalty!r}: must be between 0 and 10")
         if self.n_best > self.beam_size:
             raise UserError(f"n_best={self.n_best} is more than beam_size={self.beam_size}")
 
@@ -110,6 +111,8 @@ class Translator:
         Blank text gives a blank translation; text that is longer than the model can read gives a blank one whose
         `stopped` is "too_long".
         """
+        if isinstance(texts, str):
+            raise TypeError("translate takes a list of texts; for one text, give [text]")
         options = self.search_options(
             beam_size=beam_size, length_penalty=length_penalty, max_length=max_length, n_best=n_best
         )
@@ -124,9 +127,9 @@ class Translator:
     def _search(self, sources: list[list[int]], options: SearchOptions) -> list[list[Hypothesis]]:
         """The hypotheses of each source, best first."""
         caps = [self._length_cap(len(source), options.max_length) for source in sources]
-        rows = torch.from_numpy(pad([np.asarray(source, dtype=np.int32) for source in sources], eos=True)).to(
-            self.device
-        )
+        config = self.model.config
+        padded = pad([[*source, config.eos_id] for source in sources], config.pad_id)
+        rows = torch.from_numpy(padded).to(self.device)  # (batch, source length)
         if options.beam_size == 1:
             return [[hypothesis] for hypothesis in greedy(self._engine, rows, caps)]
         return beam_search(self._engine, rows, caps, beam_size=options.beam_size, alpha=options.length_penalty)

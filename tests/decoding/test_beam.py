@@ -97,7 +97,7 @@ def sources(model, lengths=(1, 4, 9, 2, 30, 4)):
 
 
 def rows(sequences):
-    return torch.from_numpy(pad([torch.tensor(sequence).numpy() for sequence in sequences]))
+    return torch.from_numpy(pad(sequences))
 
 
 def test_a_beam_of_one_is_greedy(model):

@@ -60,7 +60,9 @@ def uncached_greedy(model: Transformer, source: list[int], cap: int) -> tuple[li
     target, score = [model.config.bos_id], 0.0
     while len(target) <= cap:
         logits = model(torch.tensor([source]), torch.tensor([target]))[0, -1]
-        value, token = logits.log_softmax(-1).max(-1)
+        log_probabilities = logits.log_softmax(-1)
+        log_probabilities[[model.config.pad_id, model.config.bos_id]] = -torch.inf  # are never a next token
+        value, token = log_probabilities.max(-1)
         score += value.item()
         if token == model.config.eos_id:
             break
@@ -76,7 +78,7 @@ def test_cached_batched_search_is_the_uncached_search_alone(variant):
     net = model(**variant)
     sources = [[*torch.randint(4, 60, (length,)).tolist(), EOS] for length in (1, 3, 9, 9, 30, 2)]
     caps = [25, 7, 40, 1, 60, 33]
-    rows = torch.from_numpy(pad([torch.tensor(source).numpy() for source in sources]))
+    rows = torch.from_numpy(pad(sources))
     for source, cap, found in zip(sources, caps, greedy(TorchEngine(net), rows, caps), strict=True):
         ids, score = uncached_greedy(net, source, cap)
         assert found.ids == ids
@@ -98,8 +100,9 @@ def test_cached_steps_give_the_logits_of_the_whole():
         if position == 20:
             engine.select(state, torch.tensor([2, 1]))
             target, whole = target[[2, 1]], whole[[2, 1]]
-        logits = engine.step(state, target[:, position])
-        torch.testing.assert_close(logits, whole[:, position], atol=1e-4, rtol=0)
+        found, wanted = engine.step(state, target[:, position]), whole[:, position].log_softmax(-1)
+        torch.testing.assert_close(found[:, 3:], wanted[:, 3:], atol=1e-4, rtol=0)
+        assert found[:, [0, 2]].isneginf().all()  # <pad> and <sos>
 
 
 def test_growing_cache_keeps_everything():

@@ -27,6 +27,7 @@ from headway.model import ModelConfig, Transformer
         ({"share_embeddings": "some"}, ["share_embeddings='some'", "decoder"]),
         ({"target_vocab_size": 90}, ["share_embeddings='all'", "source_vocab_size=100", "target_vocab_size=90"]),
         ({"eos_id": 100}, ["eos_id=100", "vocab_size=100"]),
+        ({"eos_id": 0}, ["pad_id and eos_id are both 0"]),
         ({"pad_id": -1}, ["pad_id=-1"]),
         ({"max_length": 0}, ["max_length=0"]),
         ({"output_bias": 1}, ["output_bias=1", "bool"]),

@@ -102,7 +102,8 @@ def test_wrong_weights_are_refused(tmp_path, change, message):
         ("model", 7, "wrong kind"),
         ("tokenizer", {"source": "../x", "target": "x"}, "not among"),
         ("sha256", {}, "checksums"),
-        ("sha256", {"model.safetensors": "", "../config.json": ""}, "."),
+        ("sha256", {"model.safetensors": ""}, "checksums"),
+        ("tokenizer", {"source": ["x"], "target": "x"}, "not among"),
     ],
 )
 def test_wrong_config_is_refused(tmp_path, key, value, message):

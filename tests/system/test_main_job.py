@@ -87,6 +87,33 @@ def test_a_line_that_is_too_long_is_blank_and_told(trained):
     assert "at most 1023" in outcome.err
 
 
+def test_a_translation_that_is_cut_off_is_told(trained):
+    outcome = run_headway("translate", trained, "--max-length", "1", input_="ant bee cat\n")
+    assert outcome.code == 0
+    assert "line 1 was cut off after 1 pieces" in outcome.err
+
+
+def test_the_output_may_be_the_input(trained, tmp_path):
+    file = tmp_path / "both.txt"
+    file.write_text("ant bee\ncat\n")
+    assert run_headway("translate", trained, file, "--output", file).code == 0
+    assert file.read_text() == "bee ant\ncat\n"
+
+
+def test_n_best(trained):
+    outcome = run_headway("translate", trained, "--n-best", "2", "--beam-size", "3", input_="ant bee\ncat\n")
+    rows = [line.split(" ||| ") for line in outcome.out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "1", "2", "2"]
+    assert (rows[0][1], rows[2][1]) == ("bee ant", "cat")
+    assert float(rows[0][2]) < 0
+
+
+def test_without_a_command_the_help_is_shown():
+    outcome = run_headway()
+    assert outcome.code == 0
+    assert outcome.out == run_headway("--help").out
+
+
 def test_json_is_one_document_a_line(trained):
     outcome = run_headway("translate", trained, "--json", input_="ant bee\n\n")
     first, second = map(json.loads, outcome.out.splitlines())

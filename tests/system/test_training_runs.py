@@ -81,6 +81,7 @@ training: {{max_steps: 3}}
         (["data", "multi30k", "--from", "absent"], "absent: no such folder"),
         (["data", "dates", "--languages", "xx-ko"], "'xx'"),
         (["demo", "--languages", "en"], "must be source-target"),
+        (["data", "dates", "--languages", "en-en"], "the two must differ"),
     ],
 )
 def test_mistakes_are_one_line(tmp_path, arguments, message):
@@ -103,6 +104,31 @@ def test_a_corpus_that_is_wrong_names_file_and_line(tmp_path, source, target, me
             (tmp_path / name).write_bytes(data)
     arguments = ["--source", "s", "--target", "t", "--valid-source", "s", "--valid-target", "t", "--out", "run"]
     assert message in complaint("train", *arguments, cwd=tmp_path)
+
+
+def test_a_start_that_failed_can_be_mended(corpus, tmp_path):
+    options = [*corpus.train_options[:-1], tmp_path / "typo", "--out", tmp_path / "run", *QUICK, "training.max_steps=1"]
+    assert "typo: no such file" in complaint("train", *options)
+    options[7] = corpus.file("valid.tgt")
+    assert run_headway("train", *options).code == 0
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(corpus, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "my.partial").write_text("mine")
+    assert "is not empty and holds no run" in complaint("train", *corpus.train_options, "--out", tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "my.partial"]
+    assert "is a file" in complaint("train", *corpus.train_options, "--out", tmp_path / "my.partial")
+
+
+def test_evaluate_says_what_is_wrong_before_it_works(trained, corpus, tmp_path):
+    (tmp_path / "empty").touch()
+    test = ["--source", corpus.file("test.src"), "--reference", corpus.file("test.tgt")]
+    assert "has no lines" in complaint(
+        "evaluate", trained, "--source", tmp_path / "empty", "--reference", tmp_path / "empty"
+    )
+    assert "no such folder" in complaint("evaluate", trained, *test, "--output", tmp_path / "absent" / "x")
+    assert "'13b' is unknown" in complaint("evaluate", trained, *test, "--tokenize", "13b")
 
 
 def test_an_odd_corpus_of_ones_own(tmp_path):

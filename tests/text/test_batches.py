@@ -73,9 +73,8 @@ def test_a_pair_over_the_budget_is_alone():
 
 
 def test_pad_by_hand():
-    rows = pad([np.array([7, 8]), np.array([9])], bos=True, eos=True)
-    assert rows.tolist() == [[2, 7, 8, 3], [2, 9, 3, 0]]
-    assert pad([np.array([7, 8]), np.array([9])], eos=True).tolist() == [[7, 8, 3], [9, 3, 0]]
+    assert pad([[7, 8], [9]]).tolist() == [[7, 8], [9, 0]]
+    assert pad([[7, 8], [9]], pad_id=5).tolist() == [[7, 8], [9, 5]]
 
 
 def pairs_of(tmp_path, *texts):

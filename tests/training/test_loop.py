@@ -5,9 +5,11 @@ import shutil
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from headway.errors import UserError
 from headway.text.corpus import read_lines
+from headway.training.checkpoint import step_folders
 from headway.training.loop import Interrupted, Trainer
 from headway.training.progress import Reporter
 from headway.training.recipe import make_recipe
@@ -88,7 +90,7 @@ def test_loss_falls_and_the_run_directory_is_complete(files, tmp_path):
     assert [entry["step"] for entry in validations] == [8, 16, 24]
     best = json.loads((tmp_path / "run" / "best.json").read_text())
     assert best["model"] == f"step-{progress.best_step:08d}"
-    assert best["valid_bleu"] == max(entry["valid_bleu"] for entry in validations)
+    assert round(best["valid_bleu"], 2) == max(entry["valid_bleu"] for entry in validations)
     translator = Translator.load(tmp_path / "run")
     assert translator.stored.source_language == "src"
     assert "validation BLEU" in translator.stored.card
@@ -135,6 +137,65 @@ def test_accumulation_is_one_large_batch(files, tmp_path):
         trainer.train(never)
     [(_, first), *_], [(_, second), *_] = losses(tmp_path / "whole"), losses(tmp_path / "fine")
     assert first == pytest.approx(second, abs=1e-6)
+    moments = [
+        load_file(tmp_path / name / "checkpoints" / "step-00000001" / "optimizer.safetensors")
+        for name in ("whole", "fine")
+    ]
+    for name, moment in moments[0].items():
+        torch.testing.assert_close(
+            moment, moments[1][name], atol=1e-6, rtol=0
+        )  # a tenth of the gradient, and its square
+
+
+def test_by_default_resuming_validates_at_the_same_steps(files, tmp_path):
+    """Once an epoch, though epochs differ in length."""
+    wanted = recipe(files, validate_every=None, save_every=None, max_steps=None, max_epochs=3, tokens_per_batch=13)
+    run(wanted, tmp_path / "whole")
+    asked = []
+
+    def stop():
+        asked.append(True)
+        return 15 if len(asked) == 150 else None
+
+    with pytest.raises(Interrupted):
+        run(wanted, tmp_path / "parts", stop)
+    run(wanted, tmp_path / "parts")
+    assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
+    assert (tmp_path / "parts" / "best.json").read_bytes() == (tmp_path / "whole" / "best.json").read_bytes()
+
+
+def test_a_start_without_a_checkpoint_begins_anew(files, tmp_path):
+    wanted = recipe(files)
+    run(wanted, tmp_path / "whole")
+    trainer = Trainer(wanted, tmp_path / "run", Reporter())
+    with open(tmp_path / "run" / "log.jsonl", "a") as trainer.log:
+        for step in trainer.plan[0][:3]:
+            trainer._step([step])  # and then it is killed
+    run(wanted, tmp_path / "run")
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_what_came_after_the_checkpoint_is_taken_back(files, tmp_path):
+    run(recipe(files), tmp_path / "run")
+    for step in (24, 20):
+        shutil.rmtree(tmp_path / "run" / "checkpoints" / f"step-000000{step}")
+    save = recipe(files, max_steps=17)
+    run(save, tmp_path / "other")
+    shutil.copytree(
+        tmp_path / "other" / "checkpoints" / "step-00000016", tmp_path / "run" / "checkpoints" / "step-00000016"
+    )
+    Trainer(recipe(files), tmp_path / "run", Reporter())
+    assert [path.name for path in step_folders(tmp_path / "run" / "models")][-1] == "step-00000016"
+    best = json.loads((tmp_path / "run" / "best.json").read_text())["model"]
+    assert (tmp_path / "run" / "models" / best).is_dir()
+
+
+@pytest.mark.parametrize("layers", [0, 2])
+def test_a_decoder_of_any_depth_can_be_resumed(files, tmp_path, layers):
+    wanted = recipe(files, max_steps=4)
+    wanted = wanted.model_copy(update={"model": wanted.model.model_copy(update={"decoder_layers": layers})})
+    run(wanted, tmp_path / "run")
+    assert Trainer(wanted, tmp_path / "run", Reporter()).progress.step == 4
 
 
 def test_patience_stops(files, tmp_path):

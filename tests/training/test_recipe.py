@@ -7,6 +7,7 @@ import pytest
 from headway.errors import UserError
 from headway.training.recipe import load_recipe, make_recipe, refuse_changes
 
+RECIPES = Path(__file__).parents[2] / "recipes"
 TEXT = """
 data:
   train: {source: a.de, target: a.en}
@@ -28,7 +29,8 @@ def test_defaults_file_and_command_line(recipe_file):
     assert recipe.training.label_smoothing == 0.1
     assert recipe.training.learning_rate == 5e-4
     assert recipe.training.max_steps == 20
-    assert recipe.model_options() == {"name": "tiny", "norm": "pre"}
+    options = recipe.model_options()
+    assert (options["name"], options["norm"], options["d_model"]) == ("tiny", "pre", 128)
 
 
 def test_paths_are_relative_to_their_origin(recipe_file, monkeypatch, tmp_path):
@@ -46,6 +48,8 @@ def test_languages_are_the_suffixes(recipe_file):
 
 def test_resolved_recipe_is_the_same_recipe(recipe_file, tmp_path):
     recipe = load_recipe(recipe_file)
+    assert recipe.training.learning_rate == 5e-4
+    assert "d_model: 256" in recipe.to_yaml()  # what the preset says is written out
     (tmp_path / "resolved.yaml").write_text(recipe.to_yaml())
     assert load_recipe(tmp_path / "resolved.yaml") == recipe
 
@@ -54,6 +58,7 @@ def test_resolved_recipe_is_the_same_recipe(recipe_file, tmp_path):
     ("override", "message"),
     [
         ("training.learning_rat=1", "unknown key training.learning_rat; did you mean training.learning_rate?"),
+        ("trainin={}", "unknown key trainin; did you mean training?"),
         ("trainin.seed=1", "unknown key trainin; did you mean training?"),
         ("model.d_mdel=64", "did you mean model.d_model?"),
         ("data.train.sorce=x", "did you mean data.train.source?"),
@@ -103,10 +108,22 @@ def test_one_vocabulary_or_one_a_side(recipe_file):
 def test_a_resumed_run_may_change_its_limits_alone(recipe_file):
     before = load_recipe(recipe_file)
     refuse_changes(before, load_recipe(recipe_file, ["training.max_steps=99", "training.patience=3"]))
-    with pytest.raises(UserError, match=r"model.d_ff \(None -> 64\), training.seed \(1 -> 2\)"):
+    with pytest.raises(UserError, match=r"model.d_ff \(512 -> 64\), training.seed \(1 -> 2\)"):
         refuse_changes(before, load_recipe(recipe_file, ["training.seed=2", "model.d_ff=64"]))
 
 
 def test_a_missing_section_is_named():
     with pytest.raises(UserError, match=r"data.valid is missing"):
         make_recipe({"data": {"train": {"source": "a", "target": "b"}}, "training": {"max_steps": 1}})
+
+
+def test_a_misspelt_section_is_suggested_though_another_is_missing():
+    files = {"source": "a", "target": "b"}
+    with pytest.raises(UserError, match=r"unknown key trainig; did you mean training\?"):
+        make_recipe({"data": {"train": files, "valid": files}, "trainig": {"max_steps": 1}})
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_our_own_recipes_are_valid(path):
+    recipe = load_recipe(path)
+    assert "data/multi30k" in str(recipe.data.train.source[0])

@@ -1,12 +1,13 @@
 """The command line: one thin module a command, heavy imports inside the command.
 
 Results go to standard output, everything else to standard error. Exit codes: 0; 2 for what the user can mend, in one
-line; 1 for a defect of ours; 130 and 143 for a run that was ended by SIGINT or SIGTERM after saving.
+line; 1 for a defect of ours, or where the reader of our output went away; 130 and 143 for a run that was ended by
+SIGINT or SIGTERM after saving.
 """
 
 from __future__ import annotations
 
-import os
+import io
 import sys
 
 import typer
@@ -17,7 +18,6 @@ from headway.errors import UserError
 app = typer.Typer(
     name="headway",
     help='Train, run and open up the Transformer of "Attention Is All You Need".',
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -32,16 +32,23 @@ app.command("data")(data.data)
 
 
 @app.callback(invoke_without_command=True)
-def _version(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+def _no_command(
+    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and exit.")
+) -> None:
     if version:
         from headway import __version__
 
         typer.echo(__version__)
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main() -> None:
     """The program `headway`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")  # Hangul and shades, whatever the system's own encoding is
     sys.exit(_run())
 
 
@@ -50,16 +57,16 @@ def _run() -> int:
         return app(standalone_mode=False) or 0
     except UserError as error:
         return _complain(str(error))
-    except BrokenPipeError:  # the reader of our output, such as `head`, went away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        if error.filename is None:
+            raise
+        return _complain(f"{error.filename}: {error.strerror}")
     except Exception as error:
         if not hasattr(error, "format_message"):  # not a complaint of the command-line parser
             raise
-        message = error.format_message()  # type: ignore[attr-defined]
-        return _complain(message or "no command given; try headway --help") if message else 0
+        return _complain(error.format_message())  # type: ignore[attr-defined]
 
 
 def _complain(message: str) -> int:

@@ -48,4 +48,6 @@ def parse_languages(languages: str) -> tuple[str, str]:
     source, dash, target = languages.partition("-")
     if not (source and dash and target):
         raise UserError(f"--languages {languages}: must be source-target, such as en-ko or en_GB-ko")
+    if source == target:
+        raise UserError(f"--languages {languages}: the two must differ")
     return source, target

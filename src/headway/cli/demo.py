@@ -27,30 +27,34 @@ def demo(
     headway demo --out demo-fr --languages en-fr
     """
     from headway.cli.data import parse_languages
+    from headway.cli.train import program, run_training
     from headway.corpora.dates import dates_corpus
-    from headway.training.loop import train
-    from headway.training.progress import Reporter
+    from headway.storage.atomic import write_directory
+    from headway.training.recipe import load_recipe, refuse_changes
     from headway.translator import Translator
 
     source, target = parse_languages(languages)
-    run = out / "run"
-    reporter = Reporter()
+    run, recipe = out / "run", _recipe(out / "data", source, target)
+    if (run / "recipe.yaml").exists():
+        refuse_changes(load_recipe(run / "recipe.yaml"), recipe)
     if not (out / "data").exists():
         corpus = dates_corpus(source, target)
-        corpus.write(out / "data")
-        reporter.line(
-            f"corpus: {len(corpus.pairs['train']):,} dates and times, {source} -> {target}, in {out / 'data'}"
+        with write_directory(out / "data") as folder:
+            corpus.write(folder)
+        typer.echo(
+            f"corpus: {len(corpus.pairs['train']):,} dates and times, {source} -> {target}, in {out / 'data'}", err=True
         )
-    train(_recipe(out / "data", source, target), run, reporter)
+    run_training(recipe, run)
     translator = Translator.load(run)
     _show_accuracy(translator, out / "data", source, target)
     _show_samples(translator, out / "data", source)
+    headway = program()
     typer.echo(
         f"\nTry next:\n"
-        f"  echo 'Sunday, October 3, 1999, 7:30 PM' | headway translate {run}\n"
-        f"  headway show {run}\n"
-        f"  headway evaluate {run} --source {out}/data/test.{source} --reference {out}/data/test.{target}\n"
-        f"  headway train --help      your own two text files"
+        f"  head -3 {out}/data/test.{source} | {headway} translate {run}\n"
+        f"  {headway} show {run}\n"
+        f"  {headway} evaluate {run} --source {out}/data/test.{source} --reference {out}/data/test.{target}\n"
+        f"  {headway} train --help      your own two text files"
     )
 
 

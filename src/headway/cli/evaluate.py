@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from headway.errors import UserError
+
 
 def evaluate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best).")],
@@ -35,12 +37,19 @@ def evaluate(
     from headway.translator import Translator
 
     pairs = list(read_pairs([source], [reference]))
+    if not pairs:
+        raise UserError(f"{source}: has no lines to translate")
+    if output is not None and not output.parent.is_dir():
+        raise UserError(f"{output.parent}: no such folder")
     if tokenize is not None:
         check_tokenize(tokenize)
     translator = Translator.load(model, device=device)  # type: ignore[arg-type]
     sources = [pair.source for pair in pairs]
     translations = translator.translate(sources, beam_size=beam_size, length_penalty=length_penalty)
     hypotheses = [translation.text for translation in translations]
+    for stopped, meaning in (("too_long", "too long for the model and left blank"), ("max_length", "cut off")):
+        if count := sum(translation.stopped == stopped for translation in translations):
+            typer.echo(f"headway: {count} of {len(pairs)} lines are {meaning}", err=True)
     if output is not None:
         output.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8", newline="\n")
     word_level = isinstance(translator.stored.target_tokenizer, WordTokenizer)

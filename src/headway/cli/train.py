@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +12,7 @@ import typer
 from headway.errors import UserError
 
 if TYPE_CHECKING:
+    from headway.training.checkpoint import Progress
     from headway.training.recipe import Recipe
 
 Sides = Annotated[list[Path] | None, typer.Option(help="Text file, one sentence a line, .gz too; may be given again.")]
@@ -35,9 +38,7 @@ def train(
     headway train --source train.de --target train.en --valid-source valid.de --valid-target valid.en --out runs/mine
     headway train --resume runs/mine training.max_minutes=60
     """
-    from headway.training.loop import Interrupted
-    from headway.training.loop import train as train_run
-    from headway.training.progress import Reporter
+    from headway.training.run_directory import refuse_used_folder
 
     overrides = [argument for argument in arguments or [] if "=" in argument]
     recipes = [argument for argument in arguments or [] if "=" not in argument]
@@ -57,17 +58,30 @@ def train(
         run = out or default_run
         if run is None:
             raise UserError("--out is missing: the run directory to make")
-        if (run / "recipe.yaml").exists():
-            raise UserError(f"{run}: holds a run already; go on with --resume {run}, or choose another --out")
-    try:
-        progress = train_run(recipe, run, Reporter())
-    except Interrupted as interrupted:
-        typer.echo(f"{interrupted}: saved; go on with headway train --resume {run}", err=True)
-        raise typer.Exit(128 + interrupted.signal_number) from None
+        refuse_used_folder(run)
+    progress = run_training(recipe, run)
     typer.echo(
         f"done: {progress.step:,} steps in {progress.minutes:.1f} minutes, best after {progress.best_step:,}", err=True
     )
-    typer.echo(f"try: echo 'a sentence' | headway translate {run}", err=True)
+    typer.echo(f"try: echo 'a sentence' | {program()} translate {run}", err=True)
+
+
+def run_training(recipe: Recipe, run: Path) -> Progress:
+    """Trains; a run that was asked to stop ends the program with 130 or 143, saved."""
+    from headway.training.loop import Interrupted
+    from headway.training.loop import train as train_run
+    from headway.training.progress import Reporter
+
+    try:
+        return train_run(recipe, run, Reporter())
+    except Interrupted as interrupted:
+        typer.echo(f"{interrupted}: saved", err=True)
+        raise typer.Exit(128 + interrupted.signal_number) from None
+
+
+def program() -> str:
+    """What a person types to run headway again."""
+    return "headway" if shutil.which("headway") else sys.argv[0]
 
 
 def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tuple[Recipe, Path | None]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from headway.errors import UserError
+
+if TYPE_CHECKING:
+    from headway.translator import Translation
 
 LINES_AT_ONCE = 2048
 """Read, sorted by length and translated together; bounds memory."""
@@ -41,30 +45,43 @@ def translate(
 
     lines = _lines(file)
     translator = Translator.load(model, device=device)  # type: ignore[arg-type]
-    longest, number, failed = translator.longest_source, 0, False
+    options = translator.search_options(
+        beam_size=beam_size, length_penalty=length_penalty, max_length=max_length, n_best=n_best
+    )
+    number, failed = 0, False
     with _writer(output) as out:
         while chunk := list(islice(lines, 1 if sys.stdin.isatty() and file == "-" else LINES_AT_ONCE)):
-            for translation in translator.translate(
-                chunk, beam_size=beam_size, length_penalty=length_penalty, max_length=max_length, n_best=n_best
-            ):
+            for translation in translator.translate(chunk, **asdict(options)):
                 number += 1
-                if translation.stopped == "too_long":
-                    failed = True
-                    pieces = len(translation.source_tokens)
-                    typer.echo(
-                        f"headway: line {number} has {pieces} pieces, the model reads at most {longest}; "
-                        "its translation is left blank, split the line",
-                        err=True,
-                    )
-                if as_json:
-                    out.write(json.dumps(asdict(translation), ensure_ascii=False) + "\n")
-                elif n_best > 1:
-                    for one in (translation, *translation.alternatives):
-                        out.write(f"{number} ||| {one.text} ||| {one.score:.4f}\n")
-                else:
-                    out.write(translation.text + "\n")
+                failed |= translation.stopped == "too_long"
+                _notice(translation, number, translator.longest_source)
+                out.write(_shown(translation, number, as_json, n_best))
             out.flush()
     raise typer.Exit(2 if failed else 0)
+
+
+def _shown(translation: Translation, number: int, as_json: bool, n_best: int) -> str:
+    if as_json:
+        return json.dumps(asdict(translation), ensure_ascii=False) + "\n"
+    if n_best > 1:
+        every = (translation, *translation.alternatives)
+        return "".join(f"{number} ||| {one.text} ||| {one.score:.4f}\n" for one in every)
+    return translation.text + "\n"
+
+
+def _notice(translation: Translation, number: int, longest: int) -> None:
+    """Says on standard error where a translation is not whole."""
+    if translation.stopped == "too_long":
+        typer.echo(
+            f"headway: line {number} has {len(translation.source_tokens)} pieces, the model reads at most {longest}; "
+            "its translation is left blank, split the line",
+            err=True,
+        )
+    elif translation.stopped == "max_length":
+        typer.echo(
+            f"headway: line {number} was cut off after {len(translation.tokens)} pieces; --max-length allows more",
+            err=True,
+        )
 
 
 def _lines(file: str) -> Iterator[str]:
@@ -72,7 +89,7 @@ def _lines(file: str) -> Iterator[str]:
 
     if file == "-":
         return decode_lines(sys.stdin.buffer, "standard input")
-    if not Path(file).is_file():
+    if not Path(file).exists() or Path(file).is_dir():
         raise UserError(
             f"{file}: {'is a folder' if Path(file).is_dir() else 'no such file'}; "
             "give a text file, or - for standard input"
@@ -80,14 +97,13 @@ def _lines(file: str) -> Iterator[str]:
     return read_lines(Path(file))
 
 
-def _writer(output: Path | None):
-    from contextlib import nullcontext
-    from io import TextIOWrapper
-
-    if output is not None:
-        if not output.parent.is_dir():
-            raise UserError(f"{output.parent}: no such folder")
-        return open(output, "w", encoding="utf-8", newline="\n")
-    assert isinstance(sys.stdout, TextIOWrapper)
-    sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-    return nullcontext(sys.stdout)
+@contextmanager
+def _writer(output: Path | None) -> Iterator[TextIO]:
+    """Standard output, or a file that appears when all is written, so that it may be the input's own."""
+    if output is None:
+        yield sys.stdout
+        return
+    partial = output.with_name(f"{output.name}.partial")
+    with open(partial, "w", encoding="utf-8", newline="\n") as file:
+        yield file
+    partial.replace(output)

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import http.client
 import urllib.error
 import urllib.request
+import zlib
 from pathlib import Path
 
 from headway.errors import UserError
@@ -36,11 +38,6 @@ SHA256 = {
 """Of the uncompressed text: raw/ as published, tok/ lower-cased, normalised and tokenised by the corpus's authors."""
 
 
-def file_names() -> list[str]:
-    """Every file of the corpus, relative to its folder, without `.gz`."""
-    return list(SHA256)
-
-
 def lay_out(output: Path, source: Path | None) -> list[Path]:
     """Puts the corpus under `output` as `raw/train.de`, `tok/train.de`, ..., and returns the files.
 
@@ -48,11 +45,11 @@ def lay_out(output: Path, source: Path | None) -> list[Path]:
     nothing is written otherwise. Raises UserError.
     """
     contents = {}
-    for name in file_names():
+    for name, checksum in SHA256.items():
         published = _published_name(name)
         data = _download(published) if source is None else _find(source, published)
         found = hashlib.sha256(data).hexdigest()
-        if found != SHA256[name]:
+        if found != checksum:
             raise UserError(f"{published}: checksum {found[:12]}... is not that of the corpus; get the file anew")
         contents[name] = data
     files = []
@@ -81,7 +78,7 @@ def _find(folder: Path, published: str) -> bytes:
             data = candidate.read_bytes()
             try:
                 return gzip.decompress(data) if candidate.suffix == ".gz" else data
-            except (OSError, EOFError) as error:
+            except (OSError, EOFError, zlib.error) as error:
                 raise UserError(f"{candidate}: can't be read ({error})") from None
     raise UserError(f"{folder}: has no {published} (nor {published.removeprefix('raw/').removesuffix('.gz')})")
 
@@ -93,7 +90,7 @@ def _download(published: str) -> bytes:
         with urllib.request.urlopen(url, timeout=60) as response:
             data = response.read()
         return gzip.decompress(data) if url.endswith(".gz") else data
-    except (urllib.error.URLError, OSError) as error:
+    except (OSError, EOFError, zlib.error, http.client.HTTPException) as error:
         raise UserError(
             f"{url}: can't be downloaded ({error}); download the corpus elsewhere and give its folder with --from"
         ) from None

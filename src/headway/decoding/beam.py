@@ -46,8 +46,8 @@ def beam_search(
         scores=torch.zeros(batch, 1, device=source.device),
     )
     while beams.sentences:
-        logits = engine.step(state, beams.tokens[:, :, -1].flatten())  # (sentences * beam, vocabulary)
-        beams, rows = _advance(beams, logits.log_softmax(dim=-1), engine.eos_id, beam_size, finished)
+        log_probabilities = engine.step(state, beams.tokens[:, :, -1].flatten())  # (sentences * beam, vocabulary)
+        beams, rows = _advance(beams, log_probabilities, engine.eos_id, beam_size, finished)
         going_on = _end_sentences(beams, beam_size, max_lengths, finished)
         beams, rows = _keep(beams, rows, going_on)
         engine.select(state, rows)

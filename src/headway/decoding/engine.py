@@ -24,7 +24,8 @@ class Engine(Protocol):
         ...
 
     def step(self, state: DecoderState, tokens: Tensor) -> Tensor:
-        """Reads one token a row (rows,) and gives the logits of the next (rows, vocabulary); changes the state."""
+        """Reads one token a row (rows,), and gives the log-probabilities of the next (rows, vocabulary); changes the
+        state. What is never a next token, the start symbol and padding, has -inf."""
         ...
 
     def select(self, state: DecoderState, rows: Tensor) -> None:
@@ -53,6 +54,7 @@ class TorchEngine:
         self._device = next(model.parameters()).device
         self.bos_id = model.config.bos_id
         self.eos_id = model.config.eos_id
+        self._never = [model.config.pad_id, model.config.bos_id]
 
     @torch.inference_mode()
     def start(self, source: Tensor) -> DecoderState:
@@ -72,7 +74,9 @@ class TorchEngine:
             cache=[LayerCache(*caches) for caches in state.layers],
         )  # (rows, 1, d_model)
         state.position += 1
-        return self._model.output(hidden[:, 0]).float()
+        log_probabilities = self._model.output(hidden[:, 0]).float().log_softmax(dim=-1)
+        log_probabilities[:, self._never] = -torch.inf
+        return log_probabilities
 
     @torch.inference_mode()
     def select(self, state: DecoderState, rows: Tensor) -> None:

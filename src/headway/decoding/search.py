@@ -33,7 +33,7 @@ def greedy(engine: Engine, source: Tensor, max_lengths: list[int]) -> list[Hypot
     running = list(range(len(hypotheses)))  # the sentence of each row
     tokens = torch.full((len(running),), engine.bos_id, device=source.device)
     while running:
-        best = engine.step(state, tokens).log_softmax(dim=-1).max(dim=-1)  # (rows,) values and indices
+        best = engine.step(state, tokens).max(dim=-1)  # (rows,) values and indices
         going_on = []
         for row, (sentence, token, score) in enumerate(
             zip(running, best.indices.tolist(), best.values.tolist(), strict=True)

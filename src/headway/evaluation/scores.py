@@ -22,9 +22,13 @@ class Scores:
 
 
 def check_tokenize(tokenize: str) -> None:
-    """Raises UserError for a tokenisation that sacreBLEU doesn't have."""
+    """Raises UserError for a tokenisation that sacreBLEU doesn't have, or that lacks a package of its own."""
     if tokenize not in BLEU.TOKENIZERS:
         raise UserError(f"tokenisation {tokenize!r} is unknown to sacreBLEU; it has {', '.join(BLEU.TOKENIZERS)}")
+    try:
+        BLEU(tokenize=tokenize)
+    except Exception as error:
+        raise UserError(f"tokenisation {tokenize!r} can't be used: {' '.join(str(error).split())}") from None
 
 
 def score_translations(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a") -> Scores:

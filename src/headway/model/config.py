@@ -105,6 +105,8 @@ class ModelConfig:
             size = getattr(self, f"{side}_vocab_size")
             if not 0 <= getattr(self, name) < size:
                 raise ValueError(f"{name}={getattr(self, name)}: must be an id below {side}_vocab_size={size}")
+        if self.pad_id == self.eos_id:
+            raise ValueError(f"pad_id and eos_id are both {self.pad_id}: a sentence could never be trained to end")
         if self.share_embeddings == "all" and self.source_vocab_size != self.target_vocab_size:
             raise ValueError(
                 f"share_embeddings='all' needs one vocabulary, but source_vocab_size={self.source_vocab_size} and "

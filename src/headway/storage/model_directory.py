@@ -24,7 +24,7 @@ from headway.storage.atomic import write_directory, write_json
 from headway.text.tokenizer import Tokenizer, fingerprint, read_tokenizer
 
 FORMAT_VERSION = 1
-WEIGHTS_FILE = "model.safetensors"
+WEIGHTS_FILE, DECODING_FILE, CARD_FILE = "model.safetensors", "decoding.json", "README.md"
 
 
 @dataclass
@@ -47,8 +47,8 @@ def save_model(path: Path, stored: StoredModel) -> None:
     with write_directory(path) as folder:
         tokenizer_files = _save_tokenizers(folder, stored.source_tokenizer, stored.target_tokenizer)
         save_file(named_weights(stored.model), folder / WEIGHTS_FILE)
-        write_json(folder / "decoding.json", stored.decoding)
-        (folder / "README.md").write_text(stored.card, encoding="utf-8")
+        write_json(folder / DECODING_FILE, stored.decoding)
+        (folder / CARD_FILE).write_text(stored.card, encoding="utf-8")
         write_json(
             folder / "config.json",
             {
@@ -81,7 +81,7 @@ def load_model(path: Path) -> StoredModel:
     except ValueError as error:
         raise UserError(f"{folder}/config.json: {error}") from None
     for file in tokenizers.values():
-        if file not in config["sha256"]:
+        if not isinstance(file, str) or file not in config["sha256"]:
             raise UserError(f"{folder}/config.json: tokenizer file {file!r} is not among its own files")
     source_tokenizer = read_tokenizer(folder / tokenizers["source"])
     target_tokenizer = (
@@ -93,7 +93,7 @@ def load_model(path: Path) -> StoredModel:
         ("source", source_tokenizer, model_config.source_vocab_size),
         ("target", target_tokenizer, model_config.target_vocab_size),
     ):
-        if tokenizer.vocab_size > size:
+        if tokenizer.vocab_size != size:
             raise UserError(
                 f"{folder}: the {side} tokenizer has {tokenizer.vocab_size} pieces, but {side}_vocab_size is {size}"
             )
@@ -103,8 +103,8 @@ def load_model(path: Path) -> StoredModel:
         target_tokenizer=target_tokenizer,
         source_language=languages[0],
         target_language=languages[1],
-        decoding=_read_json(folder / "decoding.json"),
-        card=(folder / "README.md").read_text(encoding="utf-8") if (folder / "README.md").exists() else "",
+        decoding=_read_json(folder / DECODING_FILE),
+        card=(folder / CARD_FILE).read_text(encoding="utf-8", errors="replace"),
     )
 
 
@@ -172,8 +172,8 @@ def _save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> dict
 
 def _verify_checksums(folder: Path, config: dict[str, Any]) -> None:
     checksums = config.get("sha256")
-    if not isinstance(checksums, dict) or WEIGHTS_FILE not in checksums:
-        raise UserError(f"{folder}/config.json: has no checksums (sha256)")
+    if not isinstance(checksums, dict) or not {WEIGHTS_FILE, DECODING_FILE, CARD_FILE} <= checksums.keys():
+        raise UserError(f"{folder}/config.json: lacks checksums (sha256) of its own files")
     for name, expected in checksums.items():
         file = folder / name
         if Path(name).name != name or file.is_symlink():

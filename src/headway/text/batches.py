@@ -54,25 +54,19 @@ def padded_tokens(batch: MicroBatch, source_lengths: NDArray[np.int64], target_l
     return len(batch) * int(source_lengths[batch].max() + target_lengths[batch].max())
 
 
-def pad(sequences: Sequence[NDArray[np.int32]], *, bos: bool = False, eos: bool = False) -> NDArray[np.int64]:
-    """Sequences of ids as rows of one array, control ids put around them where asked, padded at the end."""
-    width = max(len(sequence) for sequence in sequences) + bos + eos
-    rows = np.full((len(sequences), width), PAD_ID, dtype=np.int64)
+def pad(sequences: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> NDArray[np.int64]:
+    """Sequences of ids as rows of one array, padded at the end."""
+    rows = np.full((len(sequences), max(map(len, sequences))), pad_id, dtype=np.int64)
     for row, sequence in zip(rows, sequences, strict=True):
-        end = bos + len(sequence)
-        row[bos:end] = sequence
-        if bos:
-            row[0] = BOS_ID
-        if eos:
-            row[end] = EOS_ID
+        row[: len(sequence)] = sequence
     return rows
 
 
 def collate(corpus: ParallelIds, batch: MicroBatch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """source + <eos> (batch, source length) and <bos> + target + <eos> (batch, target length + 1)."""
     return (
-        pad([corpus.source[i] for i in batch], eos=True),
-        pad([corpus.target[i] for i in batch], bos=True, eos=True),
+        pad([[*corpus.source[i].tolist(), EOS_ID] for i in batch]),
+        pad([[BOS_ID, *corpus.target[i].tolist(), EOS_ID] for i in batch]),
     )
 
 

@@ -93,7 +93,7 @@ class SubwordTokenizer:
                     f"tokenizer.vocab_size={vocab_size} is too small: the characters of the text, the 256 bytes and "
                     f"the control symbols need {too_few.group(1)} pieces already; use more"
                 ) from None
-            raise
+            raise UserError(f"sentencepiece can't learn a vocabulary from this text ({_one_line(error)})") from None
 
 
 class WordTokenizer:

@@ -36,6 +36,7 @@ class Progress:
     minutes: float = 0.0
     """Spent so far, over all resumes."""
     best_score: float | None = None
+    """Validation BLEU, or the negative validation loss, of the best model."""
     best_step: int = 0
     validations_without_better: int = 0
 
@@ -45,7 +46,7 @@ def save_checkpoint(folder: Path, model: Transformer, optimizer: torch.optim.Ada
     with write_directory(folder / step_name(progress.step)) as path:
         save_file(named_weights(model), path / "weights.safetensors")
         save_file(_optimizer_tensors(model, optimizer), path / "optimizer.safetensors")
-        save_file(_random_states(), path / "random.safetensors")
+        save_file(random_states(), path / "random.safetensors")
         write_json(path / "state.json", asdict(progress))
     for old in step_folders(folder)[:-KEPT]:
         shutil.rmtree(old)
@@ -56,7 +57,7 @@ def load_checkpoint(path: Path, model: Transformer, optimizer: torch.optim.Adam)
     try:
         load_named_weights(model, load_file(path / "weights.safetensors"), str(path / "weights.safetensors"))
         _load_optimizer(model, optimizer, load_file(path / "optimizer.safetensors"))
-        _restore_random_states(load_file(path / "random.safetensors"))
+        restore_random_states(load_file(path / "random.safetensors"))
         return Progress(**json.loads((path / "state.json").read_text(encoding="utf-8")))
     except UserError:
         raise
@@ -84,18 +85,19 @@ def _optimizer_tensors(model: Transformer, optimizer: torch.optim.Adam) -> dict[
     return {
         f"{name}/{key}": value.contiguous()
         for name, parameter in model.named_parameters()
-        for key, value in optimizer.state[parameter].items()
+        for key, value in optimizer.state.get(parameter, {}).items()
     }
 
 
 def _load_optimizer(model: Transformer, optimizer: torch.optim.Adam, tensors: dict[str, Tensor]) -> None:
     for name, parameter in model.named_parameters():
-        optimizer.state[parameter] = {
-            key: tensors[f"{name}/{key}"].to(parameter.device) for key in ("step", "exp_avg", "exp_avg_sq")
-        }
+        if f"{name}/step" in tensors:  # a weight that never had a gradient has no state
+            optimizer.state[parameter] = {
+                key: tensors[f"{name}/{key}"].to(parameter.device) for key in ("step", "exp_avg", "exp_avg_sq")
+            }
 
 
-def _random_states() -> dict[str, Tensor]:
+def random_states() -> dict[str, Tensor]:
     states = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
         states["cuda"] = torch.cuda.get_rng_state()
@@ -104,7 +106,7 @@ def _random_states() -> dict[str, Tensor]:
     return states
 
 
-def _restore_random_states(states: dict[str, Tensor]) -> None:
+def restore_random_states(states: dict[str, Tensor]) -> None:
     torch.set_rng_state(states["cpu"])
     if "cuda" in states and torch.cuda.is_available():
         torch.cuda.set_rng_state(states["cuda"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 import signal
 import time
@@ -20,29 +21,34 @@ from headway.errors import UserError
 from headway.evaluation import Scores, score_translations
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
-from headway.storage.atomic import remove_leftovers, write_file, write_json
+from headway.storage.atomic import write_file, write_json
 from headway.text.batches import MicroBatch, collate, padded_tokens, plan_epoch
 from headway.text.shards import ParallelIds
 from headway.training.card import model_card
 from headway.training.checkpoint import (
     Progress,
-    last_checkpoint,
     load_checkpoint,
+    random_states,
+    restore_random_states,
     save_checkpoint,
     step_folders,
     step_name,
 )
 from headway.training.loss import translation_loss
-from headway.training.optim import DEFAULT_LEARNING_RATE, learning_rate, make_optimizer, paper_peak
+from headway.training.optim import learning_rate, make_optimizer, paper_peak
 from headway.training.prepare import PreparedData, prepare
 from headway.training.progress import Reporter
 from headway.training.recipe import Recipe
+from headway.training.run_directory import open_run
 from headway.translator import Translator
 
 MODELS_KEPT = 5
 """The last few model directories, beside the best."""
 EPOCH_LIMITS = (100, 2000)
 """By default validation comes once an epoch, but not before and not after so many steps."""
+
+
+_OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
 
 
 class Interrupted(Exception):
@@ -58,8 +64,10 @@ def train(recipe: Recipe, run: Path, reporter: Reporter) -> Progress:
 
     Raises UserError for what the user can mend, and Interrupted after SIGINT or SIGTERM, when all is saved.
     """
-    with reporter, _stop_requests() as stop_request:
-        return Trainer(recipe, run, reporter).train(stop_request)
+    with reporter:
+        trainer = Trainer(recipe, run, reporter)
+        with _stop_requests(reporter) as stop_request:
+            return trainer.train(stop_request)
 
 
 class Trainer:
@@ -71,9 +79,7 @@ class Trainer:
         self.device = pick_device(self.options.device)
         self.dtype = training_dtype(self.options.precision, self.device)
         keep_large_allocations(self.device)
-        for folder in (run, run / "models", run / "checkpoints"):
-            folder.mkdir(parents=True, exist_ok=True)
-            remove_leftovers(folder)
+        checkpoint = open_run(run)
         write_file(run / "recipe.yaml", recipe.to_yaml().encode("utf-8"))
 
         model_options = recipe.model_options()
@@ -91,28 +97,31 @@ class Trainer:
         self.lengths = tuple(side.lengths + 1 for side in (self.data.train.source, self.data.train.target))
         self.plan = self._plan(epoch=0)
         self.last_step = self._last_step(len(self.plan))
-        self.progress = self._resume() or Progress()
-        self.clock = time.monotonic() - 60 * self.progress.minutes
+        self.validate_every = self.options.validate_every or min(max(len(self.plan), EPOCH_LIMITS[0]), EPOCH_LIMITS[1])
+        self.save_every = self.options.save_every or self.validate_every
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
         reporter.line(f"model: {parameters:,} parameters, {self.device}, {str(self.dtype).removeprefix('torch.')}")
+        self.progress = self._resume(checkpoint) if checkpoint is not None else Progress()
+        self.clock = time.monotonic() - 60 * self.progress.minutes
 
     def train(self, stop_request: Callable[[], int | None]) -> Progress:
         """Steps until a limit of the recipe is reached. A stop request ends it after the step, saved."""
         self._try_largest_batch()
         progress = self.progress
         self.plan = self._plan(progress.epoch)
-        validate_every = self.options.validate_every or min(max(len(self.plan), EPOCH_LIMITS[0]), EPOCH_LIMITS[1])
-        save_every = self.options.save_every or validate_every
+        finished = self._finished()
         with open(self.run / "log.jsonl", "a", encoding="utf-8") as self.log:
-            while not self._finished():
+            while not finished:
                 if progress.step_in_epoch == len(self.plan):
                     progress.epoch, progress.step_in_epoch = progress.epoch + 1, 0
                     self.plan = self._plan(progress.epoch)
                 self._step(self.plan[progress.step_in_epoch])
-                if progress.step % validate_every == 0 or (self._finished() and progress.best_step != progress.step):
+                finished = self._finished()
+                if progress.step % self.validate_every == 0 or finished:
                     self._validate()
+                    finished = self._finished()
                 signal_number = stop_request()
-                if progress.step % save_every == 0 or signal_number is not None or self._finished():
+                if progress.step % self.save_every == 0 or signal_number is not None or finished:
                     self._save_checkpoint()
                 if signal_number is not None:
                     raise Interrupted(signal_number)
@@ -132,12 +141,14 @@ class Trainer:
         by_epochs = self.options.max_epochs and self.options.max_epochs * steps_per_epoch
         return min((limit for limit in (self.options.max_steps, by_epochs) if limit), default=None)
 
-    def _resume(self) -> Progress | None:
-        checkpoint = last_checkpoint(self.run / "checkpoints")
-        if checkpoint is None:
-            return None
+    def _resume(self, checkpoint: Path) -> Progress:
+        """Goes back to the checkpoint; what came after it will come again, so its log lines and models go."""
         progress = load_checkpoint(checkpoint, self.model, self.optimizer)
         _cut_log(self.run / "log.jsonl", progress.step)
+        for folder in step_folders(self.run / "models"):
+            if folder.name > step_name(progress.step):
+                shutil.rmtree(folder)
+        self._write_best(progress)
         self.reporter.line(f"resuming after step {progress.step:,}")
         return progress
 
@@ -162,7 +173,7 @@ class Trainer:
         if options.schedule == "paper":
             peak = paper_peak(self.model.config.d_model, options.warmup_steps)
         else:
-            peak = options.learning_rate or DEFAULT_LEARNING_RATE
+            peak = options.learning_rate or 0.0
         return learning_rate(step, options.schedule, peak, options.warmup_steps, self.last_step)
 
     def _step(self, micro_batches: list[MicroBatch]) -> None:
@@ -219,12 +230,11 @@ class Trainer:
         largest = max(
             (batch for step in self.plan for batch in step), key=lambda batch: padded_tokens(batch, *self.lengths)
         )
-        devices = [self.device] if self.device.type == "cuda" else []
+        before = random_states()
         try:
-            with torch.random.fork_rng(devices, device_type="cuda"):
-                self._accumulate([largest])
-        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and "memory" not in str(error):
+            self._accumulate([largest])
+        except (MemoryError, RuntimeError) as error:
+            if not (isinstance(error, (MemoryError, torch.OutOfMemoryError)) or _OUT_OF_MEMORY.search(str(error))):
                 raise
             source, target = (int(lengths[largest].max()) for lengths in self.lengths)
             raise UserError(
@@ -232,6 +242,7 @@ class Trainer:
                 f"lower training.tokens_per_micro_batch (now {self.options.micro_batch_budget})"
             ) from None
         self.optimizer.zero_grad()
+        restore_random_states(before)
 
     def _outlook(self) -> tuple[float | None, float | None]:
         """The share of the run that is done, and the minutes left, by the nearest limit."""
@@ -249,7 +260,7 @@ class Trainer:
         """Loss and BLEU of the validation set; a better model than before becomes the best."""
         progress, options = self.progress, self.options
         loss = self._validation_loss()
-        stored = self._stored_model(None)
+        stored = self._stored_model()
         scores = self._validation_scores(Translator(stored, device=self.device))
         score = scores.bleu if options.best_by == "valid_bleu" else -loss
         better = progress.best_score is None or score > progress.best_score
@@ -262,19 +273,17 @@ class Trainer:
         save_model(self.run / "models" / step_name(progress.step), stored)
         if better:
             progress.best_score, progress.best_step, progress.validations_without_better = score, progress.step, 0
-            write_json(
-                self.run / "best.json",
-                {"model": step_name(progress.step), "valid_loss": loss, "valid_bleu": round(scores.bleu, 2)},
-            )
+            self._write_best(progress)
         else:
             progress.validations_without_better += 1
-        kept = {
-            step_name(progress.best_step),
-            *(path.name for path in step_folders(self.run / "models")[-MODELS_KEPT:]),
-        }
-        for folder in step_folders(self.run / "models"):
-            if folder.name not in kept:
-                shutil.rmtree(folder)
+
+    def _write_best(self, progress: Progress) -> None:
+        """best.json names the best model, and is absent where there is none yet."""
+        if progress.best_score is None:
+            (self.run / "best.json").unlink(missing_ok=True)
+        else:
+            best = {"model": step_name(progress.best_step), self.options.best_by: abs(progress.best_score)}
+            write_json(self.run / "best.json", best)
 
     @torch.inference_mode()
     def _validation_loss(self) -> float:
@@ -282,7 +291,7 @@ class Trainer:
         self.model.eval()
         corpus = self.data.valid
         lengths = corpus.source.lengths + 1, corpus.target.lengths + 1
-        budget = max(self.options.tokens_per_batch, int((lengths[0] + lengths[1]).max()))
+        budget = self.options.micro_batch_budget
         plan = plan_epoch(*lengths, tokens_per_batch=budget, tokens_per_micro_batch=budget, seed=0, epoch=0)
         with self._autocast():
             total = sum(
@@ -291,15 +300,16 @@ class Trainer:
         return total / int(lengths[1].sum())
 
     def _validation_scores(self, translator: Translator) -> Scores:
-        pairs = self.data.valid_pairs
-        translations = translator.translate([pair.source for pair in pairs], beam_size=1)
+        """Of greedy translations, by the translator that everybody uses."""
+        sources, references = zip(*self.data.valid_texts, strict=True)
+        translations = translator.translate(sources, beam_size=1)
         return score_translations(
             [translation.text for translation in translations],
-            [pair.target for pair in pairs],
+            references,
             "none" if self.recipe.tokenizer.kind == "word" else "13a",
         )
 
-    def _stored_model(self, card: str | None) -> StoredModel:
+    def _stored_model(self) -> StoredModel:
         return StoredModel(
             model=self.model,
             source_tokenizer=self.data.source_tokenizer,
@@ -307,12 +317,17 @@ class Trainer:
             source_language=self.recipe.data.source_language,
             target_language=self.recipe.data.target_language,
             decoding=self.recipe.decoding.model_dump(exclude_none=True),
-            card=card or "",
         )
 
     def _save_checkpoint(self) -> None:
-        self.log.flush()
+        """Saves where the run stands; models that no checkpoint needs any more go after that."""
+        self.progress.minutes = self._minutes()
         save_checkpoint(self.run / "checkpoints", self.model, self.optimizer, self.progress)
+        models = step_folders(self.run / "models")
+        kept = {step_name(self.progress.best_step), *(path.name for path in models[-MODELS_KEPT:])}
+        for folder in models:
+            if folder.name not in kept:
+                shutil.rmtree(folder)
 
     def _log(self, entry: dict[str, Any]) -> None:
         self.log.write(json.dumps(entry) + "\n")
@@ -331,13 +346,14 @@ def _cut_log(log: Path, step: int) -> None:
 
 
 @contextmanager
-def _stop_requests() -> Iterator[Callable[[], int | None]]:
+def _stop_requests(reporter: Reporter) -> Iterator[Callable[[], int | None]]:
     """Turns SIGINT and SIGTERM into a request that the loop asks for after each step; a second one acts at once."""
     received: list[int] = []
     previous = {}
 
     def remember(number: int, frame: Any) -> None:
         received.append(number)
+        reporter.line("stopping after this step; again to stop at once, unsaved")
         signal.signal(number, previous[number])
 
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -11,7 +11,6 @@ from headway.training.recipe import Schedule
 
 BETAS = (0.9, 0.98)
 EPSILON = 1e-9
-DEFAULT_LEARNING_RATE = 1e-3
 
 
 def make_optimizer(model: Transformer) -> torch.optim.Adam:

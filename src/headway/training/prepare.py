@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from headway.errors import UserError
-from headway.storage.atomic import write_directory
+from headway.storage.atomic import write_directory, write_json
 from headway.text.corpus import Pair, is_blank, read_pairs
 from headway.text.shards import ParallelIds, write_ids
-from headway.text.tokenizer import SubwordTokenizer, Tokenizer, WordTokenizer, read_tokenizer
+from headway.text.tokenizer import CONTROL_PIECES, SubwordTokenizer, Tokenizer, WordTokenizer, read_tokenizer
 from headway.training.recipe import ParallelFiles, Recipe
 
+VALID_TEXTS = "valid.json"
 Notice = Callable[[str], None]
 
 
@@ -24,14 +26,14 @@ class PreparedData:
     target_tokenizer: Tokenizer
     train: ParallelIds
     valid: ParallelIds
-    valid_pairs: list[Pair]
-    """The validation texts that BLEU is measured on; pairs with a blank side are left out."""
+    valid_texts: list[tuple[str, str]]
+    """The validation pairs as text, which BLEU is measured on; those with a blank side are left out."""
 
 
 def prepare(recipe: Recipe, folder: Path, max_length: int, notice: Notice) -> PreparedData:
     """Reads the prepared data in `folder`, making it first where it isn't there. Raises UserError."""
     if not folder.exists():
-        _check_languages(recipe, notice)
+        _warn_of_same_files(recipe, notice)
         with write_directory(folder) as temporary:
             _prepare(recipe, temporary, max_length, notice)
     source_tokenizer, target_tokenizer = (_find_tokenizer(folder, side) for side in ("source", "target"))
@@ -40,9 +42,7 @@ def prepare(recipe: Recipe, folder: Path, max_length: int, notice: Notice) -> Pr
         target_tokenizer=target_tokenizer,
         train=ParallelIds(folder / "train"),
         valid=ParallelIds(folder / "valid"),
-        valid_pairs=[
-            pair for pair in _pairs(recipe.data.valid) if not (is_blank(pair.source) or is_blank(pair.target))
-        ],
+        valid_texts=[(source, target) for source, target in json.loads((folder / VALID_TEXTS).read_bytes())],
     )
 
 
@@ -55,6 +55,8 @@ def _prepare(recipe: Recipe, folder: Path, max_length: int, notice: Notice) -> N
             folder / split, _pairs(files), *tokenizers, max_length=max_length, max_tokens=recipe.training.longest_pair
         )
         notice(f"{split}: {counts.summary()}")
+    texts = [(pair.source, pair.target) for pair in _pairs(recipe.data.valid) if not _has_blank_side(pair)]
+    write_json(folder / VALID_TEXTS, texts)
 
 
 def _train_tokenizers(recipe: Recipe, notice: Notice) -> tuple[Tokenizer, Tokenizer]:
@@ -63,14 +65,20 @@ def _train_tokenizers(recipe: Recipe, notice: Notice) -> tuple[Tokenizer, Tokeni
 
     def lines(*sides: str) -> Iterator[str]:
         for pair in _pairs(recipe.data.train):
-            if not (is_blank(pair.source) or is_blank(pair.target)):
+            if not _has_blank_side(pair):
                 yield from (getattr(pair, side) for side in sides)
 
     def learn(*sides: str) -> Tokenizer:
         if next(lines(*sides), None) is None:
             raise UserError(f"{recipe.data.train.source[0]}: holds no pair with text on both sides")
         if options.kind == "word":
-            return WordTokenizer.train(lines(*sides), options.vocab_size, options.min_frequency, options.lowercase)
+            words = WordTokenizer.train(lines(*sides), options.vocab_size, options.min_frequency, options.lowercase)
+            if words.vocab_size == len(CONTROL_PIECES):
+                raise UserError(
+                    f"no word is left in the vocabulary; lower tokenizer.min_frequency={options.min_frequency} "
+                    f"or raise tokenizer.vocab_size={options.vocab_size}"
+                )
+            return words
         return SubwordTokenizer.train(lines(*sides), options.kind, options.vocab_size)
 
     source = learn("source", "target") if options.joint else learn("source")
@@ -86,12 +94,16 @@ def _train_tokenizers(recipe: Recipe, notice: Notice) -> tuple[Tokenizer, Tokeni
     return source, target
 
 
-def _check_languages(recipe: Recipe, notice: Notice) -> None:
+def _warn_of_same_files(recipe: Recipe, notice: Notice) -> None:
     data = recipe.data
     if data.train.source == data.train.target:
         notice("warning: source and target are the same files")
     if data.train.source == data.valid.source:
         notice("warning: training and validation are the same files, so the scores below mean nothing")
+
+
+def _has_blank_side(pair: Pair) -> bool:
+    return is_blank(pair.source) or is_blank(pair.target)
 
 
 def _pairs(files: ParallelFiles) -> Iterator[Pair]:

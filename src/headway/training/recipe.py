@@ -20,6 +20,7 @@ from headway.errors import UserError
 from headway.model.config import PRESETS, ModelConfig
 from headway.text.tokenizer import TokenizerKind
 
+DEFAULT_LEARNING_RATE = 1e-3
 Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant"]
 
 
@@ -103,7 +104,7 @@ class TrainingSection(Section):
     """Padded tokens that go through the model at once; bounds memory. By default a quarter of tokens_per_batch, because
     a step over sentences of one length alone learns that length."""
     learning_rate: float | None = Field(None, gt=0)
-    """The highest of the run. `schedule: paper` has its own."""
+    """The highest of the run; 1e-3 by default. `schedule: paper` has its own."""
     schedule: Schedule = "inverse_sqrt"
     """After a linear warm-up: `inverse_sqrt`, `cosine` to zero at the last step, `constant`; or `paper`, equation 3:
     inverse_sqrt whose highest rate is (d_model * warmup_steps) ** -0.5."""
@@ -209,18 +210,29 @@ def make_recipe(document: dict[str, Any], overrides: Iterable[str] = (), origin:
         recipe = Recipe.model_validate(document)
     except ValidationError as error:
         raise UserError(f"{origin}: {_first_problem(error)}") from None
-    recipe = _with_languages(recipe)
     _check_model(recipe, origin)
-    return recipe
+    return _resolved(recipe)
 
 
-def _with_languages(recipe: Recipe) -> Recipe:
+def _resolved(recipe: Recipe) -> Recipe:
+    """With what follows from other keys written out: languages, the preset's sizes, the learning rate."""
     languages = {}
     for side in ("source", "target"):
         file: Path = getattr(recipe.data.train, side)[0]
         suffix = file.with_suffix("").suffix if file.suffix == ".gz" else file.suffix
         languages[f"{side}_language"] = getattr(recipe.data, f"{side}_language") or suffix.lstrip(".") or side
-    return recipe.model_copy(update={"data": recipe.data.model_copy(update=languages)})
+    config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4).to_dict()
+    sizes = {name: config[name] for name in _model_fields()}
+    rate = recipe.training.learning_rate
+    if rate is None and recipe.training.schedule != "paper":
+        rate = DEFAULT_LEARNING_RATE
+    return recipe.model_copy(
+        update={
+            "data": recipe.data.model_copy(update=languages),
+            "model": recipe.model.model_copy(update=sizes),
+            "training": recipe.training.model_copy(update={"learning_rate": rate}),
+        }
+    )
 
 
 def _check_model(recipe: Recipe, origin: str) -> None:
@@ -281,7 +293,8 @@ def _anchored(document: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _first_problem(error: ValidationError) -> str:
-    problem = error.errors()[0]
+    problems = error.errors()
+    problem = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
     place = [str(part) for part in problem["loc"]]
     name = ".".join(place)
     if problem["type"] == "extra_forbidden":
