@@ -75,7 +75,7 @@ training: {{max_steps: 3}}
         (["train", "--colour"], "--colour"),
         (["paint"], "paint"),
         (["translate", "absent"], "absent: no such folder"),
-        (["translate", ".", "x"], "is not a model directory"),
+        (["translate", "."], "is not a model directory"),
         (["show", "."], "is not a model directory"),
         (["data", "wmt"], "'wmt' is unknown; there are multi30k and dates"),
         (["data", "multi30k", "--from", "absent"], "absent: no such folder"),

@@ -41,6 +41,13 @@ def test_paths_are_relative_to_their_origin(recipe_file, monkeypatch, tmp_path):
     assert recipe.data.valid.target == [recipe_file.parent / "b.en", Path("/abs/c.en")]
 
 
+def test_paths_of_a_dictionary_are_relative_to_the_current_folder(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    files = {"source": "a", "target": "b"}
+    recipe = make_recipe({"data": {"train": files, "valid": files}, "training": {"max_steps": 1}})
+    assert recipe.data.valid.target == [tmp_path / "b"]
+
+
 def test_languages_are_the_suffixes(recipe_file):
     recipe = load_recipe(recipe_file, ["data.train.target=x.fr.gz"])
     assert (recipe.data.source_language, recipe.data.target_language) == ("de", "fr")

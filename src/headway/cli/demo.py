@@ -44,7 +44,7 @@ def demo(
         typer.echo(
             f"corpus: {len(corpus.pairs['train']):,} dates and times, {source} -> {target}, in {out / 'data'}", err=True
         )
-    run_training(recipe, run)
+    run_training(recipe, run, again=f"{program()} demo --out {out} --languages {languages}")
     translator = Translator.load(run)
     _show_accuracy(translator, out / "data", source, target)
     _show_samples(translator, out / "data", source)

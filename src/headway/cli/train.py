@@ -59,15 +59,15 @@ def train(
         if run is None:
             raise UserError("--out is missing: the run directory to make")
         refuse_used_folder(run)
-    progress = run_training(recipe, run)
+    progress = run_training(recipe, run, again=f"{program()} train --resume {run}")
     typer.echo(
         f"done: {progress.step:,} steps in {progress.minutes:.1f} minutes, best after {progress.best_step:,}", err=True
     )
     typer.echo(f"try: echo 'a sentence' | {program()} translate {run}", err=True)
 
 
-def run_training(recipe: Recipe, run: Path) -> Progress:
-    """Trains; a run that was asked to stop ends the program with 130 or 143, saved."""
+def run_training(recipe: Recipe, run: Path, again: str) -> Progress:
+    """Trains; a run that was asked to stop ends the program with 130 or 143, saved. `again` is what goes on with it."""
     from headway.training.loop import Interrupted
     from headway.training.loop import train as train_run
     from headway.training.progress import Reporter
@@ -75,7 +75,7 @@ def run_training(recipe: Recipe, run: Path) -> Progress:
     try:
         return train_run(recipe, run, Reporter())
     except Interrupted as interrupted:
-        typer.echo(f"{interrupted}: saved", err=True)
+        typer.echo(f"{interrupted}: saved; go on with {again}", err=True)
         raise typer.Exit(128 + interrupted.signal_number) from None
 
 

@@ -201,11 +201,12 @@ def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:
 
 
 def make_recipe(document: dict[str, Any], overrides: Iterable[str] = (), origin: str = "recipe") -> Recipe:
-    """A recipe from nested dictionaries and `key.path=value` overrides. Raises UserError."""
+    """A recipe from nested dictionaries and `key.path=value` overrides; relative paths are to the current folder.
+    Raises UserError."""
     changes: dict[str, Any] = {}
     for override in overrides:
         _set(changes, override)
-    document = _merged(document, _anchored(changes, Path.cwd()))
+    document = _anchored(_merged(document, changes), Path.cwd())
     try:
         recipe = Recipe.model_validate(document)
     except ValidationError as error:
