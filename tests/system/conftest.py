@@ -82,7 +82,7 @@ def trained(corpus, tmp_path_factory) -> Path:
     """A run that has learned the reverse task, trained by the command line."""
     run = tmp_path_factory.mktemp("runs") / "reverse"
     outcome = run_headway(
-        "train", *corpus.train_options, "--out", run, *QUICK, "training.max_steps=600", "training.validate_every=300"
+        "train", *corpus.train_options, "--out", run, *QUICK, "training.max_steps=1000", "training.validate_every=500"
     )
     assert outcome.code == 0, outcome.err
     return run
