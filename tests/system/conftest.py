@@ -44,7 +44,7 @@ def reversed_pairs(count: int, seed: int) -> list[tuple[str, str]]:
     """A task that is learned in seconds: words of three letters, in reverse order."""
     chooser = random.Random(seed)
     words = ["ant", "bee", "cat", "dog", "elk", "fox", "gnu", "hen", "ibx", "jay"]
-    sentences = [[chooser.choice(words) for _ in range(chooser.randint(1, 6))] for _ in range(count)]
+    sentences = [[chooser.choice(words) for _ in range(chooser.randint(1, 5))] for _ in range(count)]
     return [(" ".join(sentence), " ".join(reversed(sentence))) for sentence in sentences]
 
 
@@ -66,7 +66,7 @@ class Corpus:
 def corpus(tmp_path_factory) -> Corpus:
     """The reverse task as four text files, and two more to test on."""
     folder = tmp_path_factory.mktemp("reverse")
-    for split, count, seed in (("train", 4000, 1), ("valid", 50, 2), ("test", 100, 3)):
+    for split, count, seed in (("train", 8000, 1), ("valid", 50, 2), ("test", 100, 3)):
         pairs = reversed_pairs(count, seed)
         (folder / f"{split}.src").write_text("".join(f"{source}\n" for source, _ in pairs))
         (folder / f"{split}.tgt").write_text("".join(f"{target}\n" for _, target in pairs))
@@ -82,7 +82,7 @@ def trained(corpus, tmp_path_factory) -> Path:
     """A run that has learned the reverse task, trained by the command line."""
     run = tmp_path_factory.mktemp("runs") / "reverse"
     outcome = run_headway(
-        "train", *corpus.train_options, "--out", run, *QUICK, "training.max_steps=1000", "training.validate_every=500"
+        "train", *corpus.train_options, "--out", run, *QUICK, "training.schedule=cosine", "training.max_steps=600"
     )
     assert outcome.code == 0, outcome.err
     return run

@@ -41,7 +41,7 @@ def test_the_reverse_task_is_learned(corpus, trained, tmp_path):
     found = output.read_text().splitlines()
     wanted = corpus.file("test.tgt").read_text().splitlines()
     assert len(found) == len(wanted)
-    assert sum(a == b for a, b in zip(found, wanted, strict=True)) >= 98
+    assert sum(a == b for a, b in zip(found, wanted, strict=True)) >= 95
 
 
 def test_evaluate_prints_what_sacrebleu_says(corpus, trained, tmp_path):
