@@ -1,8 +1,11 @@
 """The translator: n texts in, n translations out, in order, whatever is among them."""
 
+import math
+
 import pytest
 import torch
 
+from headway.decoding import Sampling
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
@@ -72,6 +75,12 @@ def test_the_n_best_are_ranked_and_distinct():
     [
         ({"beam_size": 0}, "beam_size=0: must be a whole number, at least 1"),
         ({"beam_size": 2, "n_best": 3}, "n_best=3 is more than beam_size=2"),
+        ({"sample": Sampling(), "beam_size": 2}, "sampling follows no beam"),
+        ({"sample": Sampling(temperature=0.0)}, "temperature=0.0"),
+        ({"sample": Sampling(top_p=1.5)}, "top_p=1.5"),
+        ({"sample": Sampling(top_k=-1)}, "top_k=-1: must be a whole number, at least 0"),
+        ({"sample": {"seed": 1}}, "sample="),
+        ({"no_repeat_ngram": -1}, "no_repeat_ngram=-1"),
         ({"length_penalty": -1.0}, "length_penalty=-1.0"),
         ({"length_penalty": float("nan")}, "length_penalty=nan"),
     ],
@@ -142,3 +151,94 @@ def test_a_device_that_is_not_there():
     if not torch.cuda.is_available():
         with pytest.raises(UserError, match="'cuda' is not available"):
             Translator(translator().stored, device="cuda")
+
+
+def test_score_is_that_of_translate_where_the_pieces_are_the_same():
+    door = translator()
+    texts = ["the cat", "a dog ran after the cat", "the mat", "sat"]
+    found = door.translate(texts, beam_size=2, max_length=30)
+    comparable = 0
+    for result, score in zip(found, door.score(texts, [result.text for result in found]), strict=True):
+        own = [piece.text for piece in door.stored.target_tokenizer.encoded_pieces(result.text)]
+        if result.stopped == "eos" and own == [piece.text for piece in result.tokens]:
+            comparable += 1
+            assert score == pytest.approx(result.score, abs=1e-3)
+    targets = ["the mat", "a cat", "", "dog ran"]
+    together = door.score(texts, targets)
+    for text, target, score in zip(texts, targets, together, strict=True):
+        assert door.score([text], [target]) == pytest.approx([score], abs=1e-3)
+
+
+def test_score_of_a_forced_translation_is_translates_own():
+    door = translator()
+    with torch.no_grad():
+        door.model.output.weight[door.model.config.eos_id].zero_()
+    [forced] = door.translate(["the cat"], prefix="a dog ran", beam_size=1, max_length=40)
+    whole = door.stored.target_tokenizer
+    given = [whole.encode("a dog ran"), [piece.text for piece in forced.tokens]]
+    assert [piece.text for piece in whole.decoded_pieces(given[0])] == given[1][: len(given[0])]
+    assert forced.text.startswith("a dog ran")
+
+
+def test_scores_of_what_can_not_be_translated():
+    door = translator(max_length=20)
+    scores = door.score(["", "", "the cat", "x " * 300], ["", "the", "", "the"])
+    assert scores[:2] == [0.0, -math.inf]
+    assert scores[2] < 0.0
+    assert math.isnan(scores[3])
+
+
+def test_pieces_have_their_places_on_both_sides():
+    [result] = translator().translate(["a dog  ran"], max_length=10)
+    assert [("a dog  ran")[piece.start : piece.end] for piece in result.source_tokens if piece.end > piece.start]
+    for pieces, text in ((result.source_tokens, "a dog  ran"), (result.tokens, result.text)):
+        letters = {place for place, char in enumerate(text) if not char.isspace()}
+        assert letters <= {place for piece in pieces for place in range(piece.start, piece.end)}
+
+
+def test_samples_are_the_same_for_a_seed_wherever_the_text_stands():
+    door = translator()
+    sampling = Sampling(temperature=2.0, seed=5)
+    texts = ["the cat", "a dog ran after the cat", "", "the cat"]
+    found = door.translate(texts, sample=sampling, n_best=2, max_length=8)
+    assert found[0] == found[3]
+    assert found[2].stopped == "blank"
+    [alone] = door.translate(["a dog ran after the cat"], sample=sampling, n_best=2, max_length=8)
+    assert alone.text == found[1].text
+    [other] = door.translate(["the cat"], sample=Sampling(temperature=2.0, seed=6), max_length=8)
+    assert other.tokens != found[0].tokens
+
+
+def test_a_prefix_for_each_text():
+    door = translator()
+    found = door.translate(["the cat", "the mat"], prefix=["the dog", ""], beam_size=3, max_length=9)
+    assert found[0].text.startswith("the dog")
+    assert found[1].tokens == door.translate(["the mat"], beam_size=3, max_length=9)[0].tokens
+    with pytest.raises(UserError, match="1 prefixes for 2 texts"):
+        door.translate(["the cat", "the mat"], prefix=["the"])
+    with pytest.raises(UserError, match="leaves no room: a translation has at most 3"):
+        door.translate(["the cat"], prefix="the cat sat on the mat", max_length=3)
+
+
+def test_an_ensemble_needs_equal_vocabularies():
+    door = translator()
+    twice = Translator(door.stored, device="cpu", ensemble=[door.stored])
+    assert [one.text for one in twice.translate(TEXTS)] == [one.text for one in door.translate(TEXTS)]
+    with pytest.raises(UserError, match="not into an ensemble"):
+        twice.inspect("the cat")
+    words = WordTokenizer([f"w{i}" for i in range(286)])
+    other = StoredModel(door.model, words, words, "en", "en")
+    with pytest.raises(UserError, match="their source tokenizers differ"):
+        Translator(door.stored, device="cpu", ensemble=[other])
+
+
+def test_a_model_of_several_languages_wants_a_tag():
+    tokenizer = SubwordTokenizer.train(["the cat sat on the mat", "a dog ran after"] * 20, "bpe", 292, ["de", "ko"])
+    config = ModelConfig(292, 292, d_model=32, num_heads=4, d_ff=64, encoder_layers=1, decoder_layers=1)
+    door = Translator(StoredModel(Transformer(config), tokenizer, tokenizer, "en", "mul"), device="cpu")
+    assert door.target_languages == ["de", "ko"]
+    results = door.translate([">>de<< the cat", "", ">>ko<< the cat", ">>ko<<"])
+    assert [result.stopped == "blank" for result in results] == [False, True, False, True]
+    assert results[0].source_tokens[0].text == ">>de<<"
+    with pytest.raises(UserError, match="begin each text with one of >>de<< >>ko<<"):
+        door.translate(["the cat"])

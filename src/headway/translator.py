@@ -7,19 +7,23 @@ print(translation.text)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 
-from headway.decoding import Hypothesis, TorchEngine, beam_search, greedy
+from headway.decoding import Constraints, EnsembleEngine, Hypothesis, Sampling, TorchEngine, beam_search, greedy, sample
 from headway.devices import DeviceName, pick_device
 from headway.errors import UserError
 from headway.insight import TranslationRecord, record_translation
 from headway.storage import StoredModel, load_model
 from headway.text.batches import pad
+from headway.text.corpus import is_blank
+from headway.text.tokenizer import Piece, fingerprint, language_tag
 
 Stopped = Literal["eos", "max_length", "blank", "too_long"]
 
@@ -36,8 +40,10 @@ class Translation:
     """Detokenised, without line breaks; empty for a blank or too long text."""
     score: float
     """Total log-probability of the tokens, and of <eos> where the translation ended by it; 0 for empty text."""
-    tokens: list[str]
-    source_tokens: list[str]
+    tokens: list[Piece]
+    """The pieces of `text`, each with its characters' place in it."""
+    source_tokens: list[Piece]
+    """The pieces of the source, each with its characters' place in it."""
     stopped: Stopped
     """Why it ended: by itself (`eos`), at the cap on its length, or the source was blank or too long to read."""
     alternatives: list[Translation] = field(default_factory=list)
@@ -56,42 +62,82 @@ class SearchOptions:
     """Most pieces of a translation; by default twice the source's and 50 more."""
     n_best: int = 1
     """Translations of each text; the others are `alternatives` of the best."""
+    no_repeat_ngram: int = 0
+    """No run of so many pieces occurs twice in a translation; 0: any may."""
+    sample: Sampling | None = None
+    """Draw tokens by chance in place of a beam; the n best are then n that were drawn."""
 
     def __post_init__(self) -> None:
-        for name in ("beam_size", "max_length", "n_best"):
+        for name, least in (("beam_size", 1), ("max_length", 1), ("n_best", 1), ("no_repeat_ngram", 0)):
             value = getattr(self, name)
-            if value is None and name == "max_length":
-                continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise UserError(f"{name}={value!r}: must be a whole number, at least 1")
+            if not (value is None and name == "max_length"):
+                _check_whole(name, value, least)
         if not isinstance(self.length_penalty, (int, float)) or not 0.0 <= self.length_penalty <= 10.0:
             raise UserError(f"length_penalty={self.length_penalty!r}: must be between 0 and 10")
-        if self.n_best > self.beam_size:
+        if self.sample is not None:
+            _check_sampling(self.sample)
+        elif self.n_best > self.beam_size:
             raise UserError(f"n_best={self.n_best} is more than beam_size={self.beam_size}")
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise UserError(f"{name}={value!r}: must be a whole number, at least {least}")
+
+
+def _check_sampling(sampling: Any) -> None:
+    if not isinstance(sampling, Sampling):
+        raise UserError(f"sample={sampling!r}: must be a Sampling(temperature, top_k, top_p, seed)")
+    if not 0.0 < sampling.temperature <= 100.0:
+        raise UserError(f"temperature={sampling.temperature}: must be above 0, at most 100")
+    if not 0.0 < sampling.top_p <= 1.0:
+        raise UserError(f"top_p={sampling.top_p}: must be above 0, at most 1")
+    _check_whole("top_k", sampling.top_k, 0)
+    _check_whole("seed", sampling.seed, 0)
 
 
 class Translator:
     """A model with its tokenizers, on a device, ready to translate."""
 
-    def __init__(self, stored: StoredModel, *, device: DeviceName | torch.device = "auto") -> None:
+    def __init__(
+        self,
+        stored: StoredModel,
+        *,
+        device: DeviceName | torch.device = "auto",
+        ensemble: Sequence[StoredModel] = (),
+    ) -> None:
         self.stored = stored
         self.device = pick_device(device)
         self.model = stored.model.to(self.device).eval()
-        self._engine = TorchEngine(self.model)
+        engines = [TorchEngine(self.model)]
+        for other in ensemble:
+            _check_vocabularies(stored, other)
+            engines.append(TorchEngine(other.model.to(self.device).eval()))
+        self._engine = EnsembleEngine(engines) if ensemble else engines[0]
+        self._max_length = min(one.model.config.max_length for one in (stored, *ensemble))
 
     @classmethod
-    def load(cls, path: str | Path, *, device: DeviceName = "auto") -> Translator:
-        """Loads a model directory, or the best model of a run directory. Raises UserError."""
-        return cls(load_model(Path(path)), device=device)
+    def load(cls, path: str | Path, *, device: DeviceName = "auto", ensemble: Sequence[str | Path] = ()) -> Translator:
+        """Loads a model directory, or the best model of a run directory. The models of an `ensemble` translate with it,
+        by the mean of their probabilities; they need the same vocabularies. Raises UserError."""
+        others = [load_model(Path(other)) for other in ensemble]
+        return cls(load_model(Path(path)), device=device, ensemble=others)
 
     @property
     def longest_source(self) -> int:
         """The most pieces that a text may have."""
-        return self.model.config.max_length - 1  # <eos> takes a place
+        return self._max_length - 1  # <eos> takes a place
+
+    @property
+    def target_languages(self) -> list[str]:
+        """The languages that a tag in front of a text may ask for, such as `>>ko<<`; none for a model of one."""
+        return self.stored.source_tokenizer.target_tags
 
     def search_options(self, **options: Any) -> SearchOptions:
         """The options that are given (not None), else the model directory's, else the defaults. Raises UserError."""
         given = {name: value for name, value in options.items() if value is not None}
+        if "sample" in given and not {"beam_size", "length_penalty"}.isdisjoint(given):
+            raise UserError("sampling follows no beam: leave beam_size and length_penalty out")
         try:
             return SearchOptions(**{**self.stored.decoding, **given})
         except TypeError as error:
@@ -105,74 +151,172 @@ class Translator:
         length_penalty: float | None = None,
         max_length: int | None = None,
         n_best: int | None = None,
+        no_repeat_ngram: int | None = None,
+        sample: Sampling | None = None,
+        prefix: str | Sequence[str] = "",
     ) -> list[Translation]:
-        """Translates each text, in order, one `Translation` each; options as in `search_options`.
+        """Translates each text, in order, one `Translation` each; options as in `SearchOptions`.
 
-        Blank text gives a blank translation; text that is longer than the model can read gives a blank one whose
-        `stopped` is "too_long".
+        `prefix` is what the translations begin with: one for all, or one for each text. Blank text gives a blank
+        translation; text that is longer than the model can read gives a blank one whose `stopped` is "too_long".
         """
         if isinstance(texts, str):
             raise TypeError("translate takes a list of texts; for one text, give [text]")
         options = self.search_options(
-            beam_size=beam_size, length_penalty=length_penalty, max_length=max_length, n_best=n_best
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            n_best=n_best,
+            no_repeat_ngram=no_repeat_ngram,
+            sample=sample,
         )
-        sources = [self.stored.source_tokenizer.encode(text) for text in texts]
+        prefixes = self._prefixes(prefix, len(texts), options.max_length)
+        sources = self._encoded(texts)
         readable = [i for i, ids in enumerate(sources) if 0 < len(ids) <= self.longest_source]
-        readable.sort(key=lambda i: len(sources[i]), reverse=True)
         found: dict[int, list[Hypothesis]] = {}
-        for batch in self._batches(readable, sources):
-            found.update(zip(batch, self._search([sources[i] for i in batch], options), strict=True))
-        return [self._translation(ids, found.get(i, [])[: options.n_best]) for i, ids in enumerate(sources)]
+        for batch in self._batches(readable, [len(ids) for ids in sources]):
+            hypotheses = self._search([sources[i] for i in batch], options, [prefixes[i] for i in batch])
+            found.update(zip(batch, hypotheses, strict=True))
+        return [
+            self._translation(text, bool(ids), found.get(i, [])[: options.n_best])
+            for i, (text, ids) in enumerate(zip(texts, sources, strict=True))
+        ]
 
-    def _search(self, sources: list[list[int]], options: SearchOptions) -> list[list[Hypothesis]]:
-        """The hypotheses of each source, best first."""
-        caps = [self._length_cap(len(source), options.max_length) for source in sources]
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+        """The total log-probability of each target as the translation of its source, <eos> included: what `translate`
+        calls the score, where it gave the same pieces.
+
+        As `translate` gives a blank for a blank source, that scores 0 and anything else -inf; nan stands for a pair
+        that is longer than the model can read.
+        """
+        if len(sources) != len(targets):
+            raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
+        pairs = [
+            (source, self.stored.target_tokenizer.encode(target))
+            for source, target in zip(self._encoded(sources), targets, strict=True)
+        ]
+        scores = [(0.0 if not target else -math.inf) if not source else math.nan for source, target in pairs]
+        readable = [i for i, pair in enumerate(pairs) if pair[0] and max(map(len, pair)) <= self.longest_source]
         config = self.model.config
-        padded = pad([[*source, config.eos_id] for source in sources], config.pad_id)
-        rows = torch.from_numpy(padded).to(self.device)  # (batch, source length)
-        if options.beam_size == 1:
-            return [[hypothesis] for hypothesis in greedy(self._engine, rows, caps)]
-        return beam_search(self._engine, rows, caps, beam_size=options.beam_size, alpha=options.length_penalty)
+        for batch in self._batches(readable, [sum(map(len, pair)) for pair in pairs]):
+            source = pad([[*pairs[i][0], config.eos_id] for i in batch], config.pad_id)
+            target = pad([[config.bos_id, *pairs[i][1], config.eos_id] for i in batch], config.pad_id)
+            totals = self._engine.score(torch.from_numpy(source), torch.from_numpy(target)).sum(dim=1)  # (batch,)
+            for i, total in zip(batch, totals.tolist(), strict=True):
+                scores[i] = total
+        return scores
 
     def inspect(self, text: str) -> TranslationRecord:
         """Translates the text and returns the record of what happened inside: every attention map."""
-        source = self.stored.source_tokenizer.encode(text)
+        if isinstance(self._engine, EnsembleEngine):
+            raise UserError("inspect looks into one model, not into an ensemble")
+        [source] = self._encoded([text])
         if not 0 < len(source) <= self.longest_source:
             raise UserError(f"text of {len(source)} pieces can't be inspected: 1 to {self.longest_source} are needed")
-        [[hypothesis, *_]] = self._search([source], self.search_options())
+        [[hypothesis, *_]] = self._search([source], self.search_options(), [[]])
         return record_translation(
             self.model,
             source,
             hypothesis.ids,
-            self.stored.source_tokenizer.pieces(source),
-            self.stored.target_tokenizer.pieces(hypothesis.ids),
+            [piece.text for piece in self.stored.source_tokenizer.encoded_pieces(text)],
+            [piece.text for piece in self.stored.target_tokenizer.decoded_pieces(hypothesis.ids)],
         )
 
-    def _length_cap(self, source_length: int, max_length: int | None) -> int:
-        cap = max_length if max_length is not None else 2 * source_length + 50
-        return min(cap, self.model.config.max_length - 1)  # <bos> takes a place
+    def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each source text. Raises UserError for a text that doesn't say into which language."""
+        encoded = [self.stored.source_tokenizer.encode(text) for text in texts]
+        if tags := [language_tag(language) for language in self.target_languages]:
+            for text in texts:
+                if not is_blank(text) and not text.lstrip().startswith(tuple(tags)):
+                    raise UserError(
+                        f"this model has several target languages: begin each text with one of {' '.join(tags)}"
+                    )
+        return encoded
 
-    def _batches(self, order: list[int], sources: list[list[int]]) -> list[list[int]]:
+    def _prefixes(self, prefix: str | Sequence[str], count: int, max_length: int | None) -> list[list[int]]:
+        """The ids that each translation begins with."""
+        texts = [prefix] * count if isinstance(prefix, str) else list(prefix)
+        if len(texts) != count:
+            raise UserError(f"{len(texts)} prefixes for {count} texts: give one for each, or one for all")
+        known: dict[str, list[int]] = {}
+        room = min(self._max_length - 1, max_length or self._max_length)
+        for text in texts:
+            ids = known.setdefault(text, self.stored.target_tokenizer.encode(text) if text else [])
+            if len(ids) >= room:
+                raise UserError(f"a prefix of {len(ids)} pieces leaves no room: a translation has at most {room}")
+        return [known[text] for text in texts]
+
+    def _search(
+        self, sources: list[list[int]], options: SearchOptions, prefixes: list[list[int]]
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses of each source, best first."""
+        caps = [
+            self._length_cap(len(source), len(prefix), options.max_length)
+            for source, prefix in zip(sources, prefixes, strict=True)
+        ]
+        config = self.model.config
+        constraints = Constraints(prefixes if any(prefixes) else (), options.no_repeat_ngram)
+        padded = pad([[*source, config.eos_id] for source in sources], config.pad_id)
+        rows = torch.from_numpy(padded).to(self.device)  # (batch, source length)
+        if options.sample is not None:
+            draws = [
+                sample(
+                    self._engine, rows, caps, options.sample, _generators(options.sample, number, sources), constraints
+                )
+                for number in range(options.n_best)
+            ]
+            return [sorted(drawn, key=lambda one: -one.score) for drawn in zip(*draws, strict=True)]
+        if options.beam_size == 1:
+            return [[hypothesis] for hypothesis in greedy(self._engine, rows, caps, constraints)]
+        return beam_search(
+            self._engine,
+            rows,
+            caps,
+            beam_size=options.beam_size,
+            alpha=options.length_penalty,
+            constraints=constraints,
+        )
+
+    def _length_cap(self, source_length: int, prefix_length: int, max_length: int | None) -> int:
+        cap = max_length if max_length is not None else max(2 * source_length, prefix_length) + 50
+        return min(cap, self._max_length - 1)  # <bos> takes a place
+
+    def _batches(self, indices: list[int], lengths: list[int]) -> list[list[int]]:
+        """The indices in batches of like length, longest first."""
+        order = sorted(indices, key=lambda i: lengths[i], reverse=True)
         batches: list[list[int]] = []
         start = 0
         while start < len(order):
-            width = len(sources[order[start]]) + 1  # the longest of the batch comes first
+            width = lengths[order[start]] + 1  # the longest of the batch comes first
             end = start + max(1, min(ROWS_PER_BATCH, TOKENS_PER_BATCH // width))
             batches.append(order[start:end])
             start = end
         return batches
 
-    def _translation(self, source: list[int], hypotheses: list[Hypothesis]) -> Translation:
-        source_tokens = self.stored.source_tokenizer.pieces(source)
+    def _translation(self, source: str, has_text: bool, hypotheses: list[Hypothesis]) -> Translation:
+        source_tokens = self.stored.source_tokenizer.encoded_pieces(source)
         if not hypotheses:
-            return Translation("", 0.0, [], source_tokens, "too_long" if source else "blank")
+            return Translation("", 0.0, [], source_tokens, "too_long" if has_text else "blank")
         best, *others = [self._from_hypothesis(hypothesis, source_tokens) for hypothesis in hypotheses]
         return replace(best, alternatives=others)
 
-    def _from_hypothesis(self, hypothesis: Hypothesis, source_tokens: list[str]) -> Translation:
+    def _from_hypothesis(self, hypothesis: Hypothesis, source_tokens: list[Piece]) -> Translation:
         target = self.stored.target_tokenizer
         text = target.decode(hypothesis.ids).translate(_LINE_BREAKS)
-        return Translation(text, hypothesis.score, target.pieces(hypothesis.ids), source_tokens, hypothesis.stopped)
+        tokens = target.decoded_pieces(hypothesis.ids)
+        return Translation(text, hypothesis.score, tokens, source_tokens, hypothesis.stopped)
+
+
+def _check_vocabularies(first: StoredModel, other: StoredModel) -> None:
+    for side in ("source", "target"):
+        mine, theirs = (getattr(stored, f"{side}_tokenizer") for stored in (first, other))
+        if fingerprint(mine) != fingerprint(theirs):
+            raise UserError(f"the models of an ensemble need the same vocabularies, but their {side} tokenizers differ")
+
+
+def _generators(sampling: Sampling, number: int, sources: list[list[int]]) -> list[np.random.Generator]:
+    """One a source, from its ids: the same text with the same seed gives the same sample wherever it stands."""
+    return [np.random.default_rng([sampling.seed, number, *source]) for source in sources]
 
 
 _LINE_BREAKS = str.maketrans("\n\r", "  ")

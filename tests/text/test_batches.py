@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway.text.batches import collate, pad, padded_tokens, plan_epoch
+from headway.text.batches import CorpusShare, collate, pad, padded_tokens, plan_epoch
 from headway.text.corpus import Pair
 from headway.text.shards import ParallelIds, write_ids
 from headway.text.tokenizer import WordTokenizer
@@ -67,6 +67,24 @@ def test_lengths_are_mixed_over_the_epoch():
     assert abs(np.mean(means[:half]) - np.mean(means[half:])) < 2
 
 
+def test_corpora_come_as_often_as_their_weights_say():
+    lengths = random_lengths(400)
+    source, target = (np.array(side) for side in zip(*lengths, strict=True))
+    shares = [CorpusShare(100, 2.0), CorpusShare(200, 0.25), CorpusShare(100, 1.5)]
+
+    def counts(epoch):
+        steps = plan_epoch(
+            source, target, tokens_per_batch=500, tokens_per_micro_batch=500, seed=1, epoch=epoch, shares=shares
+        )
+        return np.bincount(np.concatenate([batch for step in steps for batch in step]), minlength=400)
+
+    first, second = counts(0), counts(1)
+    assert (first[:100] == 2).all()
+    assert (first[100:300].sum(), first[100:300].max()) == (50, 1)
+    assert (first[300:].sum(), first[300:].min(), first[300:].max()) == (150, 1, 2)
+    assert (first[100:300] != second[100:300]).any()
+
+
 def test_a_pair_over_the_budget_is_alone():
     _, _, steps = plan([(3, 3), (30, 30), (4, 3)], micro=50)
     assert [1] in [batch.tolist() for step in steps for batch in step]
@@ -86,11 +104,13 @@ def test_ids_on_disk_are_those_of_the_pairs(tmp_path):
     pairs = pairs_of(
         tmp_path, ("a b", "c"), ("", "d"), ("a", " \t"), ("a b c d", "a"), ("d", "d c"), ("a b c d e", "a")
     )
-    counts = write_ids(tmp_path / "ids", pairs, words, words, max_length=5, max_tokens=6)
-    assert (counts.kept, counts.blank, counts.too_long) == (2, 2, 2)
+    more = pairs_of(tmp_path, ("d", "d"))
+    counts = write_ids(tmp_path / "ids", [pairs[:4], pairs[4:], more], words, words, max_length=5, max_tokens=6)
+    assert (counts.kept, counts.blank, counts.too_long) == (3, 2, 2)
     assert "a.de:4" in counts.summary()
     corpus = ParallelIds(tmp_path / "ids")
-    assert len(corpus) == 2
+    assert len(corpus) == 3
+    assert corpus.sizes == [1, 1, 1]
     assert [corpus.source[0].tolist(), corpus.target[0].tolist()] == [[4, 5], [6]]
     assert [corpus.source[1].tolist(), corpus.target[1].tolist()] == [[7], [7, 6]]
     source, target = collate(corpus, np.array([1, 0]))
@@ -99,8 +119,6 @@ def test_ids_on_disk_are_those_of_the_pairs(tmp_path):
 
 
 def test_nothing_usable_is_an_error(tmp_path):
-    words = WordTokenizer(["a"])
+    words, corpus = WordTokenizer(["a"]), pairs_of(tmp_path, ("", "a"), ("a a a", "a"))
     with pytest.raises(UserError, match=r"a\.de: holds no usable pair \(1 blank, 1 longer"):
-        write_ids(
-            tmp_path / "ids", pairs_of(tmp_path, ("", "a"), ("a a a", "a")), words, words, max_length=3, max_tokens=99
-        )
+        write_ids(tmp_path / "ids", [corpus], words, words, max_length=3, max_tokens=99)

@@ -82,3 +82,37 @@ def test_several_files_follow_each_other(tmp_path):
         ("b.de", "b.en", files[1]),
     ]
     assert "2 source files but 1 target files" in complaint(lambda: read_pairs(files[:2], files[2:3]))
+
+
+def test_files_that_hold_both_sides(tmp_path):
+    table, lines = tmp_path / "a.tsv", tmp_path / "b.jsonl"
+    table.write_text("Hallo\tHello\tby somebody\n\nnein \tno\n", encoding="utf-8")
+    lines.write_text('{"source": "eins\\nzwei", "target": "one\\u00e9", "id": 7}\n', encoding="utf-8")
+    pairs = list(read_pairs([table, lines], []))
+    assert [(pair.source, pair.target, pair.line) for pair in pairs] == [
+        ("Hallo", "Hello", 1),
+        ("", "", 2),
+        ("nein ", "no", 3),
+        ("eins zwei", "oneé", 1),
+    ]
+    zipped = tmp_path / "c.tsv.gz"
+    zipped.write_bytes(gzip.compress(b"x\ty\n"))
+    assert [(pair.source, pair.target) for pair in read_pairs([zipped], [])] == [("x", "y")]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("a.tsv", "no tab here", r"a\.tsv, line 2: has no TAB"),
+        ("a.jsonl", "{", r"a\.jsonl, line 2: is not JSON"),
+        ("a.jsonl", "[" * 100_000, r"a\.jsonl, line 2: is not JSON"),
+        ("a.jsonl", '{"source": "x"}', r"line 2: is not an object with texts `source` and `target`"),
+        ("a.jsonl", '{"source": 1, "target": "x"}', r"line 2: is not an object"),
+        ("a.jsonl", '{"source": "\\ud800", "target": "x"}', r"line 2: holds half of a surrogate pair"),
+        ("a.txt", "x", r"a\.txt: without a file of translations it must be a \.tsv or \.jsonl file"),
+    ],
+)
+def test_lines_that_do_not_hold_both_sides(tmp_path, name, line, message):
+    (tmp_path / name).write_text(f"\n{line}\n")
+    with pytest.raises(UserError, match=message):
+        list(read_pairs([tmp_path / name], []))

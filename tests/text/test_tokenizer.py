@@ -74,8 +74,46 @@ def test_control_symbols_in_text_are_text(subwords, text):
 
 
 def test_control_ids_give_no_text(subwords):
-    assert subwords.decode([2, *subwords.encode("the cat"), 3, 0, 0]) == "the cat"
-    assert subwords.pieces([0, 1, 2, 3]) == ["<pad>", "<unk>", "<sos>", "<eos>"]
+    ids = [2, *subwords.encode("the cat"), 3, 0, 0]
+    assert subwords.decode(ids) == "the cat"
+    assert subwords.decoded_pieces(ids) == subwords.decoded_pieces(subwords.encode("the cat"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["the  cat ", "Ｔhe 😀 cat안녕", "ﬁx", unicodedata.normalize("NFD", "안녕 é"), "a\u200bb", "👨‍👩‍👧 the", "", "  "],
+)
+def test_pieces_stand_where_their_characters_are(subwords, text):
+    ids = subwords.encode(text)
+    for pieces, whole in ((subwords.encoded_pieces(text), text), (subwords.decoded_pieces(ids), subwords.decode(ids))):
+        assert len(pieces) == len(ids)
+        starts = [piece.start for piece in pieces]
+        assert starts == sorted(starts)
+        covered = {place for piece in pieces for place in range(piece.start, piece.end)}
+        assert {place for place, char in enumerate(whole) if not char.isspace()} <= covered
+        for piece in pieces:
+            span = whole[piece.start : piece.end]
+            assert span == span.strip()
+            if not piece.text.startswith("<0x"):
+                assert piece.text.removeprefix("▁") in unicodedata.normalize("NFKC", span)
+
+
+def test_each_byte_of_a_character_has_its_place(subwords):
+    assert {(piece.start, piece.end) for piece in subwords.encoded_pieces("the 😀") if "<0x" in piece.text} == {(4, 5)}
+
+
+def test_a_tag_in_front_is_one_piece_and_anywhere_else_text():
+    tagged = SubwordTokenizer.train(LINES, "bpe", 322, ["ko", "de"])
+    ko, *rest = tagged.encode(">>ko<< the cat")
+    assert (tagged.target_tags, ko, rest) == (["ko", "de"], 4, tagged.encode("the cat"))
+    assert tagged.encode(" >>de<<the cat") == [5, *rest]
+    assert [tagged.encode(text) for text in (">>ko<<", ">>ko<< ", " ")] == [[], [], []]
+    assert min(tagged.encode("the >>ko<< cat")) > 5
+    assert min(tagged.encode(">>fr<< the cat")) > 5
+    assert tagged.decode([4, *rest]) == "the cat"
+    first, second, *_ = tagged.encoded_pieces(" >>ko<< the cat")
+    assert (first.text, first.start, first.end, second.start) == (">>ko<<", 1, 7, 8)
+    assert SubwordTokenizer(tagged.to_bytes()).target_tags == ["ko", "de"]
 
 
 def test_blank_text_has_no_ids(subwords):
@@ -92,7 +130,15 @@ def test_words_by_hand():
     assert tokenizer.vocab_size == 6
     assert tokenizer.encode("b a c B") == [4, 5, UNK_ID, UNK_ID]
     assert tokenizer.decode([2, 4, 5, 1, 3, 0]) == "b a <unk>"
-    assert tokenizer.pieces([0, 1, 2, 3, 4]) == ["<pad>", "<unk>", "<sos>", "<eos>", "b"]
+    assert [(piece.text, piece.start, piece.end) for piece in tokenizer.encoded_pieces(" b  c")] == [
+        ("b", 1, 2),
+        ("<unk>", 4, 5),
+    ]
+    assert [(piece.text, piece.start, piece.end) for piece in tokenizer.decoded_pieces([2, 4, 1, 5, 3])] == [
+        ("b", 0, 1),
+        ("<unk>", 2, 7),
+        ("a", 8, 9),
+    ]
 
 
 def test_words_may_be_lower_cased():
@@ -102,7 +148,8 @@ def test_words_may_be_lower_cased():
 
 def test_word_vocabulary_is_capped_by_frequency():
     tokenizer = WordTokenizer.train(["a a a b b c"], vocab_size=6, min_frequency=1, lowercase=False)
-    assert tokenizer.pieces(range(4, 6)) == ["a", "b"]
+    assert tokenizer.decode([4, 5]) == "a b"
+    assert tokenizer.vocab_size == 6
 
 
 def test_control_symbols_as_words_are_words():

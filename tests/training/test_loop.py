@@ -198,6 +198,67 @@ def test_a_decoder_of_any_depth_can_be_resumed(files, tmp_path, layers):
     assert Trainer(wanted, tmp_path / "run", Reporter()).progress.step == 4
 
 
+def test_a_run_with_an_average_resumes_exactly_and_keeps_the_average(files, tmp_path):
+    wanted = recipe(files, ema_decay=0.9)
+    run(wanted, tmp_path / "whole")
+    run(recipe(files, ema_decay=0.9, max_steps=8), tmp_path / "parts")
+    run(wanted, tmp_path / "parts")
+    assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
+    average = load_file(tmp_path / "whole" / "checkpoints" / "step-00000024" / "average.safetensors")
+    model = load_file(tmp_path / "whole" / "models" / "step-00000024" / "model.safetensors")
+    trained = load_file(tmp_path / "whole" / "checkpoints" / "step-00000024" / "weights.safetensors")
+    for name, weight in model.items():
+        assert torch.equal(weight, average[name])
+    assert any(not torch.equal(weight, trained[name]) for name, weight in model.items())
+    run(recipe(files), tmp_path / "plain")  # an average changes nothing of the training itself
+    assert weights(tmp_path / "plain") == weights(tmp_path / "whole")
+
+
+def test_a_run_starts_from_a_model(files, tmp_path):
+    run(recipe(files), tmp_path / "first")
+    second = recipe(files, init_from=str(tmp_path / "first"), max_steps=1)
+    trainer = Trainer(second, tmp_path / "second", Reporter())
+    first = Translator.load(tmp_path / "first")
+    for name, weight in trainer.model.named_parameters():
+        assert torch.equal(weight, first.model.get_parameter(name))
+    assert trainer.data.source_tokenizer.to_bytes() == first.stored.source_tokenizer.to_bytes()
+    trainer.train(never)
+    shutil.rmtree(tmp_path / "first")
+    run(recipe(files, max_steps=2).model_copy(update={"training": second.training}), tmp_path / "second")
+
+
+@pytest.mark.parametrize(
+    ("section", "changes", "message"),
+    [
+        ("model", {"d_ff": 32}, "model.d_ff is 64, the recipe has 32"),
+        ("tokenizer", {"kind": "bpe"}, "its vocabulary is of words"),
+        ("tokenizer", {"joint": False}, "has one vocabulary; set tokenizer.joint: true"),
+    ],
+)
+def test_a_model_of_another_kind_is_refused_as_a_start(files, tmp_path, section, changes, message):
+    run(recipe(files, max_steps=1), tmp_path / "first")
+    wanted = recipe(files, init_from=str(tmp_path / "first"))
+    other = wanted.model_copy(update={section: getattr(wanted, section).model_copy(update=changes)})
+    with pytest.raises(UserError, match=message):
+        Trainer(other, tmp_path / "second", Reporter())
+
+
+def test_dropout_may_differ_from_the_model_that_is_the_start(files, tmp_path):
+    run(recipe(files, max_steps=1), tmp_path / "first")
+    wanted = recipe(files, init_from=str(tmp_path / "first"))
+    other = wanted.model_copy(update={"model": wanted.model.model_copy(update={"dropout": 0.3})})
+    assert Trainer(other, tmp_path / "second", Reporter()).model.config.dropout == 0.3
+
+
+def test_tensorboard_has_the_log(files, tmp_path):
+    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    run(recipe(files, tensorboard=True, max_steps=3), tmp_path / "run")
+    events = reader.EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
+    wanted = [entry["loss"] for entry in log(tmp_path / "run") if "loss" in entry]
+    assert [event.value for event in events.Scalars("loss")] == pytest.approx(wanted)
+    assert [event.step for event in events.Scalars("valid_bleu")] == [3]
+
+
 def test_patience_stops(files, tmp_path):
     wanted = recipe(files, patience=2, validate_every=1, learning_rate=1e-9, max_steps=None, best_by="valid_bleu")
     assert run(wanted, tmp_path / "run").step == 3

@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from headway.errors import UserError
+from headway.model import ModelConfig, Transformer
+from headway.storage import StoredModel, save_model
+from headway.text.tokenizer import WordTokenizer
 from headway.training.recipe import load_recipe, make_recipe, refuse_changes
 
 RECIPES = Path(__file__).parents[2] / "recipes"
@@ -36,16 +39,16 @@ def test_defaults_file_and_command_line(recipe_file):
 def test_paths_are_relative_to_their_origin(recipe_file, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     recipe = load_recipe(recipe_file, ["data.train.source=mine.de"])
-    assert recipe.data.train.source == [tmp_path / "mine.de"]
-    assert recipe.data.train.target == [recipe_file.parent / "a.en"]
-    assert recipe.data.valid.target == [recipe_file.parent / "b.en", Path("/abs/c.en")]
+    assert recipe.data.train[0].source == [tmp_path / "mine.de"]
+    assert recipe.data.train[0].target == [recipe_file.parent / "a.en"]
+    assert recipe.data.valid[0].target == [recipe_file.parent / "b.en", Path("/abs/c.en")]
 
 
 def test_paths_of_a_dictionary_are_relative_to_the_current_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     files = {"source": "a", "target": "b"}
     recipe = make_recipe({"data": {"train": files, "valid": files}, "training": {"max_steps": 1}})
-    assert recipe.data.valid.target == [tmp_path / "b"]
+    assert recipe.data.valid[0].target == [tmp_path / "b"]
 
 
 def test_languages_are_the_suffixes(recipe_file):
@@ -61,9 +64,64 @@ def test_resolved_recipe_is_the_same_recipe(recipe_file, tmp_path):
     assert load_recipe(tmp_path / "resolved.yaml") == recipe
 
 
+SEVERAL = """
+data:
+  train:
+    - {source: a.en, target: a.ko, tag: ko, weight: 2}
+    - {source: a.tsv, tag: de}
+  valid:
+    - {source: b.en, target: b.ko, tag: ko}
+training: {max_steps: 10}
+"""
+
+
+def test_several_corpora_with_tags_and_weights(tmp_path):
+    (tmp_path / "r.yaml").write_text(SEVERAL)
+    recipe = load_recipe(tmp_path / "r.yaml")
+    assert recipe.data.tags == ["de", "ko"]
+    assert [corpus.weight for corpus in recipe.data.train] == [2.0, 1.0]
+    assert recipe.data.train[1].source == [tmp_path / "a.tsv"]
+    assert (recipe.data.source_language, recipe.data.target_language) == ("en", "mul")
+    (tmp_path / "resolved.yaml").write_text(recipe.to_yaml())
+    assert load_recipe(tmp_path / "resolved.yaml") == recipe
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (", tag: de}", "}", "some training corpora have a tag and others don't"),
+        ("b.ko, tag: ko", "b.ko, tag: fr", "a validation corpus has tag 'fr', the training corpora have 'de', 'ko'"),
+        ("a.tsv", "a.txt", "isn't a .tsv or .jsonl file"),
+        ("weight: 2", "weight: 0", "data.train.weight"),
+        ("tag: de", "tga: de", "unknown key data.train.1.tga; did you mean data.train.1.tag?"),
+        ("training:", "tokenizer: {kind: word}\ntraining:", "tags need tokenizer.kind: bpe or unigram"),
+    ],
+)
+def test_impossible_corpora(tmp_path, old, new, message):
+    (tmp_path / "r.yaml").write_text(SEVERAL.replace(old, new))
+    with pytest.raises(UserError) as error:
+        load_recipe(tmp_path / "r.yaml")
+    assert message in str(error.value)
+
+
+def test_a_run_that_starts_from_a_model_has_its_sizes_unless_it_says_otherwise(recipe_file, tmp_path):
+    words = WordTokenizer(["a", "b"])
+    config = ModelConfig.preset("tiny", source_vocab_size=6, target_vocab_size=6, d_ff=96)
+    save_model(tmp_path / "model", StoredModel(Transformer(config), words, words, "de", "en"))
+    recipe = load_recipe(recipe_file, [f"training.init_from={tmp_path / 'model'}"])
+    options = recipe.model_options()
+    assert (options["d_model"], options["d_ff"]) == (128, 96)
+    assert (recipe.tokenizer.kind, recipe.tokenizer.joint) == ("word", True)
+    assert (
+        load_recipe(recipe_file, [f"training.init_from={tmp_path / 'model'}", "model.d_ff=64"]).model_options()["d_ff"]
+        == 64
+    )
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [
+        ("training.init_from=nowhere", "nowhere"),
         ("training.learning_rat=1", "unknown key training.learning_rat; did you mean training.learning_rate?"),
         ("trainin={}", "unknown key trainin; did you mean training?"),
         ("trainin.seed=1", "unknown key trainin; did you mean training?"),
@@ -133,4 +191,4 @@ def test_a_misspelt_section_is_suggested_though_another_is_missing():
 @pytest.mark.parametrize("path", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_our_own_recipes_are_valid(path):
     recipe = load_recipe(path)
-    assert "data/multi30k" in str(recipe.data.train.source[0])
+    assert "data/multi30k" in str(recipe.data.train[0].source[0])

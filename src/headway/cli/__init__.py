@@ -12,7 +12,7 @@ import sys
 
 import typer
 
-from headway.cli import data, demo, evaluate, show, train, translate
+from headway.cli import average, data, demo, evaluate, score, show, train, translate
 from headway.errors import UserError
 
 app = typer.Typer(
@@ -27,6 +27,8 @@ app.command("demo")(demo.demo)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)
 app.command("evaluate")(evaluate.evaluate)
+app.command("score")(score.score)
+app.command("average")(average.average)
 app.command("show")(show.show)
 app.command("data")(data.data)
 

@@ -5,59 +5,125 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headway.cli.options import (
+    BeamSize,
+    Device,
+    Ensemble,
+    JsonOutput,
+    LengthPenalty,
+    Model,
+    Source,
+    TargetLanguage,
+)
 from headway.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headway.translator import Translator
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best).")],
-    source: Annotated[Path, typer.Option(help="Text to translate, one sentence a line.")],
-    reference: Annotated[Path, typer.Option(help="Its translation by a person, line for line.")],
+    model: Model,
+    source: Source,
+    reference: Annotated[Path | None, typer.Option(help="Its translation by a person, line for line.")] = None,
     output: Annotated[Path | None, typer.Option(help="Write the translations here.")] = None,
-    beam_size: Annotated[int | None, typer.Option(min=1, help="Hypotheses side by side; 1 is greedy.")] = None,
-    length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha; 0 favours short translations.")] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(metavar="OTHER", help="Another model, or a text file of translations: is it better than chance?"),
+    ] = None,
+    beam_size: BeamSize = None,
+    length_penalty: LengthPenalty = None,
     tokenize: Annotated[
         str | None,
         typer.Option(help="sacreBLEU's: 13a, none, intl, zh, char, ...; default 13a, none for a word-level model."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    target_language: TargetLanguage = None,
+    ensemble: Ensemble = None,
+    as_json: JsonOutput = False,
+    device: Device = "auto",
 ) -> None:
-    """Translate a text and score the translations against a reference: BLEU and chrF by sacreBLEU.
+    """Translate a text and score the translations against a reference: BLEU, chrF and TER by sacreBLEU.
 
     \b
     headway evaluate runs/multi30k-de-en --source test.de --reference test.en
+    headway evaluate runs/multi30k-de-en --source test.de --reference test.en --compare runs/other
     """
-    from headway.evaluation import check_tokenize, score_translations
+    from headway.evaluation import check_tokenize, compare_translations, score_translations
+    from headway.storage.atomic import write_file
     from headway.text.corpus import read_pairs
     from headway.text.tokenizer import WordTokenizer
     from headway.translator import Translator
 
-    pairs = list(read_pairs([source], [reference]))
+    pairs = list(read_pairs([source], [reference] if reference else []))
     if not pairs:
         raise UserError(f"{source}: has no lines to translate")
     if output is not None and not output.parent.is_dir():
         raise UserError(f"{output.parent}: no such folder")
     if tokenize is not None:
         check_tokenize(tokenize)
-    translator = Translator.load(model, device=device)  # type: ignore[arg-type]
-    sources = [pair.source for pair in pairs]
-    translations = translator.translate(sources, beam_size=beam_size, length_penalty=length_penalty)
-    hypotheses = [translation.text for translation in translations]
+    translator = Translator.load(model, device=device, ensemble=ensemble or [])  # type: ignore[arg-type]
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+
+    def translated(translator: Translator) -> list[str]:
+        return _translations(
+            translator, sources, target_language, {"beam_size": beam_size, "length_penalty": length_penalty}
+        )
+
+    others = None if compare is None else _other_translations(compare, len(pairs), translated, device)
+    hypotheses = translated(translator)
+    if output is not None:
+        write_file(output, "".join(f"{line}\n" for line in hypotheses).encode("utf-8"))
+    word_level = isinstance(translator.stored.target_tokenizer, WordTokenizer)
+    tokenize = tokenize or ("none" if word_level else "13a")
+    scores = score_translations(hypotheses, references, tokenize, with_ter=True)
+    comparisons = [] if others is None else compare_translations(hypotheses, others, references, tokenize)
+    if as_json:
+        compared = {"comparison": [asdict(comparison) for comparison in comparisons]} if comparisons else {}
+        typer.echo(json.dumps({**asdict(scores), "lines": len(pairs), **compared}, indent=2))
+        return
+    typer.echo(f"BLEU {scores.bleu:.2f}  {scores.bleu_signature}")
+    typer.echo(f"chrF {scores.chrf:.2f}  {scores.chrf_signature}")
+    typer.echo(f"TER  {scores.ter:.2f}  {scores.ter_signature}")
+    for comparison in comparisons:
+        difference = comparison.score - comparison.other
+        typer.echo(
+            f"{comparison.metric} {comparison.score:.2f} against {comparison.other:.2f}: {difference:+.2f}, "
+            f"p = {comparison.p_value:.3f} ({'significant' if comparison.p_value < 0.05 else 'may be chance'})  "
+            f"{comparison.signature}"
+        )
+
+
+def _translations(
+    translator: Translator, sources: Sequence[str], target_language: str | None, options: dict[str, float | None]
+) -> list[str]:
+    from headway.cli.translate import language_prefix
+
+    tag = language_prefix(translator, target_language)
+    translations = translator.translate([tag + source for source in sources], **options)  # type: ignore[arg-type]
     for stopped, meaning in (("too_long", "too long for the model and left blank"), ("max_length", "cut off")):
         if count := sum(translation.stopped == stopped for translation in translations):
-            typer.echo(f"headway: {count} of {len(pairs)} lines are {meaning}", err=True)
-    if output is not None:
-        output.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8", newline="\n")
-    word_level = isinstance(translator.stored.target_tokenizer, WordTokenizer)
-    scores = score_translations(
-        hypotheses, [pair.target for pair in pairs], tokenize or ("none" if word_level else "13a")
-    )
-    if as_json:
-        typer.echo(json.dumps({**asdict(scores), "lines": len(pairs)}, indent=2))
-    else:
-        typer.echo(f"BLEU {scores.bleu:.2f}  {scores.bleu_signature}")
-        typer.echo(f"chrF {scores.chrf:.2f}  {scores.chrf_signature}")
+            typer.echo(f"headway: {count} of {len(sources)} lines are {meaning}", err=True)
+    return [translation.text for translation in translations]
+
+
+def _other_translations(
+    other: Path,
+    count: int,
+    translated: Callable[[Translator], list[str]],
+    device: str,
+) -> list[str]:
+    """Those of a text file, or of another model."""
+    from headway.text.corpus import read_lines
+    from headway.translator import Translator
+
+    if other.is_dir():
+        return translated(Translator.load(other, device=device))  # type: ignore[arg-type]
+    lines = list(read_lines(other))
+    if len(lines) != count:
+        raise UserError(f"{other} has {len(lines)} lines, but there are {count} to compare with")
+    return lines

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from headway.training.checkpoint import Progress
     from headway.training.recipe import Recipe
 
-Sides = Annotated[list[Path] | None, typer.Option(help="Text file, one sentence a line, .gz too; may be given again.")]
+Sides = Annotated[
+    list[Path] | None,
+    typer.Option(help="Text file, one sentence a line, .gz too; .tsv and .jsonl hold both sides. May be given again."),
+]
 
 
 def train(
@@ -28,6 +31,9 @@ def train(
     valid_source: Sides = None,
     valid_target: Sides = None,
     preset: Annotated[str | None, typer.Option(help="Size of the model: textbook, tiny, small, base, big.")] = None,
+    init_from: Annotated[
+        Path | None, typer.Option(metavar="MODEL", help="Start from this model's weights and vocabulary.")
+    ] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with a run where it stopped.")] = None,
 ) -> None:
     """Train a model from a recipe, or from two text files and two more to validate on.
@@ -36,6 +42,7 @@ def train(
     headway train recipes/multi30k-de-en.yaml
     headway train recipes/multi30k-de-en.yaml training.seed=2 model.dropout=0.2
     headway train --source train.de --target train.en --valid-source valid.de --valid-target valid.en --out runs/mine
+    headway train --source train.tsv --valid-source valid.tsv --out runs/tuned --init-from runs/mine
     headway train --resume runs/mine training.max_minutes=60
     """
     from headway.training.run_directory import refuse_used_folder
@@ -45,6 +52,8 @@ def train(
     files = {"source": source, "target": target, "valid_source": valid_source, "valid_target": valid_target}
     if preset is not None:
         overrides.append(f"model.preset={preset}")
+    if init_from is not None:
+        overrides.append(f"training.init_from={init_from}")
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
     if (resume is not None) + bool(recipes) + any(files.values()) != 1:
@@ -90,10 +99,10 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tup
     if recipes:
         path = Path(recipes[0])
         return load_recipe(path, overrides), Path("runs") / path.stem
-    missing = [name for name, value in files.items() if not value]
-    if missing:
-        raise UserError(f"--{missing[0].replace('_', '-')} is missing")
-    paths = {name: [str(Path(path).absolute()) for path in value] for name, value in files.items()}
+    for name in ("source", "valid_source"):
+        if not files[name]:
+            raise UserError(f"--{name.replace('_', '-')} is missing")
+    paths = {name: [str(path) for path in value or []] for name, value in files.items()}
     document = {
         "data": {
             "train": {"source": paths["source"], "target": paths["target"]},

@@ -6,58 +6,110 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from headway.cli.options import BeamSize, Device, Ensemble, JsonOutput, LengthPenalty, Model, TargetLanguage
 from headway.errors import UserError
 
 if TYPE_CHECKING:
-    from headway.translator import Translation
+    from headway.decoding import Sampling
+    from headway.translator import Translation, Translator
 
 LINES_AT_ONCE = 2048
 """Read, sorted by length and translated together; bounds memory."""
 
 
 def translate(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best).")],
+    model: Model,
     file: Annotated[
         str, typer.Argument(metavar="[FILE|-]", help="Text, one sentence a line; - is standard input.")
     ] = "-",
     output: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
-    beam_size: Annotated[int | None, typer.Option(min=1, help="Hypotheses side by side; 1 is greedy.")] = None,
-    length_penalty: Annotated[float | None, typer.Option(help="GNMT's alpha; 0 favours short translations.")] = None,
+    beam_size: BeamSize = None,
+    length_penalty: LengthPenalty = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations a line, as `line ||| text ||| score`.")] = 1,
     max_length: Annotated[int | None, typer.Option(min=1, help="Most pieces of a translation.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line: text, score, tokens, ...")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    no_repeat_ngram: Annotated[
+        int | None, typer.Option(min=0, help="No run of so many pieces twice in a translation.")
+    ] = None,
+    sample: Annotated[
+        str | None,
+        typer.Option(metavar="KEY=VALUE,...", help="Draw by chance, no beam: any of temperature, top_k, top_p, seed."),
+    ] = None,
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="What each translation begins with.")] = "",
+    target_language: TargetLanguage = None,
+    ensemble: Ensemble = None,
+    as_json: JsonOutput = False,
+    device: Device = "auto",
 ) -> None:
     """Translate text, line by line: raw text in, raw text out, one line for each, blank for blank.
 
     \b
     echo "Ein Hund läuft." | headway translate runs/multi30k-de-en
     headway translate runs/multi30k-de-en input.de --output output.en
+    headway translate runs/multi30k-de-en input.de --n-best 3 --sample temperature=0.8,top_k=20,seed=7
     """
     from headway.translator import Translator
 
+    sampling = None if sample is None else _parse_sampling(sample)
     lines = _lines(file)
-    translator = Translator.load(model, device=device)  # type: ignore[arg-type]
-    options = translator.search_options(
-        beam_size=beam_size, length_penalty=length_penalty, max_length=max_length, n_best=n_best
-    )
+    translator = Translator.load(model, device=device, ensemble=ensemble or [])  # type: ignore[arg-type]
+    options: dict[str, Any] = {
+        "beam_size": beam_size,
+        "length_penalty": length_penalty,
+        "max_length": max_length,
+        "n_best": n_best,
+        "no_repeat_ngram": no_repeat_ngram,
+        "sample": sampling,
+    }
+    translator.search_options(**options)  # complains before the first line is read
+    tag = language_prefix(translator, target_language)
     number, failed = 0, False
     with _writer(output) as out:
         while chunk := list(islice(lines, 1 if sys.stdin.isatty() and file == "-" else LINES_AT_ONCE)):
-            for translation in translator.translate(chunk, **asdict(options)):
+            for translation in translator.translate([tag + line for line in chunk], prefix=prefix, **options):
                 number += 1
                 failed |= translation.stopped == "too_long"
                 _notice(translation, number, translator.longest_source)
                 out.write(_shown(translation, number, as_json, n_best))
             out.flush()
     raise typer.Exit(2 if failed else 0)
+
+
+def language_prefix(translator: Translator, language: str | None) -> str:
+    """What stands in front of each text so that it is translated into the language. Raises UserError."""
+    from headway.text.tokenizer import language_tag
+
+    if language is None:
+        return ""
+    if language not in translator.target_languages:
+        known = (
+            ", ".join(translator.target_languages) or f"{translator.stored.target_language} alone, without the option"
+        )
+        raise UserError(f"--target-language {language}: the model translates into {known}")
+    return f"{language_tag(language)} "
+
+
+def _parse_sampling(text: str) -> Sampling:
+    """`temperature=0.8,top_k=20` to its record. Raises UserError."""
+    from headway.decoding import Sampling
+
+    kinds = {field.name: type(field.default) for field in fields(Sampling)}
+    given: dict[str, Any] = {}
+    for item in text.split(","):
+        name, _, value = item.partition("=")
+        try:
+            given[name] = kinds[name](value)
+        except (KeyError, ValueError):
+            raise UserError(
+                f"--sample {text}: {item!r} is not one of {', '.join(f'{name}=NUMBER' for name in kinds)}"
+            ) from None
+    return Sampling(**given)
 
 
 def _shown(translation: Translation, number: int, as_json: bool, n_best: int) -> str:

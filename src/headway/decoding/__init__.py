@@ -1,7 +1,18 @@
 """Search over an engine, on ids alone."""
 
 from headway.decoding.beam import beam_search
-from headway.decoding.engine import Engine, TorchEngine
-from headway.decoding.search import Hypothesis, greedy
+from headway.decoding.constraints import Constraints
+from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine
+from headway.decoding.search import Hypothesis, Sampling, greedy, sample
 
-__all__ = ["Engine", "Hypothesis", "TorchEngine", "beam_search", "greedy"]
+__all__ = [
+    "Constraints",
+    "Engine",
+    "EnsembleEngine",
+    "Hypothesis",
+    "Sampling",
+    "TorchEngine",
+    "beam_search",
+    "greedy",
+    "sample",
+]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from headway.decoding.constraints import FREE, Constraints
 from headway.decoding.engine import Engine
 from headway.decoding.search import Hypothesis
 
@@ -29,7 +31,13 @@ def length_penalty(length: int, alpha: float) -> float:
 
 
 def beam_search(
-    engine: Engine, source: Tensor, max_lengths: list[int], *, beam_size: int, alpha: float = 0.0
+    engine: Engine,
+    source: Tensor,
+    max_lengths: Sequence[int],
+    *,
+    beam_size: int,
+    alpha: float = 0.0,
+    constraints: Constraints = FREE,
 ) -> list[list[Hypothesis]]:
     """The best hypotheses of each sentence, best first, at most `beam_size` of them.
 
@@ -46,7 +54,10 @@ def beam_search(
         scores=torch.zeros(batch, 1, device=source.device),
     )
     while beams.sentences:
-        log_probabilities = engine.step(state, beams.tokens[:, :, -1].flatten())  # (sentences * beam, vocabulary)
+        rows_tokens = beams.tokens.flatten(0, 1)  # (sentences * beam, length)
+        row_sentences = [sentence for sentence in beams.sentences for _ in range(beams.tokens.size(1))]
+        log_probabilities = engine.step(state, rows_tokens[:, -1])  # (sentences * beam, vocabulary)
+        log_probabilities = constraints.apply(log_probabilities, rows_tokens, row_sentences)
         beams, rows = _advance(beams, log_probabilities, engine.eos_id, beam_size, finished)
         going_on = _end_sentences(beams, beam_size, max_lengths, finished)
         beams, rows = _keep(beams, rows, going_on)
@@ -75,7 +86,9 @@ def _advance(
     return Beams(beams.sentences, torch.cat([history, tokens[:, :, None]], dim=2), scores), rows
 
 
-def _end_sentences(beams: Beams, beam_size: int, max_lengths: list[int], finished: list[list[Hypothesis]]) -> list[int]:
+def _end_sentences(
+    beams: Beams, beam_size: int, max_lengths: Sequence[int], finished: list[list[Hypothesis]]
+) -> list[int]:
     """The indices of the sentences that go on; what is in the making of a sentence at its cap is finished as it is."""
     going_on = []
     length = beams.tokens.size(2) - 1

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from headway.decoding.cache import GrowingCache, MemoryCache
-from headway.model import Transformer, padding_mask
+from headway.model import Transformer, cross_mask, padding_mask, target_mask
 from headway.model.layers import LayerCache
 
 
@@ -19,17 +22,22 @@ class Engine(Protocol):
     bos_id: int
     eos_id: int
 
-    def start(self, source: Tensor) -> DecoderState:
+    def start(self, source: Tensor) -> Any:
         """Encodes source (rows, source length), padded and with <eos>; the state before the first step."""
         ...
 
-    def step(self, state: DecoderState, tokens: Tensor) -> Tensor:
+    def step(self, state: Any, tokens: Tensor) -> Tensor:
         """Reads one token a row (rows,), and gives the log-probabilities of the next (rows, vocabulary); changes the
         state. What is never a next token, the start symbol and padding, has -inf."""
         ...
 
-    def select(self, state: DecoderState, rows: Tensor) -> None:
+    def select(self, state: Any, rows: Tensor) -> None:
         """Keeps the given rows of the state, in their order."""
+        ...
+
+    def score(self, source: Tensor, target: Tensor) -> Tensor:
+        """The log-probability of each given token. source: (batch, source length) with <eos>; target:
+        (batch, target length + 1) with <bos> and <eos>, padded -> (batch, target length), 0 at padding."""
         ...
 
 
@@ -84,3 +92,43 @@ class TorchEngine:
         for caches in state.layers:
             for cache in caches:
                 cache.select(rows)
+
+    @torch.inference_mode()
+    def score(self, source: Tensor, target: Tensor) -> Tensor:
+        pad_id = self._model.config.pad_id
+        source, target = source.to(self._device), target.to(self._device)
+        read, given = target[:, :-1], target[:, 1:]
+        source_mask = padding_mask(source, pad_id)
+        memory = self._model.encode(source, source_mask)
+        hidden = self._model.decode(read, memory, target_mask(read, pad_id), cross_mask(source_mask))
+        real = given != pad_id  # (batch, target length)
+        scores = hidden.new_zeros(given.shape, dtype=torch.float32)
+        scores[real] = -F.cross_entropy(self._model.output(hidden[real]).float(), given[real], reduction="none")
+        return scores
+
+
+class EnsembleEngine:
+    """Several models with the same vocabularies: the mean of their probabilities at each step."""
+
+    def __init__(self, engines: Sequence[TorchEngine]) -> None:
+        self._engines = engines
+        self.bos_id, self.eos_id = engines[0].bos_id, engines[0].eos_id
+
+    def start(self, source: Tensor) -> list[DecoderState]:
+        return [engine.start(source) for engine in self._engines]
+
+    def step(self, state: list[DecoderState], tokens: Tensor) -> Tensor:
+        steps = [engine.step(each, tokens) for engine, each in zip(self._engines, state, strict=True)]
+        return _log_mean(steps)
+
+    def select(self, state: list[DecoderState], rows: Tensor) -> None:
+        for engine, each in zip(self._engines, state, strict=True):
+            engine.select(each, rows)
+
+    def score(self, source: Tensor, target: Tensor) -> Tensor:
+        return _log_mean([engine.score(source, target) for engine in self._engines])
+
+
+def _log_mean(log_probabilities: list[Tensor]) -> Tensor:
+    """The logarithm of the mean probability."""
+    return torch.stack(log_probabilities).logsumexp(dim=0) - math.log(len(log_probabilities))

@@ -1,13 +1,16 @@
-"""Search over an `Engine`, on ids alone: from source ids to the ids of a translation."""
+"""Search over an `Engine`, one token after the other, on ids alone: the likeliest each time, or one drawn by chance."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from headway.decoding.constraints import FREE, Constraints
 from headway.decoding.engine import Engine
 
 Stopped = Literal["eos", "max_length"]
@@ -23,30 +26,90 @@ class Hypothesis:
     stopped: Stopped
 
 
-def greedy(engine: Engine, source: Tensor, max_lengths: list[int]) -> list[Hypothesis]:
+def greedy(
+    engine: Engine, source: Tensor, max_lengths: Sequence[int], constraints: Constraints = FREE
+) -> list[Hypothesis]:
     """Takes the likeliest token at each step until <eos>, or until a sentence has its max_length of tokens.
 
     source: (batch, source length), padded and with <eos>. A finished sentence leaves the batch.
     """
+    return _extend(engine, source, max_lengths, constraints, lambda log_probabilities, _: log_probabilities.argmax(-1))
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn."""
+
+    temperature: float = 1.0
+    """Log-probabilities are divided by it: below 1 likely tokens become likelier still."""
+    top_k: int = 0
+    """Only the k likeliest tokens; 0: all."""
+    top_p: float = 1.0
+    """Only the likeliest tokens that together have at least this probability (nucleus sampling)."""
+    seed: int = 1
+
+
+def sample(
+    engine: Engine,
+    source: Tensor,
+    max_lengths: Sequence[int],
+    sampling: Sampling,
+    generators: Sequence[np.random.Generator],
+    constraints: Constraints = FREE,
+) -> list[Hypothesis]:
+    """As `greedy`, but each token is drawn by chance. Scores are those of the model, whatever the temperature.
+
+    generators: one a sentence, so that what is drawn doesn't depend on the others of the batch.
+    """
+
+    def draw(log_probabilities: Tensor, sentences: Sequence[int]) -> Tensor:
+        chances = torch.tensor([[generators[sentence].random()] for sentence in sentences], device=source.device)
+        return draw_tokens(log_probabilities, chances, sampling)
+
+    return _extend(engine, source, max_lengths, constraints, draw)
+
+
+def draw_tokens(log_probabilities: Tensor, chances: Tensor, sampling: Sampling) -> Tensor:
+    """log_probabilities: (rows, vocabulary), chances: (rows, 1) uniform in [0, 1) -> tokens (rows,)."""
+    ranked, tokens = (log_probabilities / sampling.temperature).log_softmax(-1).sort(dim=-1, descending=True)
+    probabilities = ranked.double().exp()  # (rows, vocabulary), likeliest first
+    if sampling.top_k:
+        probabilities[:, sampling.top_k :] = 0.0
+    before = probabilities.cumsum(-1) - probabilities
+    probabilities = probabilities.masked_fill(before >= sampling.top_p, 0.0)
+    totals = probabilities.cumsum(-1)
+    places = torch.searchsorted(totals, chances.double() * totals[:, -1:], right=True)  # (rows, 1)
+    last = (probabilities > 0).sum(-1, keepdim=True) - 1
+    return tokens.gather(1, places.minimum(last))[:, 0]
+
+
+def _extend(
+    engine: Engine,
+    source: Tensor,
+    max_lengths: Sequence[int],
+    constraints: Constraints,
+    choose: Callable[[Tensor, Sequence[int]], Tensor],
+) -> list[Hypothesis]:
+    """Adds to each row the token that `choose` takes from log-probabilities (rows, vocabulary) and sentences."""
     state = engine.start(source)
     hypotheses = [Hypothesis([], 0.0, "max_length") for _ in max_lengths]
     running = list(range(len(hypotheses)))  # the sentence of each row
-    tokens = torch.full((len(running),), engine.bos_id, device=source.device)
+    tokens = torch.full((len(running), 1), engine.bos_id, device=source.device)  # (rows, length)
     while running:
-        best = engine.step(state, tokens).max(dim=-1)  # (rows,) values and indices
+        log_probabilities = constraints.apply(engine.step(state, tokens[:, -1]), tokens, running)
+        chosen = choose(log_probabilities, running)[:, None]  # (rows, 1)
+        scores = log_probabilities.gather(1, chosen)
+        tokens = torch.cat([tokens, chosen], dim=1)
         going_on = []
-        for row, (sentence, token, score) in enumerate(
-            zip(running, best.indices.tolist(), best.values.tolist(), strict=True)
-        ):
-            hypothesis = hypotheses[sentence]
+        for row, (token, score) in enumerate(zip(chosen[:, 0].tolist(), scores[:, 0].tolist(), strict=True)):
+            hypothesis = hypotheses[running[row]]
             hypothesis.score += score
             if token == engine.eos_id:
                 hypothesis.stopped = "eos"
                 continue
             hypothesis.ids.append(token)
-            if len(hypothesis.ids) < max_lengths[sentence]:
+            if len(hypothesis.ids) < max_lengths[running[row]]:
                 going_on.append(row)
-        tokens = best.indices
         if len(going_on) < len(running):
             running = [running[row] for row in going_on]
             rows = torch.tensor(going_on, dtype=torch.long, device=source.device)

@@ -1,5 +1,5 @@
 """Text in, numbers out."""
 
-from headway.evaluation.scores import Scores, check_tokenize, score_translations
+from headway.evaluation.scores import Comparison, Scores, check_tokenize, compare_translations, score_translations
 
-__all__ = ["Scores", "check_tokenize", "score_translations"]
+__all__ = ["Comparison", "Scores", "check_tokenize", "compare_translations", "score_translations"]

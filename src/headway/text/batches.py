@@ -7,6 +7,7 @@ padding; an optimizer step takes one or more micro-batches of unlike lengths.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,15 @@ MicroBatch = NDArray[np.int64]
 """Indices of the sentences in it."""
 
 
+@dataclass(frozen=True)
+class CorpusShare:
+    """One of the corpora that lie one after the other, and how often an epoch has each of its sentences."""
+
+    size: int
+    weight: float = 1.0
+    """2: twice; 0.5: one half of them, another half each epoch."""
+
+
 def plan_epoch(
     source_lengths: NDArray[np.int64],
     target_lengths: NDArray[np.int64],
@@ -26,16 +36,19 @@ def plan_epoch(
     tokens_per_micro_batch: int,
     seed: int,
     epoch: int,
+    shares: Sequence[CorpusShare] = (),
 ) -> list[list[MicroBatch]]:
-    """The optimizer steps of one epoch, each a list of micro-batches; every sentence is in exactly one.
+    """The optimizer steps of one epoch, each a list of micro-batches. Every sentence is in exactly one of them, or as
+    often as the `shares` say.
 
     Lengths count the start or end symbol. A pair that is over a budget all by itself is a micro-batch of its own.
     """
     random = np.random.default_rng((seed, epoch))
     budget = min(tokens_per_batch, tokens_per_micro_batch)
-    micro_batches = _cut_by_budget(
-        _by_length(source_lengths, target_lengths, random), source_lengths, target_lengths, budget
+    order = _by_length(
+        _sentences(shares or [CorpusShare(len(source_lengths))], random), source_lengths, target_lengths, random
     )
+    micro_batches = _cut_by_budget(order, source_lengths, target_lengths, budget)
     random.shuffle(micro_batches)  # type: ignore[arg-type]
     costs = [padded_tokens(batch, source_lengths, target_lengths) for batch in micro_batches]
     steps: list[list[MicroBatch]] = []
@@ -70,11 +83,29 @@ def collate(corpus: ParallelIds, batch: MicroBatch) -> tuple[NDArray[np.int64], 
     )
 
 
+def _sentences(shares: Sequence[CorpusShare], random: np.random.Generator) -> NDArray[np.int64]:
+    """The indices of an epoch's sentences, each as often as its corpus's weight says."""
+    chosen, start = [], 0
+    for share in shares:
+        everything = np.arange(start, start + share.size)
+        whole = int(share.weight)
+        rest = round((share.weight - whole) * share.size)
+        chosen += [everything] * whole
+        if rest:
+            chosen.append(random.permutation(everything)[:rest])
+        start += share.size
+    return np.concatenate(chosen)
+
+
 def _by_length(
-    source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64], random: np.random.Generator
+    sentences: NDArray[np.int64],
+    source_lengths: NDArray[np.int64],
+    target_lengths: NDArray[np.int64],
+    random: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Order by target length, then source length, ties in random order."""
-    return np.lexsort((random.random(len(source_lengths)), source_lengths, target_lengths))
+    """The sentences by target length, then source length, ties in random order."""
+    ties = random.random(len(sentences))
+    return sentences[np.lexsort((ties, source_lengths[sentences], target_lengths[sentences]))]
 
 
 def _cut_by_budget(

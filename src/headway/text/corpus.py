@@ -1,4 +1,5 @@
-r"""Parallel text files to pairs of sentences: line i of the source belongs to line i of the target.
+r"""Parallel text files to pairs of sentences: line i of the source belongs to line i of the target, or one file holds
+both sides: .tsv (source, TAB, target; further columns are ignored) or .jsonl (objects with `source` and `target`).
 
 Lines end at "\n" only, so that U+2028, U+0085 or "\r" inside a line never shift the pairing; a final "\r" and a byte
 order mark are not text. Files ending in .gz are read through gzip. All files are read as streams.
@@ -7,6 +8,7 @@ order mark are not text. Files ending in .gz are read through gzip. All files ar
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -18,6 +20,8 @@ from typing import IO
 from headway.errors import UserError
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+TWO_SIDED = (".tsv", ".jsonl")
+"""Suffixes of files that hold both sides."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,12 @@ def decode_lines(raw_lines: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def read_pairs(source_files: Sequence[Path], target_files: Sequence[Path]) -> Iterator[Pair]:
-    """The pairs of parallel files, in order, blank ones included. Raises UserError where they don't match."""
+    """The pairs of parallel files, in order, blank ones included; without target files, those of .tsv and .jsonl files.
+    Raises UserError where they don't match."""
+    if not target_files:
+        for file in source_files:
+            yield from _pairs_of_file(file)
+        return
     if len(source_files) != len(target_files):
         raise UserError(
             f"{len(source_files)} source files but {len(target_files)} target files: "
@@ -67,6 +76,50 @@ def read_pairs(source_files: Sequence[Path], target_files: Sequence[Path]) -> It
 def is_blank(line: str) -> bool:
     """Whether nothing but white space is in it."""
     return not line.strip()
+
+
+def is_two_sided(path: Path) -> bool:
+    """Whether the file holds both sides, by its suffix (.gz aside)."""
+    return (path.with_suffix("") if path.suffix == ".gz" else path).suffix in TWO_SIDED
+
+
+def _pairs_of_file(file: Path) -> Iterator[Pair]:
+    if not is_two_sided(file):
+        raise UserError(
+            f"{file}: without a file of translations it must be a .tsv or .jsonl file, which holds both sides"
+        )
+    split = _split_json if ".jsonl" in file.suffixes[-2:] else _split_columns
+    with closing(read_lines(file)) as lines:
+        for number, line in enumerate(lines, start=1):
+            if is_blank(line):
+                yield Pair("", "", file, number)
+                continue
+            sides = split(line)
+            if isinstance(sides, str):
+                raise UserError(f"{file}, line {number}: {sides}")
+            yield Pair(*sides, file, number)
+
+
+def _split_columns(line: str) -> tuple[str, str] | str:
+    """Source and target, or what is wrong."""
+    columns = line.split("\t")
+    return (columns[0], columns[1]) if len(columns) > 1 else "has no TAB between source and target"
+
+
+def _split_json(line: str) -> tuple[str, str] | str:
+    """Source and target, or what is wrong."""
+    try:
+        document = json.loads(line)
+    except (ValueError, RecursionError):
+        return "is not JSON"
+    if not isinstance(document, dict) or not all(isinstance(document.get(side), str) for side in ("source", "target")):
+        return "is not an object with texts `source` and `target`"
+    source, target = (document[side].replace("\n", " ").replace("\r", " ") for side in ("source", "target"))
+    try:
+        f"{source}{target}".encode()
+    except UnicodeEncodeError:
+        return "holds half of a surrogate pair, which is no character"
+    return source, target
 
 
 def _pairs_of_files(source_file: Path, target_file: Path) -> Iterator[Pair]:

@@ -1,13 +1,14 @@
 """Ids on disk, memory-mapped: a corpus of any size is read as if it were in memory.
 
-A corpus is four raw little-endian arrays in one folder: `source.ids` and `target.ids` (int32, all sentences one after
-the other) and `source.offsets` and `target.offsets` (int64, where each begins, and the end).
+Raw little-endian arrays in one folder: `source.ids` and `target.ids` (int32, all sentences one after the other),
+`source.offsets` and `target.offsets` (int64, where each begins, and the end) and `sizes` (int64, how many sentences
+come from each corpus).
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,6 +66,8 @@ class ParallelIds:
 
     def __init__(self, folder: Path) -> None:
         self.source, self.target = (Sequences(folder, side) for side in SIDES)
+        self.sizes: list[int] = np.fromfile(folder / "sizes", dtype=OFFSETS_DTYPE).tolist()
+        """Sentences of each corpus; the corpora lie one after the other."""
 
     def __len__(self) -> int:
         return len(self.source)
@@ -72,7 +75,7 @@ class ParallelIds:
 
 def write_ids(
     folder: Path,
-    pairs: Iterable[Pair],
+    corpora: Sequence[Iterable[Pair]],
     source_tokenizer: Tokenizer,
     target_tokenizer: Tokenizer,
     *,
@@ -80,30 +83,35 @@ def write_ids(
     max_tokens: int,
 ) -> PairCounts:
     """Encodes the pairs into `folder`. A pair with a blank side is dropped as a pair and counted; so is one with a side
-    of more than `max_length` tokens, or of more than `max_tokens` on both sides, start or end symbol included."""
-    counts = PairCounts()
+    of more than `max_length` tokens, or of more than `max_tokens` on both sides, start or end symbol included.
+    Raises UserError for a corpus without a usable pair."""
+    counts, sizes = PairCounts(), []
     folder.mkdir(parents=True, exist_ok=True)
     offsets = (array("q", [0]), array("q", [0]))
     with open(folder / "source.ids", "wb") as source_file, open(folder / "target.ids", "wb") as target_file:
-        for source, target in _encoded(pairs, source_tokenizer, target_tokenizer, counts, max_length, max_tokens):
-            for ids, file, side_offsets in ((source, source_file, offsets[0]), (target, target_file, offsets[1])):
-                file.write(np.asarray(ids, dtype=IDS_DTYPE).tobytes())
-                side_offsets.append(side_offsets[-1] + len(ids))
+        for corpus in corpora:
+            before = counts.kept
+            for source, target in _encoded(corpus, source_tokenizer, target_tokenizer, counts, max_length, max_tokens):
+                for ids, file, side_offsets in ((source, source_file, offsets[0]), (target, target_file, offsets[1])):
+                    file.write(np.asarray(ids, dtype=IDS_DTYPE).tobytes())
+                    side_offsets.append(side_offsets[-1] + len(ids))
+            sizes.append(counts.kept - before)
     for side, side_offsets in zip(SIDES, offsets, strict=True):
         np.frombuffer(side_offsets, dtype=np.int64).astype(OFFSETS_DTYPE).tofile(folder / f"{side}.offsets")
+    np.asarray(sizes, dtype=OFFSETS_DTYPE).tofile(folder / "sizes")
     return counts
 
 
 def _encoded(
-    pairs: Iterable[Pair],
+    corpus: Iterable[Pair],
     source_tokenizer: Tokenizer,
     target_tokenizer: Tokenizer,
     counts: PairCounts,
     max_length: int,
     max_tokens: int,
 ) -> Iterator[tuple[list[int], list[int]]]:
-    place = None
-    for pair in pairs:
+    place, kept_before = None, counts.kept
+    for pair in corpus:
         place = pair.file
         if is_blank(pair.source) or is_blank(pair.target):
             counts.blank += 1
@@ -118,7 +126,7 @@ def _encoded(
         else:
             counts.kept += 1
             yield source, target
-    if not counts.kept:
+    if counts.kept == kept_before:
         raise UserError(
             f"{place or 'the corpus'}: holds no usable pair "
             f"({counts.blank} blank, {counts.too_long} longer than model.max_length={max_length} or "

@@ -12,6 +12,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -22,7 +24,19 @@ from headway.errors import UserError
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
 CONTROL_PIECES = ("<pad>", "<unk>", "<sos>", "<eos>")
 
+_TAG = re.compile(r"\s*(>>\S+?<<)\s*")
+_WORD = re.compile(r"\S+")
+
 TokenizerKind = Literal["bpe", "unigram", "word"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A token as a person sees it, and the characters of the text that it stands for: text[start:end]."""
+
+    text: str
+    start: int
+    end: int
 
 
 class Tokenizer(Protocol):
@@ -30,6 +44,8 @@ class Tokenizer(Protocol):
 
     suffix: str
     """Of the file it is saved in."""
+    target_tags: list[str]
+    """Languages that a text may ask for by a tag such as `>>ko<<` in front; none for a model of one target language."""
 
     @property
     def vocab_size(self) -> int: ...
@@ -42,15 +58,23 @@ class Tokenizer(Protocol):
         """The text of the ids; control ids among them give nothing."""
         ...
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Each id as it is shown to a person."""
+    def encoded_pieces(self, text: str) -> list[Piece]:
+        """The pieces of `encode(text)`, with their places in the text."""
+        ...
+
+    def decoded_pieces(self, ids: Sequence[int]) -> list[Piece]:
+        """The pieces of the ids, without control ids, with their places in `decode(ids)`."""
         ...
 
     def to_bytes(self) -> bytes: ...
 
 
 class SubwordTokenizer:
-    """A sentencepiece model: NFKC, byte fallback (nothing is unknown), `▁` at the start of words."""
+    """A sentencepiece model: NFKC, byte fallback (nothing is unknown), `▁` at the start of words.
+
+    Tags of target languages are control pieces of it: only a tag that stands first in a text is one, anywhere else it
+    is text.
+    """
 
     suffix = ".spm"
 
@@ -60,33 +84,58 @@ class SubwordTokenizer:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         except (RuntimeError, OSError) as error:
             raise UserError(f"not a sentencepiece model ({_one_line(error)})") from None
+        self._tags: dict[str, int] = {}
+        for id_ in range(len(CONTROL_PIECES), self.vocab_size):
+            if not self._processor.is_control(id_):
+                break
+            self._tags[self._processor.id_to_piece(id_)] = id_
+        self.target_tags = [tag.removeprefix(">>").removesuffix("<<") for tag in self._tags]
 
     @property
     def vocab_size(self) -> int:
         return self._processor.get_piece_size()
 
     def encode(self, text: str) -> list[int]:
-        return self._processor.encode(text)
+        tag, start = self._leading_tag(text)
+        ids = self._processor.encode(text[start:])
+        return [self._tags[tag.text], *ids] if tag and ids else ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self._processor.decode([id_ for id_ in ids if id_ >= len(CONTROL_PIECES)])
+        return self._processor.decode(self._text_ids(ids))
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [CONTROL_PIECES[id_] if id_ < len(CONTROL_PIECES) else self._processor.id_to_piece(id_) for id_ in ids]
+    def encoded_pieces(self, text: str) -> list[Piece]:
+        tag, start = self._leading_tag(text)
+        mapping = self._processor.encode(text[start:], return_type="offset_mapping")
+        pieces = _placed(mapping["pieces"], mapping["offsets"], text[start:], start)
+        return [tag, *pieces] if tag and pieces else pieces
+
+    def decoded_pieces(self, ids: Sequence[int]) -> list[Piece]:
+        mapping = self._processor.decode(self._text_ids(ids), return_type="offset_mapping")
+        return _placed(mapping["pieces"], mapping["offsets"], mapping["text"])
+
+    def _leading_tag(self, text: str) -> tuple[Piece | None, int]:
+        """The tag that the text begins with, and where the text itself begins."""
+        match = _TAG.match(text) if self._tags else None
+        return (Piece(match[1], *match.span(1)), match.end()) if match and match[1] in self._tags else (None, 0)
+
+    def _text_ids(self, ids: Sequence[int]) -> list[int]:
+        return [id_ for id_ in ids if id_ >= len(CONTROL_PIECES) + len(self._tags)]
 
     def to_bytes(self) -> bytes:
         return self._model
 
     @classmethod
-    def train(cls, lines: Iterable[str], kind: Literal["bpe", "unigram"], vocab_size: int) -> SubwordTokenizer:
-        """Learns at most `vocab_size` pieces; fewer where the text doesn't give them."""
-        lines = list(lines)
+    def train(
+        cls, lines: Iterable[str], kind: Literal["bpe", "unigram"], vocab_size: int, target_tags: Sequence[str] = ()
+    ) -> SubwordTokenizer:
+        """Learns at most `vocab_size` pieces; fewer where the text doesn't give them. Lines have no tags in front."""
+        lines, tags = list(lines), [language_tag(language) for language in target_tags]
         try:
-            return cls(_train_sentencepiece(lines, kind, vocab_size))
+            return cls(_train_sentencepiece(lines, kind, vocab_size, tags))
         except RuntimeError as error:
             too_many = re.search(r"Vocabulary size too high .* a value <= (\d+)", str(error))
             if too_many:
-                return cls(_train_sentencepiece(lines, kind, int(too_many.group(1))))
+                return cls(_train_sentencepiece(lines, kind, int(too_many.group(1)), tags))
             too_few = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
             if too_few:
                 raise UserError(
@@ -100,6 +149,7 @@ class WordTokenizer:
     """Words are what stands between spaces; a word that isn't in the vocabulary is <unk>."""
 
     suffix = ".vocab.json"
+    target_tags: list[str] = []  # noqa: RUF012
 
     def __init__(self, words: Sequence[str], lowercase: bool = False) -> None:
         self._words = list(words)
@@ -116,13 +166,26 @@ class WordTokenizer:
         return [self._ids.get(word, UNK_ID) for word in split_words(text, self._lowercase)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        return " ".join(
-            piece for id_, piece in zip(ids, self.pieces(ids), strict=True) if id_ not in (PAD_ID, BOS_ID, EOS_ID)
-        )
+        return " ".join(self._words_of(ids))
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
+    def encoded_pieces(self, text: str) -> list[Piece]:
+        return [
+            Piece(word if (word := split_words(match[0], self._lowercase)[0]) in self._ids else "<unk>", *match.span())
+            for match in _WORD.finditer(text)
+        ]
+
+    def decoded_pieces(self, ids: Sequence[int]) -> list[Piece]:
+        words = self._words_of(ids)
+        ends = list(accumulate(len(word) + 1 for word in words))
+        return [Piece(word, end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
+
+    def _words_of(self, ids: Sequence[int]) -> list[str]:
         controls = len(CONTROL_PIECES)
-        return [CONTROL_PIECES[id_] if id_ < controls else self._words[id_ - controls] for id_ in ids]
+        return [
+            CONTROL_PIECES[id_] if id_ < controls else self._words[id_ - controls]
+            for id_ in ids
+            if id_ not in (PAD_ID, BOS_ID, EOS_ID)
+        ]
 
     def to_bytes(self) -> bytes:
         document = {"lowercase": self._lowercase, "words": self._words}
@@ -153,6 +216,11 @@ class WordTokenizer:
         return cls(frequent[: max(0, vocab_size - len(CONTROL_PIECES))], lowercase)
 
 
+def language_tag(language: str) -> str:
+    """`ko` -> `>>ko<<`, which stands in front of a source text."""
+    return f">>{language}<<"
+
+
 def split_words(text: str, lowercase: bool) -> list[str]:
     """Words split at white space."""
     return (text.lower() if lowercase else text).split()
@@ -174,7 +242,25 @@ def read_tokenizer(path: Path) -> Tokenizer:
         raise UserError(f"{path}: {error}") from None
 
 
-def _train_sentencepiece(lines: list[str], kind: str, vocab_size: int) -> bytes:
+def _placed(pieces: Sequence[str], offsets: Sequence[tuple[int, int]], text: str, shift: int = 0) -> list[Piece]:
+    """Spans without the white space at their ends; each part of one character has the character's whole span."""
+    placed: list[Piece] = []
+    end_of_character = 0
+    for piece, (start, end) in zip(reversed(pieces), reversed(offsets), strict=True):
+        if start == end and piece != "▁":
+            span = (start, end_of_character)
+        else:
+            span = (start, end)
+            end_of_character = end
+        while span[0] < span[1] and text[span[0]].isspace():
+            span = (span[0] + 1, span[1])
+        while span[0] < span[1] and text[span[1] - 1].isspace():
+            span = (span[0], span[1] - 1)
+        placed.append(Piece(piece, span[0] + shift, span[1] + shift))
+    return placed[::-1]
+
+
+def _train_sentencepiece(lines: list[str], kind: str, vocab_size: int, tags: list[str]) -> bytes:
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
@@ -191,6 +277,7 @@ def _train_sentencepiece(lines: list[str], kind: str, vocab_size: int) -> bytes:
         unk_piece="<unk>",
         bos_piece="<sos>",
         eos_piece="<eos>",
+        control_symbols=tags,
         input_sentence_size=2_000_000,
         max_sentence_length=1 << 24,
         minloglevel=2,

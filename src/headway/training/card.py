@@ -12,7 +12,9 @@ def model_card(recipe: Recipe, config: ModelConfig, progress: Progress, valid_lo
     """Markdown for people; every figure was measured in this run."""
     data, training = recipe.data, recipe.training
     files = ", ".join(
-        f"{source.name} / {target.name}" for source, target in zip(data.train.source, data.train.target, strict=True)
+        " / ".join(file.name for file in pair)
+        for corpus in data.train
+        for pair in (zip(corpus.source, corpus.target, strict=True) if corpus.target else zip(corpus.source))
     )
     size = (
         f"d_model {config.d_model}, {config.encoder_layers} + {config.decoder_layers} layers, "

@@ -1,8 +1,8 @@
 """Checkpoints: all that an exact resume needs, in safetensors and JSON.
 
-`weights.safetensors`, `optimizer.safetensors` (Adam's moments by weight name), `random.safetensors` (the state of each
-random generator) and `state.json`. Where the run stands in the data is a number: the plan of batches is a function of
-seed and epoch.
+`weights.safetensors`, `optimizer.safetensors` (Adam's moments by weight name), `average.safetensors` (the moving
+average of the weights, where there is one), `random.safetensors` (the state of each random generator) and `state.json`.
+Where the run stands in the data is a number: the plan of batches is a function of seed and epoch.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from headway.errors import UserError
 from headway.model import Transformer
 from headway.storage.atomic import write_directory, write_json
 from headway.storage.model_directory import load_named_weights, named_weights
+from headway.training.averaging import MovingAverage
 
 KEPT = 2
 """The last one, and the one before it."""
@@ -41,22 +42,34 @@ class Progress:
     validations_without_better: int = 0
 
 
-def save_checkpoint(folder: Path, model: Transformer, optimizer: torch.optim.Adam, progress: Progress) -> None:
+def save_checkpoint(
+    folder: Path,
+    model: Transformer,
+    optimizer: torch.optim.Adam,
+    average: MovingAverage | None,
+    progress: Progress,
+) -> None:
     """Writes `folder/step-NNNNNNNN`, whole or not at all, and removes all but the last few."""
     with write_directory(folder / step_name(progress.step)) as path:
         save_file(named_weights(model), path / "weights.safetensors")
         save_file(_optimizer_tensors(model, optimizer), path / "optimizer.safetensors")
+        if average is not None:
+            save_file(average.named_tensors(), path / "average.safetensors")
         save_file(random_states(), path / "random.safetensors")
         write_json(path / "state.json", asdict(progress))
     for old in step_folders(folder)[:-KEPT]:
         shutil.rmtree(old)
 
 
-def load_checkpoint(path: Path, model: Transformer, optimizer: torch.optim.Adam) -> Progress:
+def load_checkpoint(
+    path: Path, model: Transformer, optimizer: torch.optim.Adam, average: MovingAverage | None
+) -> Progress:
     """Puts model, optimizer and random generators where they were. Raises UserError."""
     try:
         load_named_weights(model, load_file(path / "weights.safetensors"), str(path / "weights.safetensors"))
         _load_optimizer(model, optimizer, load_file(path / "optimizer.safetensors"))
+        if average is not None:
+            average.restore(load_file(path / "average.safetensors"))
         restore_random_states(load_file(path / "random.safetensors"))
         return Progress(**json.loads((path / "state.json").read_text(encoding="utf-8")))
     except UserError:

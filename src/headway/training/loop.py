@@ -9,9 +9,10 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -22,8 +23,9 @@ from headway.evaluation import Scores, score_translations
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
 from headway.storage.atomic import write_file, write_json
-from headway.text.batches import MicroBatch, collate, padded_tokens, plan_epoch
+from headway.text.batches import CorpusShare, MicroBatch, collate, padded_tokens, plan_epoch
 from headway.text.shards import ParallelIds
+from headway.training.averaging import MovingAverage
 from headway.training.card import model_card
 from headway.training.checkpoint import (
     Progress,
@@ -34,6 +36,7 @@ from headway.training.checkpoint import (
     step_folders,
     step_name,
 )
+from headway.training.initial import load_initial_model
 from headway.training.loss import translation_loss
 from headway.training.optim import learning_rate, make_optimizer, paper_peak
 from headway.training.prepare import PreparedData, prepare
@@ -41,6 +44,9 @@ from headway.training.progress import Reporter
 from headway.training.recipe import Recipe
 from headway.training.run_directory import open_run
 from headway.translator import Translator
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
 
 MODELS_KEPT = 5
 """The last few model directories, beside the best."""
@@ -82,18 +88,26 @@ class Trainer:
         checkpoint = open_run(run)
         write_file(run / "recipe.yaml", recipe.to_yaml().encode("utf-8"))
 
-        model_options = recipe.model_options()
-        max_length = ModelConfig.preset(**model_options, source_vocab_size=4, target_vocab_size=4).max_length
-        self.data: PreparedData = prepare(recipe, run / "data", max_length, reporter.line)
+        config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
+        initial = load_initial_model(recipe, config) if checkpoint is None else None
+        tokenizers = (initial.source_tokenizer, initial.target_tokenizer) if initial else None
+        self.data: PreparedData = prepare(recipe, run / "data", config.max_length, reporter.line, tokenizers)
         torch.manual_seed(self.options.seed)
         self.model = Transformer(
-            ModelConfig.preset(
-                **model_options,
+            replace(
+                config,
                 source_vocab_size=self.data.source_tokenizer.vocab_size,
                 target_vocab_size=self.data.target_tokenizer.vocab_size,
             )
         ).to(self.device)
-        self.optimizer = make_optimizer(self.model)
+        if initial:
+            self.model.load_state_dict(initial.model.state_dict())
+        self.optimizer = make_optimizer(self.model, self.options.adam_beta2)
+        self.average = MovingAverage(self.model, self.options.ema_decay) if self.options.ema_decay else None
+        self.shares = [
+            CorpusShare(size, corpus.weight)
+            for size, corpus in zip(self.data.train.sizes, recipe.data.train, strict=True)
+        ]
         self.lengths = tuple(side.lengths + 1 for side in (self.data.train.source, self.data.train.target))
         self.plan = self._plan(epoch=0)
         self.last_step = self._last_step(len(self.plan))
@@ -102,6 +116,7 @@ class Trainer:
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
         reporter.line(f"model: {parameters:,} parameters, {self.device}, {str(self.dtype).removeprefix('torch.')}")
         self.progress = self._resume(checkpoint) if checkpoint is not None else Progress()
+        self.board = _open_board(run / "tensorboard", self.progress.step) if self.options.tensorboard else None
         self.clock = time.monotonic() - 60 * self.progress.minutes
 
     def train(self, stop_request: Callable[[], int | None]) -> Progress:
@@ -118,7 +133,8 @@ class Trainer:
                 self._step(self.plan[progress.step_in_epoch])
                 finished = self._finished()
                 if progress.step % self.validate_every == 0 or finished:
-                    self._validate()
+                    with self.average.in_model() if self.average is not None else nullcontext():
+                        self._validate()
                     finished = self._finished()
                 signal_number = stop_request()
                 if progress.step % self.save_every == 0 or signal_number is not None or finished:
@@ -134,6 +150,7 @@ class Trainer:
             tokens_per_micro_batch=self.options.micro_batch_budget,
             seed=self.options.seed,
             epoch=epoch,
+            shares=self.shares,
         )
 
     def _last_step(self, steps_per_epoch: int) -> int | None:
@@ -143,7 +160,7 @@ class Trainer:
 
     def _resume(self, checkpoint: Path) -> Progress:
         """Goes back to the checkpoint; what came after it will come again, so its log lines and models go."""
-        progress = load_checkpoint(checkpoint, self.model, self.optimizer)
+        progress = load_checkpoint(checkpoint, self.model, self.optimizer, self.average)
         _cut_log(self.run / "log.jsonl", progress.step)
         for folder in step_folders(self.run / "models"):
             if folder.name > step_name(progress.step):
@@ -195,6 +212,8 @@ class Trainer:
             group["lr"] = rate
         self.optimizer.step()
         self.optimizer.zero_grad()
+        if self.average is not None:
+            self.average.update(step)
         progress.step, progress.step_in_epoch = step, progress.step_in_epoch + 1
         progress.minutes = self._minutes()
         speed = tokens / (time.monotonic() - start)
@@ -322,7 +341,7 @@ class Trainer:
     def _save_checkpoint(self) -> None:
         """Saves where the run stands; models that no checkpoint needs any more go after that."""
         self.progress.minutes = self._minutes()
-        save_checkpoint(self.run / "checkpoints", self.model, self.optimizer, self.progress)
+        save_checkpoint(self.run / "checkpoints", self.model, self.optimizer, self.average, self.progress)
         models = step_folders(self.run / "models")
         kept = {step_name(self.progress.best_step), *(path.name for path in models[-MODELS_KEPT:])}
         for folder in models:
@@ -332,6 +351,18 @@ class Trainer:
     def _log(self, entry: dict[str, Any]) -> None:
         self.log.write(json.dumps(entry) + "\n")
         self.log.flush()
+        if self.board is not None:
+            for name in entry.keys() - {"step", "epoch"}:
+                self.board.add_scalar(name, entry[name], entry["step"])
+
+
+def _open_board(folder: Path, step: int) -> SummaryWriter:
+    """TensorBoard's log, in which what came after the step is void. Raises UserError where it isn't installed."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise UserError("training.tensorboard needs a package more: pip install 'headway[track]'") from None
+    return SummaryWriter(str(folder), purge_step=step + 1)
 
 
 def _cut_log(log: Path, step: int) -> None:

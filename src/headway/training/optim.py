@@ -9,13 +9,13 @@ import torch
 from headway.model import Transformer
 from headway.training.recipe import Schedule
 
-BETAS = (0.9, 0.98)
+BETA1 = 0.9
 EPSILON = 1e-9
 
 
-def make_optimizer(model: Transformer) -> torch.optim.Adam:
+def make_optimizer(model: Transformer, beta2: float) -> torch.optim.Adam:
     """Adam; the learning rate is set anew before each step."""
-    return torch.optim.Adam(model.parameters(), lr=0.0, betas=BETAS, eps=EPSILON, fused=True)
+    return torch.optim.Adam(model.parameters(), lr=0.0, betas=(BETA1, beta2), eps=EPSILON, fused=True)
 
 
 def paper_peak(d_model: int, warmup_steps: int) -> float:

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_json
 from headway.text.corpus import Pair, is_blank, read_pairs
 from headway.text.shards import ParallelIds, write_ids
-from headway.text.tokenizer import CONTROL_PIECES, SubwordTokenizer, Tokenizer, WordTokenizer, read_tokenizer
+from headway.text.tokenizer import (
+    CONTROL_PIECES,
+    SubwordTokenizer,
+    Tokenizer,
+    WordTokenizer,
+    language_tag,
+    read_tokenizer,
+)
 from headway.training.recipe import ParallelFiles, Recipe
 
 VALID_TEXTS = "valid.json"
 Notice = Callable[[str], None]
+Tokenizers = tuple[Tokenizer, Tokenizer]
+"""Of the source and of the target; one and the same where the vocabulary is joint."""
 
 
 @dataclass
@@ -30,12 +39,15 @@ class PreparedData:
     """The validation pairs as text, which BLEU is measured on; those with a blank side are left out."""
 
 
-def prepare(recipe: Recipe, folder: Path, max_length: int, notice: Notice) -> PreparedData:
-    """Reads the prepared data in `folder`, making it first where it isn't there. Raises UserError."""
+def prepare(
+    recipe: Recipe, folder: Path, max_length: int, notice: Notice, tokenizers: Tokenizers | None = None
+) -> PreparedData:
+    """Reads the prepared data in `folder`, making it first where it isn't there: with the given tokenizers, or with
+    ones learned from the training text. Raises UserError."""
     if not folder.exists():
         _warn_of_same_files(recipe, notice)
         with write_directory(folder) as temporary:
-            _prepare(recipe, temporary, max_length, notice)
+            _prepare(recipe, temporary, max_length, notice, tokenizers or _train_tokenizers(recipe, notice))
     source_tokenizer, target_tokenizer = (_find_tokenizer(folder, side) for side in ("source", "target"))
     return PreparedData(
         source_tokenizer=source_tokenizer,
@@ -46,31 +58,40 @@ def prepare(recipe: Recipe, folder: Path, max_length: int, notice: Notice) -> Pr
     )
 
 
-def _prepare(recipe: Recipe, folder: Path, max_length: int, notice: Notice) -> None:
-    tokenizers = _train_tokenizers(recipe, notice)
+def _prepare(recipe: Recipe, folder: Path, max_length: int, notice: Notice, tokenizers: Tokenizers) -> None:
     for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
         (folder / f"{side}{tokenizer.suffix}").write_bytes(tokenizer.to_bytes())
     for split, files in (("train", recipe.data.train), ("valid", recipe.data.valid)):
         counts = write_ids(
-            folder / split, _pairs(files), *tokenizers, max_length=max_length, max_tokens=recipe.training.longest_pair
+            folder / split,
+            [tagged_pairs(corpus) for corpus in files],
+            *tokenizers,
+            max_length=max_length,
+            max_tokens=recipe.training.longest_pair,
         )
         notice(f"{split}: {counts.summary()}")
-    texts = [(pair.source, pair.target) for pair in _pairs(recipe.data.valid) if not _has_blank_side(pair)]
+    texts = [
+        (pair.source, pair.target)
+        for corpus in recipe.data.valid
+        for pair in tagged_pairs(corpus)
+        if not _has_blank_side(pair)
+    ]
     write_json(folder / VALID_TEXTS, texts)
 
 
-def _train_tokenizers(recipe: Recipe, notice: Notice) -> tuple[Tokenizer, Tokenizer]:
+def _train_tokenizers(recipe: Recipe, notice: Notice) -> Tokenizers:
     """Learned from the training pairs alone, those with a blank side left out."""
     options = recipe.tokenizer
 
     def lines(*sides: str) -> Iterator[str]:
-        for pair in _pairs(recipe.data.train):
-            if not _has_blank_side(pair):
-                yield from (getattr(pair, side) for side in sides)
+        for corpus in recipe.data.train:
+            for pair in read_pairs(corpus.source, corpus.target):
+                if not _has_blank_side(pair):
+                    yield from (getattr(pair, side) for side in sides)
 
     def learn(*sides: str) -> Tokenizer:
         if next(lines(*sides), None) is None:
-            raise UserError(f"{recipe.data.train.source[0]}: holds no pair with text on both sides")
+            raise UserError(f"{recipe.data.train[0].source[0]}: holds no pair with text on both sides")
         if options.kind == "word":
             words = WordTokenizer.train(lines(*sides), options.vocab_size, options.min_frequency, options.lowercase)
             if words.vocab_size == len(CONTROL_PIECES):
@@ -79,7 +100,8 @@ def _train_tokenizers(recipe: Recipe, notice: Notice) -> tuple[Tokenizer, Tokeni
                     f"or raise tokenizer.vocab_size={options.vocab_size}"
                 )
             return words
-        return SubwordTokenizer.train(lines(*sides), options.kind, options.vocab_size)
+        tags = recipe.data.tags if "source" in sides else []
+        return SubwordTokenizer.train(lines(*sides), options.kind, options.vocab_size, tags)
 
     source = learn("source", "target") if options.joint else learn("source")
     target = source if options.joint else learn("target")
@@ -96,9 +118,9 @@ def _train_tokenizers(recipe: Recipe, notice: Notice) -> tuple[Tokenizer, Tokeni
 
 def _warn_of_same_files(recipe: Recipe, notice: Notice) -> None:
     data = recipe.data
-    if data.train.source == data.train.target:
+    if any(corpus.source == corpus.target for corpus in data.train):
         notice("warning: source and target are the same files")
-    if data.train.source == data.valid.source:
+    if [(corpus.source, corpus.tag) for corpus in data.train] == [(corpus.source, corpus.tag) for corpus in data.valid]:
         notice("warning: training and validation are the same files, so the scores below mean nothing")
 
 
@@ -106,8 +128,11 @@ def _has_blank_side(pair: Pair) -> bool:
     return is_blank(pair.source) or is_blank(pair.target)
 
 
-def _pairs(files: ParallelFiles) -> Iterator[Pair]:
-    return read_pairs(files.source, files.target)
+def tagged_pairs(corpus: ParallelFiles) -> Iterator[Pair]:
+    """The pairs of a corpus; where it has a tag, the source texts begin with it."""
+    prefix = f"{language_tag(corpus.tag)} " if corpus.tag else ""
+    for pair in read_pairs(corpus.source, corpus.target):
+        yield pair if is_blank(pair.source) else replace(pair, source=prefix + pair.source)
 
 
 def _find_tokenizer(folder: Path, side: str) -> Tokenizer:

@@ -10,15 +10,27 @@ import dataclasses
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FieldSerializationInfo,
+    ValidationError,
+    create_model,
+    field_serializer,
+    model_validator,
+)
 
 from headway.devices import DeviceName, Precision
 from headway.errors import UserError
 from headway.model.config import PRESETS, ModelConfig
+from headway.text.corpus import is_two_sided
 from headway.text.tokenizer import TokenizerKind
+from headway.training.initial import DECIDED_BY_TOKENIZER, initial_sections
 
 DEFAULT_LEARNING_RATE = 1e-3
 Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant"]
@@ -28,31 +40,70 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, protected_namespaces=())
 
 
-Files = Annotated[
-    list[Path], BeforeValidator(lambda value: value if isinstance(value, list) else [value]), Field(min_length=1)
-]
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+Corpus = TypeVar("Corpus")
+OptionalFiles = Annotated[list[Path], BeforeValidator(_listed)]
+Files = Annotated[OptionalFiles, Field(min_length=1)]
+OneOrMore = Annotated[list[Corpus], BeforeValidator(_listed), Field(min_length=1)]
 
 
 class ParallelFiles(Section):
     source: Files
-    """One text file, or several; .gz too."""
-    target: Files
-    """The translations: as many files, line for line."""
+    """One text file, or several; .gz too. A .tsv or .jsonl file holds both sides."""
+    target: OptionalFiles = []
+    """The translations: as many files, line for line; left out for .tsv and .jsonl."""
+    tag: str = Field("", pattern=r"^[^\s<>]*$")
+    """The target language of a corpus among several, such as `ko`: its source texts begin with `>>ko<<`, and so must
+    texts to be translated into it."""
 
     @model_validator(mode="after")
     def _in_pairs(self) -> ParallelFiles:
-        if len(self.source) != len(self.target):
+        if not self.target:
+            if one_sided := [file for file in self.source if not is_two_sided(file)]:
+                raise ValueError(f"target is missing, and {one_sided[0]} isn't a .tsv or .jsonl file with both sides")
+        elif len(self.source) != len(self.target):
             raise ValueError(f"{len(self.source)} source files but {len(self.target)} target files")
         return self
 
 
+class TrainingFiles(ParallelFiles):
+    weight: float = Field(1.0, gt=0, le=1000)
+    """How often an epoch has each pair of this corpus: 2 is twice, 0.5 every second one."""
+
+
 class DataSection(Section):
-    train: ParallelFiles
-    valid: ParallelFiles
-    """Never trained on: chooses the best model and stops the run."""
+    train: OneOrMore[TrainingFiles]
+    """One corpus, or a list of them."""
+    valid: OneOrMore[ParallelFiles]
+    """Never trained on: chooses the best model and stops the run. One corpus, or a list of them."""
     source_language: str = ""
     """A language code such as `de`; by default the suffix of the training file."""
     target_language: str = ""
+    """By default the suffix of the training file, or `mul` where corpora have tags."""
+
+    @model_validator(mode="after")
+    def _tags(self) -> DataSection:
+        tags = {files.tag for files in self.train}
+        if "" in tags and len(tags) > 1:
+            raise ValueError("some training corpora have a tag and others don't; give each its tag")
+        for files in self.valid:
+            if files.tag not in tags:
+                known = ", ".join(map(repr, sorted(tags)))
+                raise ValueError(f"a validation corpus has tag {files.tag!r}, the training corpora have {known}")
+        return self
+
+    @field_serializer("train", "valid")
+    def _serialized(self, corpora: list[ParallelFiles], info: FieldSerializationInfo) -> Any:
+        plain = [files.model_dump(mode=info.mode, exclude_defaults=True) for files in corpora]
+        return plain if len(plain) > 1 else plain[0]
+
+    @property
+    def tags(self) -> list[str]:
+        """The target languages that texts ask for by tags; none where there is one alone."""
+        return sorted({files.tag for files in self.train if files.tag})
 
 
 class TokenizerSection(Section):
@@ -78,9 +129,8 @@ class TokenizerSection(Section):
 
 def _model_fields() -> dict[str, Any]:
     """Every field of ModelConfig that isn't decided by the tokenizer; None means "as the preset"."""
-    decided = ("source_vocab_size", "target_vocab_size", "pad_id", "unk_id", "bos_id", "eos_id")
     hints = get_type_hints(ModelConfig)
-    names = [field.name for field in dataclasses.fields(ModelConfig) if field.name not in decided]
+    names = [field.name for field in dataclasses.fields(ModelConfig) if field.name not in DECIDED_BY_TOKENIZER]
     return {name: (hints[name] | None, None) for name in names}
 
 
@@ -109,6 +159,8 @@ class TrainingSection(Section):
     """After a linear warm-up: `inverse_sqrt`, `cosine` to zero at the last step, `constant`; or `paper`, equation 3:
     inverse_sqrt whose highest rate is (d_model * warmup_steps) ** -0.5."""
     warmup_steps: int = Field(1000, ge=0)
+    adam_beta2: float = Field(0.98, gt=0, lt=1)
+    """How long Adam remembers the size of gradients; 0.98 is the paper's, 0.999 is steadier at a constant rate."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     max_gradient_norm: float = Field(1.0, ge=0)
     """Gradients are scaled down to this norm; 0: never."""
@@ -121,6 +173,12 @@ class TrainingSection(Section):
     """What makes a model the best."""
     patience: int | None = Field(None, ge=1)
     """Stop after so many validations without a better one; by default never."""
+    ema_decay: float = Field(0.0, ge=0, lt=1)
+    """Validate and keep the exponential moving average of the weights, such as 0.999; 0: the weights themselves."""
+    init_from: Path | None = None
+    """Model or run directory whose weights and tokenizers the run starts from."""
+    tensorboard: bool = False
+    """Also write the log for TensorBoard, into the run's folder `tensorboard` (needs the extra `track`)."""
     precision: Precision = "auto"
     """Of matrix products; `auto`: bf16 where the processor has it."""
     device: DeviceName = "auto"
@@ -206,7 +264,7 @@ def make_recipe(document: dict[str, Any], overrides: Iterable[str] = (), origin:
     changes: dict[str, Any] = {}
     for override in overrides:
         _set(changes, override)
-    document = _anchored(_merged(document, changes), Path.cwd())
+    document = _with_initial_sections(_anchored(_merged(document, changes), Path.cwd()))
     try:
         recipe = Recipe.model_validate(document)
     except ValidationError as error:
@@ -215,13 +273,22 @@ def make_recipe(document: dict[str, Any], overrides: Iterable[str] = (), origin:
     return _resolved(recipe)
 
 
+def _with_initial_sections(document: dict[str, Any]) -> dict[str, Any]:
+    """Where a run starts from a model, sections `model` and `tokenizer` that aren't there are that model's."""
+    path = (document.get("training") or {}).get("init_from")
+    missing = [section for section in ("model", "tokenizer") if section not in document]
+    if not isinstance(path, str) or not missing:
+        return document
+    sections = initial_sections(Path(path))
+    return {**document, **{section: sections[section] for section in missing}}
+
+
 def _resolved(recipe: Recipe) -> Recipe:
     """With what follows from other keys written out: languages, the preset's sizes, the learning rate."""
-    languages = {}
-    for side in ("source", "target"):
-        file: Path = getattr(recipe.data.train, side)[0]
-        suffix = file.with_suffix("").suffix if file.suffix == ".gz" else file.suffix
-        languages[f"{side}_language"] = getattr(recipe.data, f"{side}_language") or suffix.lstrip(".") or side
+    languages = {
+        f"{side}_language": getattr(recipe.data, f"{side}_language") or _language_of(recipe.data, side)
+        for side in ("source", "target")
+    }
     config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4).to_dict()
     sizes = {name: config[name] for name in _model_fields()}
     rate = recipe.training.learning_rate
@@ -236,6 +303,17 @@ def _resolved(recipe: Recipe) -> Recipe:
     )
 
 
+def _language_of(data: DataSection, side: str) -> str:
+    """The language of a side, by the suffix of its first file."""
+    files: list[Path] = getattr(data.train[0], side)
+    if side == "target" and data.tags:
+        return "mul"
+    if not files or is_two_sided(files[0]):
+        return side
+    file = files[0].with_suffix("") if files[0].suffix == ".gz" else files[0]
+    return file.suffix.lstrip(".") or side
+
+
 def _check_model(recipe: Recipe, origin: str) -> None:
     """Impossible sizes are told before any work starts."""
     size = max(recipe.tokenizer.vocab_size, 4)
@@ -245,6 +323,8 @@ def _check_model(recipe: Recipe, origin: str) -> None:
         raise UserError(f"{origin}: model: {error}") from None
     if config.share_embeddings == "all" and not recipe.tokenizer.joint:
         raise UserError(f"{origin}: model.share_embeddings: all needs one vocabulary; set tokenizer.joint: true")
+    if recipe.data.tags and recipe.tokenizer.kind == "word":
+        raise UserError(f"{origin}: data.train: tags need tokenizer.kind: bpe or unigram")
     if recipe.decoding.max_length is not None and recipe.decoding.max_length >= config.max_length:
         raise UserError(
             f"{origin}: decoding.max_length={recipe.decoding.max_length} must be less than "
@@ -280,23 +360,32 @@ def _anchored(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The document with the paths of its data section made absolute, relative to `folder`."""
 
     def anchor(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: anchor(below) for key, below in value.items()}
         if isinstance(value, list):
             return [anchor(below) for below in value]
         return str((folder / Path(value).expanduser()).absolute()) if isinstance(value, str) else value
 
-    data = document.get("data")
-    if not isinstance(data, dict):
-        return document
-    files = {key: anchor(data[key]) for key in ("train", "valid") if key in data}
-    return {**document, "data": {**data, **files}}
+    def anchored_corpora(value: Any) -> Any:
+        if isinstance(value, list):
+            return [anchored_corpora(corpus) for corpus in value]
+        if not isinstance(value, dict):
+            return value
+        return {key: anchor(below) if key in ("source", "target") else below for key, below in value.items()}
+
+    document = dict(document)
+    data, training = document.get("data"), document.get("training")
+    if isinstance(data, dict):
+        document["data"] = {
+            key: anchored_corpora(value) if key in ("train", "valid") else value for key, value in data.items()
+        }
+    if isinstance(training, dict) and "init_from" in training:
+        document["training"] = {**training, "init_from": anchor(training["init_from"])}
+    return document
 
 
 def _first_problem(error: ValidationError) -> str:
     problems = error.errors()
     problem = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
-    place = [str(part) for part in problem["loc"]]
+    place = [str(part) for part in problem["loc"] if part != 0]  # the first corpus is mostly the only one
     name = ".".join(place)
     if problem["type"] == "extra_forbidden":
         near = difflib.get_close_matches(place[-1], _known_keys(place[:-1]), n=1, cutoff=0.5)
@@ -311,7 +400,9 @@ def _first_problem(error: ValidationError) -> str:
 def _known_keys(place: list[str]) -> list[str]:
     section: Any = Recipe
     for part in place:
-        section = section.model_fields[part].annotation
+        if not part.isdigit():  # the number of a corpus among several
+            annotation = section.model_fields[part].annotation
+            section = next(iter(get_args(annotation)), annotation)  # that of a list's items
     return list(section.model_fields)
 
 

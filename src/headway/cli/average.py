@@ -1,0 +1,32 @@
+"""headway average"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headway.errors import UserError
+
+
+def average(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    output: Annotated[Path, typer.Option(metavar="MODEL", help="Model directory to make.")],
+    last: Annotated[int, typer.Option(min=1, help="How many of the run's last kept models.")] = 5,
+) -> None:
+    """Average the weights of a run's last models into one, which is often better than each of them.
+
+    \b
+    headway average runs/multi30k-de-en --last 5 --output models/averaged
+    """
+    from headway.training.averaging import average_models
+    from headway.training.checkpoint import step_folders
+
+    models = step_folders(run / "models")
+    if len(models) < last:
+        raise UserError(f"{run}: has {len(models)} models, --last {last} are asked for")
+    if output.exists():
+        raise UserError(f"{output}: exists already")
+    average_models(models[-last:], output)
+    typer.echo(f"mean of {', '.join(model.name for model in models[-last:])} in {output}", err=True)

@@ -1,0 +1,64 @@
+"""headway score"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headway.cli.options import Device, Ensemble, JsonOutput, Model, Source, TargetLanguage
+
+PAIRS_AT_ONCE = 2048
+"""Read, sorted by length and scored together; bounds memory."""
+
+
+def score(
+    model: Model,
+    source: Source,
+    target: Annotated[Path | None, typer.Option(help="Its translation, line for line.")] = None,
+    target_language: TargetLanguage = None,
+    ensemble: Ensemble = None,
+    as_json: JsonOutput = False,
+    device: Device = "auto",
+) -> None:
+    """Score given translations: the total log-probability of each under the model, a line each, in nats.
+
+    It is the score that translate gives, where the pieces are the same. nan: a side is longer than the model can read.
+
+    \b
+    headway score runs/multi30k-de-en --source test.de --target test.en
+    """
+    from itertools import islice
+
+    from headway.cli.translate import language_prefix
+    from headway.text.corpus import read_pairs
+    from headway.translator import Translator
+
+    pairs = read_pairs([source], [target] if target else [])
+    translator = Translator.load(model, device=device, ensemble=ensemble or [])  # type: ignore[arg-type]
+    tag = language_prefix(translator, target_language)
+    number, failed = 0, False
+    while chunk := list(islice(pairs, PAIRS_AT_ONCE)):
+        totals = translator.score([tag + pair.source for pair in chunk], [pair.target for pair in chunk])
+        for pair, total in zip(chunk, totals, strict=True):
+            number += 1
+            if math.isnan(total):
+                failed = True
+                typer.echo(
+                    f"headway: line {number} is longer than the model's {translator.longest_source} pieces",
+                    err=True,
+                )
+            if as_json:
+                # JSON knows no infinity: a score that is no number is null
+                document = {
+                    "score": total if math.isfinite(total) else None,
+                    "source": pair.source,
+                    "target": pair.target,
+                }
+                typer.echo(json.dumps(document, ensure_ascii=False))
+            else:
+                typer.echo(f"{total:.4f}")
+    raise typer.Exit(2 if failed else 0)

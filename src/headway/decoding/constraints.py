@@ -1,0 +1,51 @@
+"""What a translation must begin with, and what it must not repeat: log-probabilities of -inf where it may not go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Of the translations of one batch. Where a prefix repeats itself, the prefix wins."""
+
+    prefixes: Sequence[Sequence[int]] = ()
+    """The ids that each translation begins with; their log-probabilities count in its score. Empty: none at all."""
+    no_repeat_ngram: int = 0
+    """No n-gram of so many ids occurs twice in a translation; 0: any may."""
+
+    def apply(self, log_probabilities: Tensor, tokens: Tensor, sentences: Sequence[int]) -> Tensor:
+        """log_probabilities: (rows, vocabulary) of the next token, tokens: (rows, length) with <bos> first,
+        sentences: that of each row -> (rows, vocabulary) with -inf for what is not allowed."""
+        if not self.prefixes and not self.no_repeat_ngram:
+            return log_probabilities
+        place = tokens.size(1) - 1
+        forced = [
+            self.prefixes[sentence][place] if self.prefixes and place < len(self.prefixes[sentence]) else -1
+            for sentence in sentences
+        ]
+        forced_ids = torch.tensor(forced, device=tokens.device)[:, None]  # (rows, 1); -1: none
+        forbidden = torch.arange(log_probabilities.size(1), device=tokens.device) != forced_ids
+        return log_probabilities.masked_fill(
+            torch.where(forced_ids >= 0, forbidden, self._repeats(tokens, log_probabilities.size(1))), -torch.inf
+        )
+
+    def _repeats(self, tokens: Tensor, vocabulary: int) -> Tensor:
+        """(rows, vocabulary): True where the token would complete an n-gram that the row already has."""
+        n, given = self.no_repeat_ngram, tokens[:, 1:]
+        repeats = torch.zeros(len(tokens), vocabulary, dtype=torch.bool, device=tokens.device)
+        if n == 0 or given.size(1) < n:
+            return repeats
+        ngrams = given.unfold(1, n, 1)  # (rows, n-grams, n)
+        last = given[:, given.size(1) - n + 1 :]  # (rows, n - 1)
+        rows, places = (ngrams[:, :, : n - 1] == last[:, None]).all(dim=-1).nonzero(as_tuple=True)
+        repeats[rows, ngrams[rows, places, -1]] = True
+        return repeats
+
+
+FREE = Constraints()
+"""None at all."""

@@ -1,0 +1,83 @@
+"""Averages of weights: over the steps of a run as it goes (`MovingAverage`), or of finished models (`average_models`).
+
+The mean of nearby weights is often a better model than each of them (Polyak and Juditsky, 1992; section 6.1 of the
+paper averages the last checkpoints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from headway.errors import UserError
+from headway.model import Transformer
+from headway.storage import StoredModel, load_model, save_model
+from headway.storage.model_directory import load_named_weights, named_weights
+from headway.text.tokenizer import fingerprint
+
+
+class MovingAverage:
+    """average <- decay * average + (1 - decay) * weights after each step; less decay in the first steps."""
+
+    def __init__(self, model: Transformer, decay: float) -> None:
+        self._model, self._parameters = model, list(model.parameters())
+        self._decay = decay
+        self._average = [parameter.detach().clone() for parameter in self._parameters]
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Takes in the weights after this step, counted from 1."""
+        decay = min(self._decay, step / (step + 9))  # so that the random start is soon forgotten
+        for average, parameter in zip(self._average, self._parameters, strict=True):
+            average.lerp_(parameter, 1.0 - decay)
+
+    def named_tensors(self) -> dict[str, Tensor]:
+        """The average by the names of the weights."""
+        names = [name for name, _ in self._model.named_parameters()]
+        return dict(zip(names, self._average, strict=True))
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Takes over what `named_tensors` gave."""
+        for name, average in self.named_tensors().items():
+            average.copy_(tensors[name])
+
+    @contextmanager
+    def in_model(self) -> Iterator[None]:
+        """Meanwhile the model has the average for its weights."""
+        self._swap()
+        try:
+            yield
+        finally:
+            self._swap()
+
+    def _swap(self) -> None:
+        for parameter, average in zip(self._parameters, self._average, strict=True):
+            parameter.data, average.data = average.data, parameter.data
+
+
+def average_models(folders: Sequence[Path], output: Path) -> None:
+    """Writes the model whose weights are the mean of these models' weights. Raises UserError where they don't fit."""
+    first = load_model(folders[0])
+    sums = {name: tensor.double() for name, tensor in named_weights(first.model).items()}
+    for folder in folders[1:]:
+        other = load_model(folder)
+        _check_fit(first, other, folders[0], folder)
+        for name, tensor in named_weights(other.model).items():
+            sums[name] += tensor
+    load_named_weights(first.model, {name: total / len(folders) for name, total in sums.items()}, "the mean")
+    names = ", ".join(folder.name for folder in folders)
+    note = f"The weights are the mean of those of {len(folders)} models ({names}); the scores above are of the first."
+    first.card = f"{first.card.rstrip()}\n\n{note}\n"
+    save_model(output, first)
+
+
+def _check_fit(first: StoredModel, other: StoredModel, first_folder: Path, folder: Path) -> None:
+    if first.model.config != other.model.config:
+        raise UserError(f"{folder}: its model config differs from that of {first_folder}, so they have no mean")
+    for side in ("source_tokenizer", "target_tokenizer"):
+        if fingerprint(getattr(first, side)) != fingerprint(getattr(other, side)):
+            raise UserError(f"{folder}: its vocabulary differs from that of {first_folder}, so they have no mean")

@@ -1,0 +1,61 @@
+"""Starting a run from a model that is there already: its weights and its tokenizers, and nothing else of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headway.errors import UserError
+from headway.model import ModelConfig
+from headway.storage import StoredModel, load_model
+from headway.text.tokenizer import WordTokenizer
+
+if TYPE_CHECKING:
+    from headway.training.recipe import Recipe
+
+DECIDED_BY_TOKENIZER = ("source_vocab_size", "target_vocab_size", "pad_id", "unk_id", "bos_id", "eos_id")
+"""Fields of ModelConfig that no recipe sets."""
+FREE_TO_CHANGE = ("dropout", "attention_dropout", "feedforward_dropout")
+"""What a model may have otherwise than the one it starts from."""
+
+
+def initial_sections(path: Path) -> dict[str, dict[str, Any]]:
+    """The recipe's sections `model` and `tokenizer` as they describe the model at `path`. Raises UserError."""
+    stored = load_model(path)
+    config = stored.model.config.to_dict()
+    source, target = stored.source_tokenizer, stored.target_tokenizer
+    return {
+        "model": {name: value for name, value in config.items() if name not in DECIDED_BY_TOKENIZER},
+        "tokenizer": {
+            "kind": "word" if isinstance(source, WordTokenizer) else "bpe",
+            "vocab_size": max(source.vocab_size, target.vocab_size),
+            "joint": source is target,
+        },
+    }
+
+
+def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | None:
+    """The model of `training.init_from`, if there is one. `config` is the recipe's own, vocabulary sizes aside.
+    Raises UserError with the reason where the recipe asks for another kind of model."""
+    if recipe.training.init_from is None:
+        return None
+    stored = load_model(recipe.training.init_from)
+    wanted, found = config.to_dict(), stored.model.config.to_dict()
+    sizes = ("source_vocab_size", "target_vocab_size")
+    differing = [name for name in wanted if wanted[name] != found[name] and name not in (*sizes, *FREE_TO_CHANGE)]
+    if differing:
+        values = ", ".join(f"model.{name} is {found[name]}, the recipe has {wanted[name]}" for name in differing)
+        raise UserError(f"{recipe.training.init_from}: can't start this run: {values}")
+    tokenizers = stored.source_tokenizer, stored.target_tokenizer
+    is_word, is_joint = isinstance(tokenizers[0], WordTokenizer), tokenizers[0] is tokenizers[1]
+    if is_word != (recipe.tokenizer.kind == "word"):
+        kind = "words" if is_word else "subwords"
+        raise UserError(f"{recipe.training.init_from}: its vocabulary is of {kind}; set tokenizer.kind accordingly")
+    if is_joint != recipe.tokenizer.joint:
+        raise UserError(
+            f"{recipe.training.init_from}: has {'one vocabulary' if is_joint else 'a vocabulary a side'}; "
+            f"set tokenizer.joint: {str(is_joint).lower()}"
+        )
+    if missing := set(recipe.data.tags) - set(tokenizers[0].target_tags):
+        raise UserError(f"{recipe.training.init_from}: has no tag for the target language {min(missing)}")
+    return stored

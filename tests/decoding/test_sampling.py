@@ -1,0 +1,106 @@
+"""Sampling: frequencies are the probabilities, and the options cut and sharpen them as they say."""
+
+import numpy as np
+import pytest
+import torch
+
+from headway.decoding import EnsembleEngine, Sampling, TorchEngine, greedy, sample
+from headway.decoding.search import draw_tokens
+from headway.model import ModelConfig, Transformer
+from headway.text.batches import pad
+
+PROBABILITIES = torch.tensor([0.1, 0.4, 0.2, 0.3])
+
+
+def frequencies(sampling: Sampling, probabilities=PROBABILITIES) -> torch.Tensor:
+    """Of tokens drawn at evenly spread chances, so exact to one part in the number of draws."""
+    draws = 10_000
+    chances = (torch.arange(draws)[:, None] + 0.5) / draws
+    tokens = draw_tokens(probabilities.log().expand(draws, -1), chances, sampling)
+    return torch.bincount(tokens, minlength=len(probabilities)) / draws
+
+
+@pytest.mark.parametrize(
+    ("sampling", "wanted"),
+    [
+        (Sampling(), [0.1, 0.4, 0.2, 0.3]),
+        (Sampling(temperature=0.5), [1 / 30, 16 / 30, 4 / 30, 9 / 30]),
+        (Sampling(top_k=2), [0, 4 / 7, 0, 3 / 7]),
+        (Sampling(top_p=0.39), [0, 1, 0, 0]),
+        (Sampling(top_p=0.41), [0, 4 / 7, 0, 3 / 7]),
+        (Sampling(top_p=0.95), [0.1, 0.4, 0.2, 0.3]),
+        (Sampling(top_k=3, top_p=0.75), [0, 4 / 9, 2 / 9, 3 / 9]),
+        (Sampling(temperature=0.02), [0, 1, 0, 0]),
+    ],
+)
+def test_frequencies_are_the_probabilities(sampling, wanted):
+    torch.testing.assert_close(frequencies(sampling), torch.tensor(wanted), atol=2e-4, rtol=0)
+
+
+def test_what_is_impossible_is_never_drawn():
+    probabilities = torch.tensor([0.0, 0.5, 0.0, 0.5])
+    assert frequencies(Sampling(temperature=100.0), probabilities)[[0, 2]].sum() == 0
+    edge = draw_tokens(probabilities.log()[None], torch.tensor([[np.nextafter(1.0, 0.0)]]), Sampling())
+    assert edge.item() in (1, 3)
+
+
+def model(seed=0) -> Transformer:
+    torch.manual_seed(seed)
+    options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1}
+    return Transformer(ModelConfig(source_vocab_size=20, target_vocab_size=20, **options)).eval()
+
+
+TEXTS = [[5, 6, 3], [7, 3], [8, 9, 4, 10, 11, 3]]
+
+
+def generators(numbers=(0, 1, 2)):
+    return [np.random.default_rng(number) for number in numbers]
+
+
+def test_a_sample_does_not_depend_on_its_batch_and_its_score_is_the_models():
+    engine = TorchEngine(model())
+    sampling = Sampling(temperature=0.7, top_k=10)
+    together = sample(engine, torch.from_numpy(pad(TEXTS)), [9, 9, 9], sampling, generators())
+    for number, (text, found) in enumerate(zip(TEXTS, together, strict=True)):
+        [alone] = sample(engine, torch.tensor([text]), [9], sampling, generators([number]))
+        assert alone.ids == found.ids
+        given = found.ids + ([3] if found.stopped == "eos" else [])
+        total = engine.score(torch.tensor([text]), torch.tensor([[2, *given]])).sum().item()
+        assert found.score == pytest.approx(total, abs=1e-4)
+
+
+def test_another_seed_gives_another_sample():
+    engine, source = TorchEngine(model()), torch.from_numpy(pad(TEXTS))
+    drawn = [sample(engine, source, [9] * 3, Sampling(), generators([seed] * 3)) for seed in (1, 1, 2)]
+    ids = [[hypothesis.ids for hypothesis in hypotheses] for hypotheses in drawn]
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_an_ensemble_is_the_mean_of_probabilities():
+    engines = [TorchEngine(model(seed)) for seed in (1, 2, 3)]
+    together = EnsembleEngine(engines)
+    source, tokens = torch.from_numpy(pad(TEXTS)), torch.tensor([2, 2, 2])
+    mean = sum(engine.step(engine.start(source), tokens).exp() for engine in engines) / 3
+    torch.testing.assert_close(together.step(together.start(source), tokens).exp(), mean)
+    target = torch.tensor([[2, 5, 3]] * 3)
+    probabilities = sum(engine.score(source, target).exp() for engine in engines) / 3
+    torch.testing.assert_close(together.score(source, target).exp(), probabilities)
+
+
+def test_an_ensemble_of_one_model_with_itself_is_the_model():
+    engine = TorchEngine(model())
+    source = torch.from_numpy(pad(TEXTS))
+    alone, twice = greedy(engine, source, [9] * 3), greedy(EnsembleEngine([engine, engine]), source, [9] * 3)
+    assert [one.ids for one in alone] == [one.ids for one in twice]
+
+
+def test_scores_of_given_targets_are_those_of_the_whole_model():
+    net = model()
+    targets = [[2, 5, 6, 3], [2, 3], [2, 9, 3]]
+    scores = TorchEngine(net).score(torch.from_numpy(pad(TEXTS)), torch.from_numpy(pad(targets)))
+    assert scores.shape == (3, 3)
+    for text, target, row in zip(TEXTS, targets, scores, strict=True):
+        logits = net(torch.tensor([text]), torch.tensor([target[:-1]]))[0].log_softmax(-1)
+        wanted = logits.gather(1, torch.tensor(target[1:])[:, None])[:, 0]
+        torch.testing.assert_close(row[: len(wanted)], wanted)
+        assert not row[len(wanted) :].any()
