@@ -206,20 +206,27 @@ class Translator:
                 scores[i] = total
         return scores
 
-    def inspect(self, text: str) -> TranslationRecord:
-        """Translates the text and returns the record of what happened inside: every attention map."""
+    def inspect(self, text: str, target: str | None = None) -> TranslationRecord:
+        """Translates the text, or takes the given `target` for its translation, and returns the record of what happened
+        inside: every attention map. Raises UserError."""
         if isinstance(self._engine, EnsembleEngine):
             raise UserError("inspect looks into one model, not into an ensemble")
         [source] = self._encoded([text])
         if not 0 < len(source) <= self.longest_source:
             raise UserError(f"text of {len(source)} pieces can't be inspected: 1 to {self.longest_source} are needed")
-        [[hypothesis, *_]] = self._search([source], self.search_options(), [[]])
+        if target is None:
+            [[hypothesis, *_]] = self._search([source], self.search_options(), [[]])
+            given = hypothesis.ids
+        else:
+            given = self.stored.target_tokenizer.encode(target)
+        if len(given) > self.longest_source:
+            raise UserError(f"a target of {len(given)} pieces can't be inspected: at most {self.longest_source}")
         return record_translation(
             self.model,
             source,
-            hypothesis.ids,
+            given,
             [piece.text for piece in self.stored.source_tokenizer.encoded_pieces(text)],
-            [piece.text for piece in self.stored.target_tokenizer.decoded_pieces(hypothesis.ids)],
+            [piece.text for piece in self.stored.target_tokenizer.decoded_pieces(given)],
         )
 
     def _encoded(self, texts: Sequence[str]) -> list[list[int]]:

@@ -34,7 +34,7 @@ def frequencies(sampling: Sampling, probabilities=PROBABILITIES) -> torch.Tensor
     ],
 )
 def test_frequencies_are_the_probabilities(sampling, wanted):
-    torch.testing.assert_close(frequencies(sampling), torch.tensor(wanted), atol=2e-4, rtol=0)
+    torch.testing.assert_close(frequencies(sampling), torch.tensor(wanted, dtype=torch.float32), atol=2e-4, rtol=0)
 
 
 def test_what_is_impossible_is_never_drawn():

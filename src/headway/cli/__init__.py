@@ -12,7 +12,7 @@ import sys
 
 import typer
 
-from headway.cli import average, data, demo, evaluate, score, show, train, translate
+from headway.cli import average, check, data, demo, draw, evaluate, inspect, score, show, train, translate
 from headway.errors import UserError
 
 app = typer.Typer(
@@ -29,6 +29,9 @@ app.command("translate")(translate.translate)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("average")(average.average)
+app.command("check")(check.check)
+app.command("inspect")(inspect.inspect)
+app.command("draw")(draw.draw)
 app.command("show")(show.show)
 app.command("data")(data.data)
 

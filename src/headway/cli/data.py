@@ -11,7 +11,10 @@ from headway.errors import UserError
 
 
 def data(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="multi30k, or dates (the generated corpus of the demo).")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="multi30k, tatoeba-ko-en, or dates (the generated corpus of the demo)."),
+    ],
     source: Annotated[
         Path | None,
         typer.Option("--from", metavar="FOLDER", help="Folder that holds the published files; default: download."),
@@ -19,11 +22,12 @@ def data(
     output: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where to put it; default data/NAME.")] = None,
     languages: Annotated[str, typer.Option(help="Locales of the dates corpus, source-target.")] = "en-ko",
 ) -> None:
-    """Lay out a corpus for the recipes, every file checked by its checksum.
+    """Lay out a corpus for the recipes, checked by its checksums.
 
     \b
     headway data multi30k                            downloads it
     headway data multi30k --from ~/downloads/multi30k
+    headway data tatoeba-ko-en
     headway data dates --languages en-fr
     """
     output = output or Path("data") / name
@@ -32,6 +36,14 @@ def data(
 
         files = lay_out(output, source)
         typer.echo(f"{len(files)} files in {output}", err=True)
+    elif name == "tatoeba-ko-en":
+        from headway.corpora import tatoeba
+
+        counts, as_published = tatoeba.lay_out(output, source)
+        parts = ", ".join(f"{part} {count:,}" for part, count in counts.items())
+        typer.echo(f"pairs: {parts}, in {output}", err=True)
+        if not as_published:
+            typer.echo("notice: not the version that the recipe's score was measured on", err=True)
     elif name == "dates":
         from headway.corpora.dates import dates_corpus
 
@@ -40,7 +52,7 @@ def data(
         dates_corpus(*parse_languages(languages)).write(output)
         typer.echo(f"train, valid and test in {output}", err=True)
     else:
-        raise UserError(f"corpus {name!r} is unknown; there are multi30k and dates")
+        raise UserError(f"corpus {name!r} is unknown; there are multi30k, tatoeba-ko-en and dates")
 
 
 def parse_languages(languages: str) -> tuple[str, str]:

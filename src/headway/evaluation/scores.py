@@ -82,5 +82,6 @@ def compare_translations(
         assert isinstance(ours, Result)
         assert isinstance(other, Result)
         assert other.p_value is not None
-        comparisons.append(Comparison(name, ours.score, other.score, other.p_value, str(signature)))
+        p_value = 1.0 if list(hypotheses) == list(others) else other.p_value  # sacreBLEU's is 1 / 1001 for equal texts
+        comparisons.append(Comparison(name, ours.score, other.score, p_value, str(signature)))
     return comparisons

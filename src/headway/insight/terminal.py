@@ -1,16 +1,22 @@
-"""Attention maps as text for a terminal; wide characters such as Hangul take their two columns."""
+"""Pictures as text for a terminal; wide characters such as Hangul take their two columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from numpy.typing import NDArray
 from rich.cells import cell_len
 from torch import Tensor
 
 SHADES = " ░▒▓█"
+BAR_WIDTH = 60
+
+Matrix = Tensor | NDArray[Any]
+"""(rows, columns)"""
 
 
-def draw_map(weights: Tensor, queries: Sequence[str], keys: Sequence[str]) -> str:
+def draw_map(weights: Matrix, queries: Sequence[str], keys: Sequence[str]) -> str:
     """One line a query, one column a key; the darker, the larger the weight. weights: (query, key), rows of sum 1."""
     keys, queries = [shown(key) for key in keys], [shown(query) for query in queries]
     margin = max(cell_len(query) for query in queries)
@@ -19,6 +25,32 @@ def draw_map(weights: Tensor, queries: Sequence[str], keys: Sequence[str]) -> st
         cells = (shade(weight) * cell_len(key) for key, weight in zip(keys, row, strict=True))
         lines.append(" " * (margin - cell_len(query)) + query + "  " + " ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def draw_shades(values: Matrix, rows: Sequence[str]) -> str:
+    """One line a row, one shade a value from 0 to 1."""
+    margin = max(map(len, rows))
+    return "\n".join(
+        f"{row:>{margin}}  {''.join(map(shade, line))}" for row, line in zip(rows, values.tolist(), strict=True)
+    )
+
+
+def draw_numbers(values: Matrix, rows: Sequence[str], columns: Sequence[str]) -> str:
+    """A table with five decimals."""
+    margin = max(map(len, rows))
+    lines = [" " * margin + "".join(f"{column:>10}" for column in columns)]
+    for row, line in zip(rows, values.tolist(), strict=True):
+        lines.append(f"{row:>{margin}}" + "".join(f"{value:10.5f}" for value in line))
+    return "\n".join(lines)
+
+
+def draw_bars(values: Sequence[float], labels: Sequence[str], form: str) -> str:
+    """One line a value, not negative: its label, itself as `form` says, and a bar; the longest is the largest."""
+    margin, largest = max(map(len, labels)), max(values) or 1.0
+    return "\n".join(
+        f"{label:>{margin}}  {value:{form}}  {'█' * round(BAR_WIDTH * value / largest)}".rstrip()
+        for label, value in zip(labels, values, strict=True)
+    )
 
 
 def shade(weight: float) -> str:

@@ -1,0 +1,60 @@
+"""headway check"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headway.cli.options import JsonOutput
+from headway.errors import UserError
+
+Files = Annotated[
+    list[Path], typer.Option(help="Text file, or a .tsv or .jsonl that holds both sides. Again for more.")
+]
+MoreFiles = Annotated[list[Path] | None, typer.Option(help="Its translation, line for line. Again for more.")]
+
+
+def check(
+    source: Files,
+    target: MoreFiles = None,
+    valid_source: Annotated[
+        list[Path] | None, typer.Option(help="Text that is kept for validating or testing. Again for more.")
+    ] = None,
+    valid_target: MoreFiles = None,
+    as_json: JsonOutput = False,
+) -> None:
+    """Look for what may be wrong with a parallel corpus, with the lines: lengths, ratios, scripts, encoding, repeats.
+
+    \b
+    headway check --source train.de --target train.en
+    headway check --source train.de --target train.en --valid-source test.de --valid-target test.en
+    """
+    from headway.text.check import check_corpus
+    from headway.text.corpus import read_pairs
+
+    pairs = list(read_pairs(source, target or []))
+    held_out = read_pairs(valid_source, valid_target or []) if valid_source else ()
+    if not pairs:
+        raise UserError(f"{source[0]}: is empty")
+    found = check_corpus(pairs, held_out)
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2, ensure_ascii=False))
+        return
+    typer.echo(f"{found.pairs:,} pairs, {found.character_ratio:.2f} target characters for each source character")
+    for name, side in (("source", found.source), ("target", found.target)):
+        mean = side.words / found.pairs
+        typer.echo(
+            f"{name}: {side.words:,} words, {mean:.1f} a line, at most {side.longest_words} ({side.longest_place}), "
+            f"mainly {side.script}"
+        )
+    for finding in found.findings:
+        more = ", ..." if finding.count > len(finding.places) else ""
+        typer.echo(
+            f"{finding.count:>7,}  {finding.name}: {finding.meaning}\n         {', '.join(finding.places)}{more}"
+        )
+    if not found.findings:
+        typer.echo("nothing to doubt")

@@ -1,0 +1,146 @@
+"""headway draw"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headway.errors import UserError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAPERS_SCHEDULES = ((512, 4000), (512, 8000), (256, 4000))
+"""d_model and warm-up steps; the first is the base model's."""
+
+
+def draw(
+    what: Annotated[str, typer.Argument(metavar="positions|masks|schedule", help="What to draw.")],
+    output: Annotated[Path | None, typer.Option(help="Picture (.svg, .png); default: text in the terminal.")] = None,
+    length: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Places; default 50 positions, 6 in masks.")
+    ] = None,
+    d_model: Annotated[
+        int | None, typer.Option(min=2, max=2048, help="Dimensions; default 128 of positions, 512 of the schedule.")
+    ] = None,
+    warmup_steps: Annotated[int | None, typer.Option(min=1, help="Of the schedule; default 4000.")] = None,
+) -> None:
+    """Draw what the paper is made of: the sine and cosine of positions, the masks, the learning rate over the steps.
+
+    \b
+    headway draw positions --length 4 --d-model 8
+    headway draw positions --output positions.svg
+    headway draw masks
+    headway draw schedule --output schedule.png
+    """
+    from headway.insight.pictures import check_picture_path, save_picture
+
+    if output is not None:
+        check_picture_path(output)
+    if what == "positions":
+        _refuse(what, warmup_steps=warmup_steps)
+        text, figure = _positions(length or 50, d_model or 128)
+    elif what == "masks":
+        _refuse(what, warmup_steps=warmup_steps, d_model=d_model)
+        text, figure = _masks(length or 6)
+    elif what == "schedule":
+        _refuse(what, length=length)
+        text, figure = _schedule(d_model, warmup_steps)
+    else:
+        raise UserError(f"{what!r} is unknown; there are positions, masks and schedule")
+    if output is None:
+        typer.echo(text())
+    else:
+        save_picture(figure(), output)
+
+
+def _refuse(what: str, **options: int | None) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise UserError(f"--{name.replace('_', '-')} has no meaning for {what}")
+
+
+Forms = tuple[Callable[[], str], Callable[[], "Figure"]]
+"""As text, and as a picture."""
+
+
+def _positions(length: int, d_model: int) -> Forms:
+    from headway.insight.pictures import HeatMap, draw_heat_maps
+    from headway.insight.terminal import draw_numbers, draw_shades
+    from headway.model.positions import sinusoidal_table
+
+    table = sinusoidal_table(length, d_model).numpy()  # (length, d_model)
+    rows, columns = [str(place) for place in range(length)], [str(dimension) for dimension in range(d_model)]
+    title = "sin(position / 10000^(2i/d)) in dimension 2i, cos in 2i + 1; rows are positions, columns dimensions"
+
+    def text() -> str:
+        small = d_model <= 12
+        return f"{title}\n\n{draw_numbers(table, rows, columns) if small else draw_shades((table + 1) / 2, rows)}"
+
+    return text, lambda: draw_heat_maps(
+        [[HeatMap("sinusoidal positions", table, rows, columns)]], limits=(-1, 1), colours="RdBu", longest_edge=12
+    )
+
+
+def _masks(length: int) -> Forms:
+    import torch
+
+    from headway.insight.pictures import HeatMap, draw_heat_maps
+    from headway.insight.terminal import draw_map
+    from headway.model import causal_mask, cross_mask, padding_mask, target_mask
+    from headway.text.tokenizer import PAD_ID
+
+    padded = max(1, length // 3)
+    ids = torch.tensor([[4] * (length - padded) + [PAD_ID] * padded])
+    source_mask = padding_mask(ids, PAD_ID)
+    labels = [f"token {place + 1}" if place < length - padded else "<pad>" for place in range(length)]
+    named = {
+        "padding: no query reads padding": source_mask,
+        "look-ahead: no query reads what comes later": causal_mask(length),
+        "decoder self-attention: both": target_mask(ids, PAD_ID),
+        "encoder-decoder attention: source padding is hidden": cross_mask(source_mask),
+    }
+    maps = [
+        HeatMap(title, mask.expand(1, 1, length, length)[0, 0].numpy().astype(float), labels, labels)
+        for title, mask in named.items()
+    ]
+    return (
+        lambda: "\n\n".join(f"{one.title}\n\n{draw_map(one.values, one.rows, one.columns)}" for one in maps),
+        lambda: draw_heat_maps([maps[:2], maps[2:]]),
+    )
+
+
+def _schedule(d_model: int | None, warmup_steps: int | None) -> Forms:
+    from headway.insight.pictures import draw_curves
+    from headway.insight.terminal import draw_bars
+    from headway.training.optim import learning_rate, paper_peak
+
+    chosen = [(d_model or 512, warmup_steps or 4000)] if d_model or warmup_steps else PAPERS_SCHEDULES
+
+    def rates(d_model: int, warmup: int, steps: range) -> list[float]:
+        return [learning_rate(step, "paper", paper_peak(d_model, warmup), warmup) for step in steps]
+
+    last = 5 * max(warmup for _, warmup in chosen)
+
+    def text() -> str:
+        size, warmup = chosen[0]
+        steps = range(max(1, warmup // 8), 5 * warmup + 1, max(1, warmup // 8))
+        labels = [f"{step:,}" for step in steps]
+        bars = draw_bars(rates(size, warmup, steps), labels, form=".3e")
+        return f"learning rate after each step, d_model {size}, {warmup:,} warm-up steps (equation 3)\n\n{bars}"
+
+    def figure() -> Figure:
+        steps = range(1, last + 1, max(1, last // 1000))
+        return draw_curves(
+            {
+                f"d_model {size}, {warmup:,} warm-up steps": (list(steps), rates(size, warmup, steps))
+                for size, warmup in chosen
+            },
+            "step",
+            "learning rate",
+        )
+
+    return text, figure

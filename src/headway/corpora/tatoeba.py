@@ -1,0 +1,117 @@
+"""Korean - English sentences of tatoeba.org as manythings.org/anki publishes them, split so that nothing leaks.
+
+Many sentences have several translations: pairs that share a sentence, on either side and whatever its case and
+punctuation, stay in the same part. CC BY 2.0 France; who wrote which pair goes into `attribution.tsv`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import urllib.request
+import zipfile
+from collections import defaultdict
+from pathlib import Path
+
+from headway.errors import UserError
+
+URL = "https://www.manythings.org/anki/kor-eng.zip"
+FILE = "kor.txt"
+SHA256 = "6c9d8de3e500306997e4083274fb0038ef521651ffb2b7923e4e607a59d09dbc"
+"""Of the version that published scores were measured on; the site adds sentences now and then."""
+SHARES = (("test", 0.10), ("valid", 0.05))
+"""The rest is for training."""
+
+Pair = tuple[str, str, str]
+"""English, Korean, attribution."""
+
+
+def lay_out(output: Path, source: Path | None) -> tuple[dict[str, int], bool]:
+    """Writes train, valid and test, `.ko` and `.en`, and `attribution.tsv` under `output`.
+
+    Takes kor.txt from the folder `source`, or downloads it where it is None. Returns the pairs of each part, and
+    whether it is the version that published scores were measured on. Raises UserError.
+    """
+    data = _download() if source is None else _find(source)
+    parts = split_pairs(_parsed(data))
+    output.mkdir(parents=True, exist_ok=True)
+    for part, pairs in parts.items():
+        for language, side in (("en", 0), ("ko", 1)):
+            _write(output / f"{part}.{language}", [pair[side] for pair in pairs])
+    _write(output / "attribution.tsv", ["\t".join(pair) for pairs in parts.values() for pair in pairs])
+    return {part: len(pairs) for part, pairs in parts.items()}, hashlib.sha256(data).hexdigest() == SHA256
+
+
+def split_pairs(pairs: list[Pair]) -> dict[str, list[Pair]]:
+    """Train, valid and test. Where a pair goes depends on the sentences that it hangs together with, and on nothing
+    else: not on its place in the file, nor on chance."""
+    groups = _connected(pairs)
+    parts: dict[str, list[Pair]] = {"train": [], "valid": [], "test": []}
+    for pair in pairs:
+        digest = hashlib.sha256(groups[_key(pair[0])].encode()).digest()
+        place, part = int.from_bytes(digest[:8]) / 2**64, "train"
+        for name, share in SHARES:
+            if place < share:
+                part = name
+                break
+            place -= share
+        parts[part].append(pair)
+    return parts
+
+
+def _connected(pairs: list[Pair]) -> dict[str, str]:
+    """For each English sentence the first, in the alphabet, of those that it is connected with by shared sentences."""
+    neighbours: dict[str, set[str]] = defaultdict(set)
+    for english, korean, _ in pairs:
+        neighbours[_key(english)].add(f"ko:{_key(korean)}")
+        neighbours[f"ko:{_key(korean)}"].add(_key(english))
+    first: dict[str, str] = {}
+    for start in sorted(neighbours):
+        waiting = [] if start in first else [start]
+        while waiting:
+            sentence = waiting.pop()
+            if sentence not in first:
+                first[sentence] = start
+                waiting += neighbours[sentence]
+    return first
+
+
+def _key(sentence: str) -> str:
+    """The sentence without case and punctuation."""
+    return "".join(char for char in sentence.casefold() if char.isalnum()) or sentence
+
+
+def _parsed(data: bytes) -> list[Pair]:
+    try:
+        lines = data.decode("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise UserError(f"{FILE}: is not UTF-8 text") from None
+    pairs = []
+    for number, line in enumerate(lines, start=1):
+        columns = line.split("\t")
+        if len(columns) != 3:
+            raise UserError(f"{FILE}, line {number}: must be English, TAB, Korean, TAB, attribution")
+        pairs.append((columns[0].strip(), columns[1].strip(), columns[2]))
+    return pairs
+
+
+def _write(file: Path, lines: list[str]) -> None:
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+
+
+def _find(folder: Path) -> bytes:
+    file = folder / FILE
+    if not file.is_file():
+        raise UserError(f"{folder}: has no {FILE}")
+    return file.read_bytes()
+
+
+def _download() -> bytes:
+    request = urllib.request.Request(URL, headers={"User-Agent": "headway"})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return zipfile.ZipFile(io.BytesIO(response.read())).read(FILE)
+    except (OSError, zipfile.BadZipFile, KeyError) as error:
+        raise UserError(
+            f"{URL}: can't be downloaded ({error}); download it elsewhere and give the folder of {FILE} with --from"
+        ) from None

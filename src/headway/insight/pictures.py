@@ -1,0 +1,141 @@
+"""Pictures of attention, positions, masks and schedules as SVG or PNG, by matplotlib (extra `plot`).
+
+Text is drawn as shapes, so that a picture looks the same wherever it is opened. Hangul comes from NanumGothic (SIL Open
+Font License), which the extra brings with the package koreanize-matplotlib.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from headway.errors import UserError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = (".svg", ".png")
+CELL, LABEL = 0.24, 0.16
+"""Inches that a token takes, and that its label needs at least."""
+MARGIN = 8
+"""Cells around a map for its labels and title."""
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A matrix to draw, with a label a row and a label a column."""
+
+    title: str
+    values: NDArray[Any]
+    """(rows, columns)"""
+    rows: Sequence[str]
+    columns: Sequence[str]
+
+
+def draw_heat_maps(
+    maps: Sequence[Sequence[HeatMap]],
+    *,
+    limits: tuple[float, float] = (0.0, 1.0),
+    colours: str = "Blues",
+    longest_edge: float = 40.0,
+) -> Figure:
+    """A grid of heat maps, the same colours for all. `limits` are the values of the palest and the darkest colour;
+    a picture that is longer than `longest_edge` inches is made with smaller cells."""
+    figure_class = _matplotlib()
+    widths = [max(len(row[column].columns) for row in maps if column < len(row)) for column in range(len(maps[0]))]
+    heights = [max(len(one.rows) for one in row) for row in maps]
+    margins = MARGIN * len(widths), MARGIN * len(heights)
+    cell = min(CELL, longest_edge / (sum(widths) + margins[0]), longest_edge / (sum(heights) + margins[1]))
+    size = max(3.0, (sum(widths) + margins[0]) * cell), max(2.5, (sum(heights) + margins[1]) * cell)  # inches
+    figure = figure_class(figsize=size, layout="constrained")
+    axes = figure.subplots(
+        len(maps), len(widths), squeeze=False, gridspec_kw={"width_ratios": widths, "height_ratios": heights}
+    )
+    image = None
+    for row, row_axes in zip(maps, axes, strict=True):
+        for axis in row_axes[len(row) :]:
+            axis.set_visible(False)
+        for one, axis in zip(row, row_axes, strict=False):
+            low, high = limits
+            image = axis.imshow(one.values, vmin=low, vmax=high, cmap=colours, aspect="auto", interpolation="nearest")
+            axis.set_title(textwrap.fill(one.title, max(24, len(one.columns) * 2)), fontsize=10)
+            axis.set_yticks(*_ticks(one.rows, cell), fontsize=9)
+            axis.set_xticks(*_ticks(one.columns, cell), rotation=90, fontsize=9)
+            axis.tick_params(length=0)
+    assert image is not None
+    figure.colorbar(image, ax=axes, shrink=0.6, aspect=30, fraction=0.03)
+    return figure
+
+
+def draw_curves(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], x_label: str, y_label: str) -> Figure:
+    """Lines through points, one for each name: (xs, ys)."""
+    figure = _matplotlib()(figsize=(8, 4.5), layout="constrained")
+    axis = figure.subplots()
+    for style, (name, (xs, ys)) in zip(("-", "--", ":", "-."), curves.items(), strict=False):
+        axis.plot(xs, ys, style, label=name)
+    axis.set_xlabel(x_label)
+    axis.set_ylabel(y_label)
+    axis.grid(alpha=0.3)
+    if len(curves) > 1:
+        axis.legend()
+    return figure
+
+
+def check_picture_path(path: Path, others: Sequence[str] = ()) -> None:
+    """Raises UserError where no picture can be made there, before any work is done for it."""
+    known = (*FORMATS, *others)
+    if path.suffix not in known:
+        raise UserError(f"{path}: a picture's name must end in {', '.join(known)}")
+    if not path.parent.is_dir():
+        raise UserError(f"{path.parent}: no such folder")
+    if path.suffix in FORMATS:
+        _matplotlib()
+
+
+def save_picture(figure: Figure, path: Path) -> None:
+    """Writes the picture as its name's suffix says, .svg or .png."""
+    import matplotlib as mpl
+
+    fonts = ["DejaVu Sans", *_hangul_font()]
+    with mpl.rc_context({"font.family": fonts, "svg.fonttype": "path", "svg.hashsalt": "headway"}):
+        for text in figure.findobj(lambda artist: hasattr(artist, "set_fontfamily")):
+            text.set_fontfamily(fonts)  # type: ignore[attr-defined]
+        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def _ticks(labels: Sequence[str], cell: float) -> tuple[list[int], list[str]]:
+    """Places and labels: every one, or every n-th where they would run into each other."""
+    places = list(range(0, len(labels), math.ceil(LABEL / cell)))
+    return places, [_plain(labels[place]) for place in places]
+
+
+def _plain(label: str) -> str:
+    """The label as it is to be read: `$` starts no formula, and control characters are dots."""
+    return "".join(char if char.isprintable() else "·" for char in label).replace("$", r"\$")
+
+
+def _hangul_font() -> list[str]:
+    """The name under which matplotlib finds Hangul."""
+    from matplotlib import font_manager
+
+    package = importlib.util.find_spec("koreanize_matplotlib")  # its import would change all of matplotlib's settings
+    if package is None or package.origin is None:
+        return []
+    file = Path(package.origin).parent / "fonts" / "NanumGothic.ttf"
+    font_manager.fontManager.addfont(str(file))
+    return [font_manager.FontProperties(fname=str(file)).get_name()]
+
+
+def _matplotlib() -> type[Figure]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UserError("pictures need a package more: pip install 'headway[plot]'") from None
+    return Figure

@@ -1,0 +1,66 @@
+"""Each doubt about a corpus is found where it was put, and nowhere else."""
+
+from pathlib import Path
+
+import pytest
+
+from headway.text.check import check_corpus, script_of
+from headway.text.corpus import Pair
+
+GOOD = [(f"Der Hund Nummer {i} läuft über die Wiese.", f"Dog number {i} runs across the meadow.") for i in range(50)]
+LINE = len(GOOD) + 1
+
+
+def findings(*more, held_out=()):
+    def pairs(texts):
+        return [Pair(source, target, Path("a.de"), line) for line, (source, target) in enumerate(texts, 1)]
+
+    found = check_corpus(pairs([*GOOD, *more]), pairs(held_out))
+    return {finding.name: finding.places for finding in found.findings}
+
+
+def test_a_good_corpus_raises_no_doubt():
+    assert findings() == {}
+
+
+@pytest.mark.parametrize(
+    ("pair", "name"),
+    [
+        (("", "Something."), "blank"),
+        (("Etwas.", " \t"), "blank"),
+        (("", ""), "both blank"),
+        (("ja " * 201, "yes " * 201), "long"),
+        (("Ja, das ist so.", "Yes, " + "that is so and so it is. " * 8), "ratio"),
+        (("Bilbao", "Bilbao "), "copied"),
+        (("Собака бежит по лугу.", "A dog runs on a meadow."), "source script"),
+        (("Ein Hund auf der Wiese.", "개가 풀밭을 달린다."), "target script"),
+        (("Ein MÃ¤dchen lÃ¤uft.", "A girl runs."), "mojibake"),
+        (("Ein M\ufffddchen läuft.", "A girl runs."), "mojibake"),
+        (("Ein\x00 Hund.", "A dog."), "control characters"),
+        (GOOD[7], "repeated pair"),
+        ((GOOD[7][0], "Another translation."), "repeated source"),
+    ],
+)
+def test_each_doubt_names_its_line(pair, name):
+    assert findings(pair) == {name: [f"a.de:{LINE}"]}
+
+
+def test_overlap_with_what_is_held_out():
+    held_out = [(GOOD[3][0] + " ", "Else."), ("Anders.", GOOD[9][1])]
+    assert findings(held_out=held_out) == {"held-out source": ["a.de:4"], "held-out target": ["a.de:10"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [("Hello 안녕", "LATIN"), ("안녕하세요 hi", "HANGUL"), ("123 !", ""), ("漢字とかな", "CJK"), ("ＡＢＣ", "LATIN")],
+)
+def test_scripts(text, script):
+    assert script_of(text) == script
+
+
+def test_summary_by_hand():
+    pairs = [Pair("a b", "xyz", Path("f"), 1), Pair("", "q", Path("f"), 2), Pair("ccc", "x yz", Path("f"), 3)]
+    found = check_corpus(pairs)
+    assert (found.pairs, found.source.words, found.source.characters, found.target.longest_words) == (3, 3, 6, 2)
+    assert found.target.longest_place == "f:3"
+    assert found.character_ratio == pytest.approx(7 / 6)
