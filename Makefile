@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system lint bench clean
+.PHONY: setup demo test test-system lint bench reference clean
 
 setup: $(READY)
 
@@ -29,6 +29,9 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+
+reference: setup
+	$(BIN)/python docs/make_reference.py
 
 bench: setup
 	$(BIN)/python benchmarks/training.py

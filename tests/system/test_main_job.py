@@ -127,7 +127,7 @@ def test_show(trained):
     text = run_headway("show", trained).out
     assert "src -> tgt" in text
     assert "d_model" in text
-    document = json.loads(run_headway("show", trained, "--json", "--weights").out)
+    document = json.loads(run_headway("show", trained, "--json").out)
     sizes = [math.prod(shape) for shape in document["weights"].values()]
     assert sum(sizes) == document["parameters"]
     assert document["model"]["d_model"] == 64

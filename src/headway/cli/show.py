@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
+
+from headway.cli.options import JsonOutput, Model
 
 
 def show(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best).")],
-    weights: Annotated[bool, typer.Option("--weights", help="Every weight with its shape.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    model: Model,
+    as_json: JsonOutput = False,
 ) -> None:
-    """Show what a model is: languages, size, vocabulary, and how it was trained.
+    """Show what a model is: languages, size, vocabulary, how it was trained; as JSON also the shape of every weight.
 
     \b
     headway show runs/multi30k-de-en
@@ -33,7 +31,7 @@ def show(
         "parameters": sum(parameter.numel() for parameter in stored.model.parameters()),
         "model": config.to_dict(),
         "decoding": stored.decoding,
-        **({"weights": parameters} if weights else {}),
+        "weights": parameters,
     }
     if as_json:
         typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
@@ -43,9 +41,5 @@ def show(
     )
     for name, value in config.to_dict().items():
         typer.echo(f"  {name:<20} {value}")
-    if weights:
-        typer.echo()
-        for name, shape in parameters.items():
-            typer.echo(f"  {name:<60} {' x '.join(map(str, shape))}")
     if stored.card:
         typer.echo(f"\n{stored.card.rstrip()}")

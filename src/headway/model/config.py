@@ -44,17 +44,23 @@ class ModelConfig:
     """
 
     source_vocab_size: int
+    """Pieces on the source side, control symbols included."""
     target_vocab_size: int
+    """Pieces on the target side; equal to the source's where embeddings are shared."""
     d_model: int = 512
     """Width of every hidden state."""
     num_heads: int = 8
     """Attention heads; must divide `d_model`."""
     encoder_layers: int = 6
+    """Layers of the encoder."""
     decoder_layers: int = 6
+    """Layers of the decoder."""
     d_ff: int = 2048
     """Inner width of the position-wise feed-forward network."""
     decoder_num_heads: int | None = None
+    """Attention heads in the decoder; as the encoder by default."""
     decoder_d_ff: int | None = None
+    """Inner width of the decoder's feed-forward networks; as the encoder's by default."""
     dropout: float = 0.1
     """On the output of every sub-layer, and on the sum of embedding and position (section 5.4)."""
     attention_dropout: float = 0.0
@@ -62,18 +68,25 @@ class ModelConfig:
     feedforward_dropout: float = 0.0
     """Inside the feed-forward network, after its activation; the paper has none."""
     activation: Activation = "relu"
+    """Inside the feed-forward network: `relu`, the paper's, `gelu` or `swish`."""
     norm: Norm = "post"
     """`post`: LayerNorm(x + Sublayer(x)), the paper's; `pre`: x + Sublayer(LayerNorm(x))."""
     positions: PositionKind = "sinusoidal"
+    """`sinusoidal`, the paper's (section 3.5), or `learned` vectors."""
     max_length: int = 1024
     """The longest sequence, in pieces with the start or end symbol, on either side."""
     share_embeddings: Sharing = "all"
     """Which of source embedding, target embedding and output layer are one matrix (section 3.4)."""
     output_bias: bool = False
+    """Whether the output layer adds a bias to its logits."""
     pad_id: int = 0
+    """Fills the ends of rows; never attended to, never trained on."""
     unk_id: int = 1
+    """A word that isn't in the vocabulary."""
     bos_id: int = 2
+    """What the decoder reads first; may be the pad id, as in Marian's models."""
     eos_id: int = 3
+    """Ends every source and every target."""
 
     def __post_init__(self) -> None:
         self._check_types()

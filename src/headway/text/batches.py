@@ -1,11 +1,12 @@
 """The plan of batches: which sentences go together, a pure function of (lengths, budget, seed, epoch).
 
 The budget counts padded tokens of both sides. Sentences of like length share a micro-batch, so that little of it is
-padding; an optimizer step takes one or more micro-batches of unlike lengths.
+padding; an optimizer step takes one or more micro-batches, each from another range of lengths.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -49,22 +50,24 @@ def plan_epoch(
         _sentences(shares or [CorpusShare(len(source_lengths))], random), source_lengths, target_lengths, random
     )
     micro_batches = _cut_by_budget(order, source_lengths, target_lengths, budget)
-    random.shuffle(micro_batches)  # type: ignore[arg-type]
-    costs = [padded_tokens(batch, source_lengths, target_lengths) for batch in micro_batches]
-    steps: list[list[MicroBatch]] = []
-    spent = 0
-    for batch, cost in zip(micro_batches, costs, strict=True):
-        if not steps or spent + cost > tokens_per_batch:
-            steps.append([])
-            spent = 0
-        steps[-1].append(batch)
-        spent += cost
-    return steps
+    return _steps(micro_batches, max(1, tokens_per_batch // budget), random)
 
 
 def padded_tokens(batch: MicroBatch, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> int:
     """Places that the micro-batch takes on both sides, padding included."""
     return len(batch) * int(source_lengths[batch].max() + target_lengths[batch].max())
+
+
+def _steps(micro_batches: list[MicroBatch], per_step: int, random: np.random.Generator) -> list[list[MicroBatch]]:
+    """Steps of `per_step` micro-batches, which come shortest first: one from each of as many ranges of length, so that
+    every step has short and long sentences."""
+    count = math.ceil(len(micro_batches) / per_step)
+    ranges = [micro_batches[start : start + count] for start in range(0, len(micro_batches), count)]
+    for one in ranges:
+        random.shuffle(one)  # type: ignore[arg-type]
+    steps = [[one[place] for one in ranges if place < len(one)] for place in range(count)]
+    random.shuffle(steps)  # type: ignore[arg-type]
+    return steps
 
 
 def pad(sequences: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> NDArray[np.int64]:

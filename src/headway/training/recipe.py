@@ -146,8 +146,9 @@ class TrainingSection(Section):
     max_steps: int | None = Field(None, ge=1)
     """Stop after so many optimizer steps; of the three limits, whichever comes first."""
     max_epochs: int | None = Field(None, ge=1)
+    """Stop after so many times through the training pairs."""
     max_minutes: float | None = Field(None, gt=0)
-    """Cumulative over resumes."""
+    """Stop after so many minutes, cumulative over resumes."""
     tokens_per_batch: int = Field(4096, ge=1)
     """Padded source and target tokens of one optimizer step."""
     tokens_per_micro_batch: int | None = Field(None, ge=1)
@@ -159,12 +160,15 @@ class TrainingSection(Section):
     """After a linear warm-up: `inverse_sqrt`, `cosine` to zero at the last step, `constant`; or `paper`, equation 3:
     inverse_sqrt whose highest rate is (d_model * warmup_steps) ** -0.5."""
     warmup_steps: int = Field(1000, ge=0)
+    """Steps in which the rate rises from 0 to its highest."""
     adam_beta2: float = Field(0.98, gt=0, lt=1)
     """How long Adam remembers the size of gradients; 0.98 is the paper's, 0.999 is steadier at a constant rate."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
+    """Probability that the target is spread over the whole vocabulary (section 5.4)."""
     max_gradient_norm: float = Field(1.0, ge=0)
     """Gradients are scaled down to this norm; 0: never."""
     seed: int = Field(1, ge=0)
+    """Of weights, dropout and the order of batches."""
     validate_every: int | None = Field(None, ge=1)
     """In steps; by default once an epoch, but at least every 2,000 steps and not before 100."""
     save_every: int | None = Field(None, ge=1)
@@ -182,6 +186,7 @@ class TrainingSection(Section):
     precision: Precision = "auto"
     """Of matrix products; `auto`: bf16 where the processor has it."""
     device: DeviceName = "auto"
+    """`cuda`, `mps` or `cpu`; `auto`: the first of them that is there."""
 
     @model_validator(mode="after")
     def _possible(self) -> TrainingSection:

@@ -1,0 +1,79 @@
+"""Pictures: every value in its place, Hangul as shapes of its own, bad paths refused before any work."""
+
+import re
+
+import numpy as np
+import pytest
+
+from headway.errors import UserError
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.image import imread
+
+from headway.insight.pictures import HeatMap, check_picture_path, draw_curves, draw_heat_maps, save_picture
+
+
+def heat_map(*labels, title="a map"):
+    values = np.eye(len(labels))
+    return HeatMap(title, values, labels, labels)
+
+
+def glyphs(path):
+    """The shapes of characters that an SVG holds."""
+    return set(re.findall(r'<path id="([^"]+)" d="[^"]+"', path.read_text()))
+
+
+def test_a_grid_shows_the_values_it_was_given():
+    maps = [[heat_map("a", "b"), heat_map("c", "d", "e")], [heat_map("f")]]
+    figure = draw_heat_maps(maps)
+    drawn = [axis for axis in figure.axes if axis.images and axis.get_title()]
+    assert [axis.get_title() for axis in drawn] == ["a map"] * 3
+    for axis, one in zip(drawn, [one for row in maps for one in row], strict=True):
+        assert np.array_equal(axis.images[0].get_array(), one.values)
+        assert [text.get_text() for text in axis.get_xticklabels()] == list(one.columns)
+        assert [text.get_text() for text in axis.get_yticklabels()] == list(one.rows)
+
+
+def test_hangul_is_drawn_and_not_a_box(tmp_path):
+    for name, label in (("korean", "한"), ("other", "글"), ("missing", "\U00012000")):
+        figure = draw_heat_maps([[heat_map(label, "x", title="")]])
+        if name == "missing":
+            with pytest.warns(UserWarning, match="missing from font"):
+                save_picture(figure, tmp_path / f"{name}.svg")
+        else:
+            save_picture(figure, tmp_path / f"{name}.svg")  # a missing glyph would be a warning, thus an error
+    assert glyphs(tmp_path / "korean.svg") != glyphs(tmp_path / "other.svg")
+    assert any("Nanum" in glyph for glyph in glyphs(tmp_path / "korean.svg"))
+
+
+def test_png_and_labels_that_look_like_formulas_or_control_sequences(tmp_path):
+    save_picture(draw_heat_maps([[heat_map("$x^2$", "\x1b[2J\n", "<script>")]]), tmp_path / "a.png")
+    assert imread(tmp_path / "a.png").shape[2] == 4
+
+
+def test_the_same_picture_is_the_same_file(tmp_path):
+    for name in ("a.svg", "b.svg"):
+        save_picture(draw_heat_maps([[heat_map("a", "b")]]), tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_a_large_picture_has_fewer_labels_and_a_bounded_size():
+    figure = draw_heat_maps(
+        [[HeatMap("", np.zeros((20, 500)), ["r"] * 20, [str(i) for i in range(500)])]], longest_edge=12
+    )
+    assert max(figure.get_size_inches()) <= 12.5
+    assert len(figure.axes[0].get_xticklabels()) < 100
+
+
+def test_curves_have_their_points_and_names():
+    figure = draw_curves({"one": ([1, 2], [3.0, 4.0]), "two": ([1, 2], [5.0, 6.0])}, "step", "rate")
+    assert [line.get_ydata().tolist() for line in figure.axes[0].lines] == [[3.0, 4.0], [5.0, 6.0]]
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["one", "two"]
+
+
+@pytest.mark.parametrize(("name", "message"), [("a.gif", r"must end in \.svg, \.png"), ("no/a.svg", "no such folder")])
+def test_paths_are_checked(tmp_path, name, message):
+    with pytest.raises(UserError, match=message):
+        check_picture_path(tmp_path / name)
+    check_picture_path(tmp_path / "a.json", others=(".json",))

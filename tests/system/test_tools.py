@@ -1,0 +1,176 @@
+"""The commands around training and translating, as a person runs them."""
+
+import json
+import math
+import shutil
+
+import pytest
+
+from tests.system.conftest import QUICK, complaint, run_headway
+
+
+def lines(outcome):
+    assert outcome.code == 0, outcome.err
+    return outcome.out.splitlines()
+
+
+def test_score_is_that_of_translate(corpus, trained, tmp_path):
+    found = [json.loads(line) for line in lines(run_headway("translate", trained, corpus.file("test.src"), "--json"))]
+    hypotheses = tmp_path / "found"
+    hypotheses.write_text("".join(f"{one['text']}\n" for one in found))
+    scores = lines(run_headway("score", trained, "--source", corpus.file("test.src"), "--target", hypotheses))
+    assert len(scores) == len(found) == 100
+    equal = [abs(float(score) - one["score"]) < 1e-3 for score, one in zip(scores, found, strict=True)]
+    assert sum(equal) >= 95  # the others are spelt by pieces that the tokenizer would not choose
+
+
+def test_score_of_odd_lines(trained, tmp_path):
+    (tmp_path / "a.tsv").write_text("ant\tant\n\n\tbee\nant\t\n" + "ant bee " * 2000 + "\tant\n")
+    outcome = run_headway("score", trained, "--source", tmp_path / "a.tsv")
+    assert outcome.code == 2
+    scores = [float(line) for line in outcome.out.splitlines()]
+    assert (scores[1], scores[2], math.isnan(scores[4])) == (0.0, -math.inf, True)
+    assert "line 5 is longer than" in outcome.err
+
+
+def test_sampling_prefix_and_repeats(trained):
+    first, second, third = (
+        run_headway("translate", trained, "--sample", f"temperature=3,seed={seed}", input_="ant bee cat\n").out
+        for seed in (1, 1, 2)
+    )
+    assert first == second != third
+    assert run_headway("translate", trained, "--prefix", "fox", input_="ant bee\ncat\n").out.count("fox") == 2
+    assert lines(run_headway("translate", trained, "--no-repeat-ngram", "1", input_="ant ant\n")) != ["ant ant"]
+    assert "'heat=1' is not one of temperature=NUMBER" in complaint("translate", trained, "--sample", "heat=1")
+    assert "sampling follows no beam" in complaint("translate", trained, "--sample", "seed=1", "--beam-size", "3")
+    assert "--target-language ko" in complaint("translate", trained, "--target-language", "ko")
+
+
+def test_an_ensemble_and_an_average(corpus, trained, tmp_path):
+    averaged = tmp_path / "averaged"
+    lines(run_headway("average", trained, "--last", "2", "--output", averaged))
+    assert "exists already" in complaint("average", trained, "--last", "2", "--output", averaged)
+    assert "--last 99" in complaint("average", trained, "--last", "99", "--output", tmp_path / "x")
+    source, reference = corpus.file("test.src"), corpus.file("test.tgt")
+    outcome = run_headway(
+        "evaluate", trained, "--ensemble", averaged, "--source", source, "--reference", reference, "--json"
+    )
+    assert json.loads(outcome.out)["bleu"] > 90
+
+
+def test_evaluate_compares(corpus, trained, tmp_path):
+    source, reference = corpus.file("test.src"), corpus.file("test.tgt")
+    arguments = ("evaluate", trained, "--source", source, "--reference", reference)
+    against_source = json.loads(run_headway(*arguments, "--compare", source, "--json").out)
+    for comparison in against_source["comparison"]:
+        assert comparison["score"] > comparison["other"]
+        assert comparison["p_value"] < 0.05
+    text = run_headway(*arguments, "--compare", trained).out
+    assert "+0.00, p = 1.000 (may be chance)" in text
+    assert "TER " in text
+    (tmp_path / "short").write_text("one\n")
+    assert "short has 1 lines, but there are 100" in complaint(*arguments, "--compare", tmp_path / "short")
+
+
+def test_both_sides_in_one_file_and_a_start_from_a_model(corpus, trained, tmp_path):
+    for split in ("train", "valid"):
+        sides = [corpus.file(f"{split}.{side}").read_text().splitlines() for side in ("src", "tgt")]
+        pairs = [{"source": source, "target": target} for source, target in zip(*sides, strict=True)]
+        (tmp_path / f"{split}.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
+    files = ("--source", tmp_path / "train.jsonl", "--valid-source", tmp_path / "valid.jsonl")
+    run = tmp_path / "tuned"
+    outcome = run_headway("train", *files, "--out", run, "--init-from", trained, "training.max_steps=1")
+    assert outcome.code == 0, outcome.err
+    bleu = [json.loads(line).get("valid_bleu") for line in (run / "log.jsonl").read_text().splitlines()][-1]
+    assert bleu > 80  # one step from a model that knows the task
+    other = ("train", *files, "--out", tmp_path / "other", "--init-from", trained, "training.max_steps=1")
+    assert "model.d_ff is" in complaint(*other, "model.preset=base")
+    assert "target is missing" in complaint("train", "--source", corpus.file("train.src"), *files[2:], "--out", run)
+
+
+def test_several_languages_in_one_model(corpus, tmp_path):
+    """The reverse task as one language, copying as the other."""
+    recipe = tmp_path / "recipe.yaml"
+    (tmp_path / "r").symlink_to(corpus.folder)
+    recipe.write_text(
+        "data:\n"
+        "  train:\n"
+        "    - {source: r/train.src, target: r/train.tgt, tag: rev}\n"
+        "    - {source: r/train.src, target: r/train.src, tag: same, weight: 0.5}\n"
+        "  valid:\n"
+        "    - {source: r/valid.src, target: r/valid.tgt, tag: rev}\n"
+        "    - {source: r/valid.src, target: r/valid.src, tag: same}\n"
+    )
+    run = tmp_path / "run"
+    limits = ("training.schedule=cosine", "training.max_steps=600")
+    outcome = run_headway("train", recipe, "--out", run, *QUICK, *limits)
+    assert outcome.code == 0, outcome.err
+    assert lines(run_headway("translate", run, input_=">>rev<< ant bee cat\n>>same<< ant bee cat\n\n")) == [
+        "cat bee ant",
+        "ant bee cat",
+        "",
+    ]
+    for tag, reference in (("rev", "test.tgt"), ("same", "test.src")):
+        options = ("--source", corpus.file("test.src"), "--reference", corpus.file(reference), "--target-language", tag)
+        assert json.loads(run_headway("evaluate", run, *options, "--json").out)["bleu"] > 80
+    assert "begin each text with one of >>rev<< >>same<<" in complaint("translate", run, input_="ant\n")
+
+
+def test_check_names_the_lines(tmp_path):
+    (tmp_path / "a.src").write_text("".join(f"satz {i} hier\n" for i in range(20)) + "\nsatz 3 hier\n")
+    (tmp_path / "a.tgt").write_text("".join(f"sentence {i} here\n" for i in range(20)) + "x\nsentence 3 here\n")
+    files = ("--source", tmp_path / "a.src", "--target", tmp_path / "a.tgt")
+    text = run_headway("check", *files).out
+    assert "22 pairs" in text
+    assert f"{tmp_path}/a.src:21" in text
+    assert f"{tmp_path}/a.src:22" in text
+    names = {finding["name"] for finding in json.loads(run_headway("check", *files, "--json").out)["findings"]}
+    assert names == {"blank", "repeated pair"}
+
+
+@pytest.mark.parametrize("what", ["positions", "masks", "schedule"])
+def test_draw_as_text_and_as_pictures(what, tmp_path):
+    assert len(lines(run_headway("draw", what))) > 10
+    for suffix in ("svg", "png"):
+        lines(run_headway("draw", what, "--output", tmp_path / f"a.{suffix}"))
+        assert (tmp_path / f"a.{suffix}").stat().st_size > 2000
+
+
+def test_draw_the_small_table_and_what_has_no_meaning():
+    text = run_headway("draw", "positions", "--length", "4", "--d-model", "8").out
+    assert text.splitlines()[4].split()[:5] == ["1", "0.84147", "0.54030", "0.09983", "0.99500"]
+    assert "--length has no meaning for schedule" in complaint("draw", "schedule", "--length", "4")
+    assert "there are positions, masks and schedule" in complaint("draw", "cats")
+
+
+def test_inspect_in_every_form(trained, tmp_path):
+    text = run_headway("inspect", trained, "ant bee cat").out
+    assert "encoder-decoder attention, layer 2, mean of its heads" in text
+    assert "▁ant" in text
+    for suffix in ("svg", "png", "json"):
+        options = (
+            "--kind",
+            "all",
+            "--layers",
+            "all",
+            "--heads",
+            "1,2",
+            "--words",
+            "--output",
+            tmp_path / f"a.{suffix}",
+        )
+        lines(run_headway("inspect", trained, "ant bee cat", *options))
+    record = json.loads((tmp_path / "a.json").read_text())
+    assert record["source"] == ["ant", "bee", "cat", "<eos>"]
+    assert len(record["attention"]["encoder"]["weights"]) == 2
+    given = run_headway("inspect", trained, "ant bee", "--target", "fox fox fox", "--kind", "decoder").out
+    assert given.count("fox") >= 5
+    for option, value in (("--kind", "cat"), ("--layers", "3"), ("--heads", "0")):
+        assert f"{option} {value}" in complaint("inspect", trained, "ant", option, value)
+    assert "must end in" in complaint("inspect", trained, "ant", "--output", tmp_path / "a.gif")
+
+
+def test_a_model_moves_as_one_folder(trained, tmp_path):
+    best = json.loads((trained / "best.json").read_text())["model"]
+    shutil.copytree(trained / "models" / best, tmp_path / "moved")
+    assert lines(run_headway("translate", tmp_path / "moved", input_="ant bee\n")) == ["bee ant"]

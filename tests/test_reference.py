@@ -1,0 +1,30 @@
+"""The reference pages are those of the code, every option says what it means, and options stay few."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parent.parent / "docs"
+MAKER = runpy.run_path(str(DOCS / "make_reference.py"), run_name="maker")
+
+
+@pytest.mark.parametrize("name", list(MAKER["pages"]()))
+def test_pages_are_up_to_date(name):
+    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == MAKER["pages"]()[name], "run `make reference`"
+
+
+@pytest.mark.parametrize("name", list(MAKER["pages"]()))
+def test_every_option_says_what_it_means(name):
+    for line in MAKER["pages"]()[name].splitlines():
+        if line.startswith("| `"):
+            assert len(line.split(" | ")[-1].strip(" |")) > 5, line
+
+
+def test_options_stay_few():
+    """Recipe keys and flags, each name once: `--beam-size` is `decoding.beam_size`."""
+    keys = {key for key in MAKER["recipe_keys"]() if key not in ("data.train", "data.valid")}  # those are groups
+    known = {key.rpartition(".")[2] for key in keys} | {"d_model"}
+    known |= {f"valid_{side}" for side in ("source", "target")}
+    flags = {flag.removeprefix("--").replace("-", "_") for flags in MAKER["flags"]().values() for flag in flags}
+    assert len(keys) + len(flags - known) < 60
