@@ -8,6 +8,7 @@ import ast
 import dataclasses
 import inspect
 import textwrap
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -101,20 +102,22 @@ def model_page() -> str:
         for field in dataclasses.fields(ModelConfig)
     }
     rows = [(f"`{name}`", default, meanings.get(name, "")) for name, default in defaults.items()]
-    presets = [
-        (f"`{name}`", ", ".join(f"{key} {value}" for key, value in sizes.items())) for name, sizes in PRESETS.items()
-    ]
+    presets = [(f"`{name}`", changes(sizes) or "nothing: the defaults") for name, sizes in PRESETS.items()]
     return (
         f"{NOTICE}# ModelConfig\n\n{table(('Field', 'Default', 'Meaning'), rows)}\n"
         f"## Presets\n\nWhat each changes of the defaults above.\n\n{table(('Preset', 'Changes'), presets)}"
     )
 
 
+def changes(sizes: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in sizes.items())
+
+
 def field_docstrings(record: type) -> dict[str, str]:
     """The string under each field of a class."""
     body = ast.parse(textwrap.dedent(inspect.getsource(record))).body[0].body  # type: ignore[attr-defined]
     meanings = {}
-    for statement, following in zip(body, body[1:], strict=False):
+    for statement, following in pairwise(body):
         if isinstance(statement, ast.AnnAssign) and isinstance(following, ast.Expr):
             assert isinstance(statement.target, ast.Name)
             meanings[statement.target.id] = " ".join(ast.literal_eval(following.value).split())
