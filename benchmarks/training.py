@@ -66,7 +66,7 @@ def batches() -> list[tuple[Tensor, Tensor]]:
 
 
 def stepper(model: nn.Module, loss_of: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], None]:
-    optimizer = make_optimizer(model)  # type: ignore[arg-type]
+    optimizer = make_optimizer(model, beta2=0.98)  # type: ignore[arg-type]
 
     def step(source: Tensor, target: Tensor) -> None:
         (loss_of(source, target) / target[:, 1:].numel()).backward()
