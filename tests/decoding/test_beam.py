@@ -36,7 +36,7 @@ class TableEngine:
         return torch.stack([self.log_probabilities(history) for history in state["histories"]])
 
     def select(self, state, rows):
-        state["histories"] = [state["histories"][row] for row in rows.tolist()]
+        state["histories"] = [state["histories"][row] for row in rows.flatten().tolist()]
 
 
 def exhaustive(engine: TableEngine, alpha: float) -> tuple[list[int], float]:

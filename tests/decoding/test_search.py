@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from headway.decoding import TorchEngine, greedy
-from headway.decoding.cache import GrowingCache
 from headway.model import ModelConfig, Transformer, cross_mask, padding_mask, target_mask
 from headway.text.batches import pad
 
@@ -86,34 +85,29 @@ def test_cached_batched_search_is_the_uncached_search_alone(variant):
         assert found.stopped == ("max_length" if len(ids) == cap else "eos")
 
 
+@pytest.mark.parametrize("variant", [{}, {"norm": "pre", "activation": "gelu", "decoder_d_ff": 48}])
 @torch.inference_mode()
-def test_cached_steps_give_the_logits_of_the_whole():
-    net = model()
+def test_cached_steps_give_the_logits_of_the_whole(variant):
+    """Also after sentences have left, hypotheses were taken twice, and the cache has grown."""
+    net = model(**variant)
     source, target = torch.randint(4, 60, (3, 7)), torch.randint(4, 60, (3, 45))
     source[1, 4:] = 0
-    mask = padding_mask(source, 0)
-    memory = net.encode(source, mask)
-    whole = net.output(net.decode(target, memory, target_mask(target, 0), cross_mask(mask)))
     engine = TorchEngine(net)
     state = engine.start(source)
+
+    def whole(source, target):
+        mask = padding_mask(source, 0)
+        memory = net.encode(source, mask)
+        return net.output(net.decode(target, memory, target_mask(target, 0), cross_mask(mask))).log_softmax(-1)
+
+    changes = {5: [[0, 0], [1, 1], [2, 2]], 20: [[5, 4], [3, 3]], 30: [[2, 3, 3]], 40: [[2]]}
     for position in range(45):
-        if position == 20:
-            engine.select(state, torch.tensor([2, 1]))
-            target, whole = target[[2, 1]], whole[[2, 1]]
-        found, wanted = engine.step(state, target[:, position]), whole[:, position].log_softmax(-1)
+        if position in changes:
+            rows = torch.tensor(changes[position])
+            engine.select(state, rows)
+            source, target = source[rows.flatten()], target[rows.flatten()].clone()
+            target[:, position:] = torch.randint(4, 60, (len(target), 45 - position))  # the hypotheses part here
+        found = engine.step(state, target[:, position])
+        wanted = whole(source, target[:, : position + 1])[:, -1]
         torch.testing.assert_close(found[:, 3:], wanted[:, 3:], atol=1e-4, rtol=0)
         assert found[:, [0, 2]].isneginf().all()  # <pad> and <sos>
-
-
-def test_growing_cache_keeps_everything():
-    def project(key, value):
-        split = key.view(2, 1, 3, 4).transpose(1, 2)  # (rows, heads, new, d_head)
-        return split, split * 2
-
-    cache, inputs = GrowingCache(), [torch.randn(2, 1, 12) for _ in range(50)]
-    for count, x in enumerate(inputs, 1):
-        keys, values = cache.extend(project, x, x)
-        assert keys.shape == (2, 3, count, 4)
-    expected = torch.cat([project(x, x)[0] for x in inputs], dim=2)
-    assert torch.equal(keys, expected)
-    assert torch.equal(values, expected * 2)

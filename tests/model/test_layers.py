@@ -77,9 +77,8 @@ def test_queries_come_from_the_decoder_keys_and_values_from_memory():
     seen = {}
     layer(x, memory, record=lambda name, tensor: seen.update({name: tensor}))
     attention = layer.cross_attention
-    keys, values = attention.project(memory, memory)
-    assert torch.equal(seen["cross_attention.keys"], keys)
-    assert torch.equal(seen["cross_attention.values"], values)
+    for name, project in (("keys", attention.key), ("values", attention.value)):
+        assert torch.equal(seen[f"cross_attention.{name}"].transpose(1, 2).flatten(2), project(memory))
     assert seen["cross_attention.queries"].shape == (1, 4, 3, 8)
 
 

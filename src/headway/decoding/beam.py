@@ -107,7 +107,7 @@ def _end_sentences(
 def _keep(beams: Beams, rows: Tensor, going_on: list[int]) -> tuple[Beams, Tensor]:
     kept = torch.tensor(going_on, dtype=torch.long, device=rows.device)
     sentences = [beams.sentences[i] for i in going_on]
-    return Beams(sentences, beams.tokens[kept], beams.scores[kept]), rows[kept].flatten()
+    return Beams(sentences, beams.tokens[kept], beams.scores[kept]), rows[kept]
 
 
 def _ranked(hypotheses: list[Hypothesis], alpha: float) -> list[Hypothesis]:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from headway.decoding.cache import GrowingCache, MemoryCache
+from headway.decoding.step import DecoderState, DecoderStep
 from headway.model import Transformer, cross_mask, padding_mask, target_mask
-from headway.model.layers import LayerCache
 
 
 class Engine(Protocol):
-    """A model that translates step by step. A row is one translation in the making."""
+    """A model that translates step by step. A row is one translation in the making; the rows of a sentence stand one
+    after the other, and every sentence has as many."""
 
     bos_id: int
     eos_id: int
 
     def start(self, source: Tensor) -> Any:
-        """Encodes source (rows, source length), padded and with <eos>; the state before the first step."""
+        """Encodes source (sentences, source length), padded and with <eos>; the state before the first step, one row a
+        sentence."""
         ...
 
     def step(self, state: Any, tokens: Tensor) -> Tensor:
@@ -32,7 +32,8 @@ class Engine(Protocol):
         ...
 
     def select(self, state: Any, rows: Tensor) -> None:
-        """Keeps the given rows of the state, in their order."""
+        """Keeps rows of the state. rows: (sentences, width), for each sentence that goes on the rows it keeps of its
+        own, by their numbers in the state as it was."""
         ...
 
     def score(self, source: Tensor, target: Tensor) -> Tensor:
@@ -41,25 +42,13 @@ class Engine(Protocol):
         ...
 
 
-@dataclass
-class DecoderState:
-    """Where the translations of a batch stand."""
-
-    memory: Tensor
-    """(batch, source length, d_model); its keys and values are in the caches, so it is never read again."""
-    memory_mask: Tensor
-    """(rows, 1, 1, source length)"""
-    layers: list[tuple[GrowingCache, MemoryCache]]
-    position: int = 0
-    """Tokens that every row has read."""
-
-
 class TorchEngine:
     """The model itself, with key-value caches."""
 
     def __init__(self, model: Transformer) -> None:
         self._model = model
         self._device = next(model.parameters()).device
+        self._decoder = DecoderStep(model)
         self.bos_id = model.config.bos_id
         self.eos_id = model.config.eos_id
         self._never = [model.config.pad_id, model.config.bos_id]
@@ -68,30 +57,18 @@ class TorchEngine:
     def start(self, source: Tensor) -> DecoderState:
         source = source.to(self._device)
         mask = padding_mask(source, self._model.config.pad_id)
-        memory = self._model.encode(source, mask)
-        layers = [(GrowingCache(), MemoryCache(*pair)) for pair in self._model.decoder.project_memory(memory)]
-        return DecoderState(memory, mask, layers)
+        return self._decoder.start(self._model.encode(source, mask), mask)
 
     @torch.inference_mode()
     def step(self, state: DecoderState, tokens: Tensor) -> Tensor:
-        hidden = self._model.decode(
-            tokens[:, None],
-            state.memory,
-            memory_mask=state.memory_mask,
-            start=state.position,
-            cache=[LayerCache(*caches) for caches in state.layers],
-        )  # (rows, 1, d_model)
-        state.position += 1
-        log_probabilities = self._model.output(hidden[:, 0]).float().log_softmax(dim=-1)
+        hidden = self._decoder(state, tokens)  # (rows, d_model)
+        log_probabilities = self._model.output(hidden).float().log_softmax(dim=-1)
         log_probabilities[:, self._never] = -torch.inf
         return log_probabilities
 
     @torch.inference_mode()
     def select(self, state: DecoderState, rows: Tensor) -> None:
-        state.memory_mask = state.memory_mask[rows]
-        for caches in state.layers:
-            for cache in caches:
-                cache.select(rows)
+        self._decoder.select(state, rows)
 
     @torch.inference_mode()
     def score(self, source: Tensor, target: Tensor) -> Tensor:

@@ -114,5 +114,5 @@ def _extend(
             running = [running[row] for row in going_on]
             rows = torch.tensor(going_on, dtype=torch.long, device=source.device)
             tokens = tokens[rows]
-            engine.select(state, rows)
+            engine.select(state, rows[:, None])
     return hypotheses

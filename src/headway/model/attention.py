@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -21,17 +20,6 @@ from headway.model.dropout import dropout as apply_dropout
 
 Record = Callable[[str, Tensor], None]
 """Receives named intermediate tensors, such as ("encoder.layers.0.self_attention.weights", ...)."""
-
-KeysValues = tuple[Tensor, Tensor]
-"""Projected keys and values, each (batch, heads, key, d_head)."""
-
-
-class KeyValueCache(Protocol):
-    """Keeps keys and values between the steps of a decoder."""
-
-    def extend(self, project: Callable[[Tensor, Tensor], KeysValues], key: Tensor, value: Tensor) -> KeysValues:
-        """All keys and values to attend to, after this step's `key` and `value` (batch, new, d_model) were seen."""
-        ...
 
 
 def within(record: Record | None, name: str) -> Record | None:
@@ -101,7 +89,6 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,
         *,
         return_weights: bool = False,
-        cache: KeyValueCache | None = None,
         record: Record | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """query: (batch, query, d_model), key and value: (batch, key, d_model), mask as in `attend`.
@@ -109,7 +96,7 @@ class MultiHeadAttention(nn.Module):
         Returns the output (batch, query, d_model) and, when asked, the weights (batch, heads, query, key).
         """
         queries = self._split(self.query(query))  # (batch, heads, query, d_head)
-        keys, values = self.project(key, value) if cache is None else cache.extend(self.project, key, value)
+        keys, values = self._split(self.key(key)), self._split(self.value(value))  # (batch, heads, key, d_head)
         dropout = self.dropout if self.training else 0.0
         heads, weights = attend(
             queries, keys, values, mask, dropout=dropout, return_weights=return_weights or record is not None
@@ -121,10 +108,6 @@ class MultiHeadAttention(nn.Module):
                 record(name, tensor)
             record("output", output)
         return output, weights if return_weights else None
-
-    def project(self, key: Tensor, value: Tensor) -> KeysValues:
-        """(batch, key, d_model) twice -> keys and values, each (batch, heads, key, d_head)."""
-        return self._split(self.key(key)), self._split(self.value(value))
 
     def _split(self, x: Tensor) -> Tensor:
         batch, length, d_model = x.shape

@@ -4,12 +4,11 @@ encoder layer and decoder layer. Post-norm is the paper's; pre-norm is an option
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from headway.model.attention import KeyValueCache, MultiHeadAttention, Record, within
+from headway.model.attention import MultiHeadAttention, Record, within
 from headway.model.config import Activation, Norm
 from headway.model.dropout import Dropout
 
@@ -78,13 +77,6 @@ class EncoderLayer(nn.Module):
         return x
 
 
-class LayerCache(NamedTuple):
-    """What a decoder layer keeps between steps."""
-
-    self_attention: KeyValueCache
-    memory: KeyValueCache
-
-
 class DecoderLayer(nn.Module):
     """Masked self-attention, attention to the encoder's output (`memory`), then feed-forward."""
 
@@ -115,27 +107,19 @@ class DecoderLayer(nn.Module):
         target_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
         *,
-        cache: LayerCache | None = None,
         record: Record | None = None,
     ) -> Tensor:
         """x: (batch, target length, d_model), memory: (batch, source length, d_model) -> as x.
 
         Queries of the encoder-decoder attention come from x, its keys and values from `memory`.
         """
-        self_cache, memory_cache = cache if cache is not None else (None, None)
-
-        def attend_to_self(y: Tensor) -> Tensor:
-            return self.self_attention(y, y, y, target_mask, cache=self_cache, record=within(record, "self_attention"))[
-                0
-            ]
-
-        def attend_to_memory(y: Tensor) -> Tensor:
-            return self.cross_attention(
-                y, memory, memory, memory_mask, cache=memory_cache, record=within(record, "cross_attention")
-            )[0]
-
-        x = self.self_residual(x, attend_to_self)
-        x = self.cross_residual(x, attend_to_memory)
+        x = self.self_residual(
+            x, lambda y: self.self_attention(y, y, y, target_mask, record=within(record, "self_attention"))[0]
+        )
+        x = self.cross_residual(
+            x,
+            lambda y: self.cross_attention(y, memory, memory, memory_mask, record=within(record, "cross_attention"))[0],
+        )
         x = self.feed_forward_residual(x, self.feed_forward)
         if record is not None:
             record("output", x)

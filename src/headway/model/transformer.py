@@ -4,15 +4,14 @@ the output layer. `forward` is one sentence: the output of decode(encode(source)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from torch import Tensor, nn
 
-from headway.model.attention import KeysValues, Record, within
+from headway.model.attention import Record, within
 from headway.model.config import ModelConfig, Norm
 from headway.model.dropout import Dropout
-from headway.model.layers import DecoderLayer, EncoderLayer, LayerCache
+from headway.model.layers import DecoderLayer, EncoderLayer
 from headway.model.masks import cross_mask, padding_mask, target_mask
 from headway.model.positions import LearnedPositions, SinusoidalPositions
 
@@ -71,25 +70,12 @@ class Decoder(nn.Module):
         target_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
         *,
-        cache: Sequence[LayerCache] | None = None,
         record: Record | None = None,
     ) -> Tensor:
         """x: (batch, target length, d_model), memory: (batch, source length, d_model) -> as x."""
         for index, layer in enumerate(self.layers):
-            x = layer(
-                x,
-                memory,
-                target_mask,
-                memory_mask,
-                cache=None if cache is None else cache[index],
-                record=within(record, f"layers.{index}"),
-            )
+            x = layer(x, memory, target_mask, memory_mask, record=within(record, f"layers.{index}"))
         return self.norm(x)
-
-    def project_memory(self, memory: Tensor) -> list[KeysValues]:
-        """The keys and values of each layer's encoder-decoder attention; a cache holds them through all steps."""
-        layers = cast(Iterable[DecoderLayer], self.layers)
-        return [layer.cross_attention.project(memory, memory) for layer in layers]
 
 
 class TokenEmbedding(nn.Embedding):
@@ -162,22 +148,16 @@ class Transformer(nn.Module):
         target_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
         *,
-        start: int = 0,
-        cache: Sequence[LayerCache] | None = None,
         record: Record | None = None,
     ) -> Tensor:
         """target: (batch, target length), memory: (batch, source length, d_model)
-        -> hidden states (batch, target length, d_model); `output` makes logits of them.
-
-        With a `cache`, target holds only the positions from `start` on, and what came before is in the cache.
-        """
-        embedded = self.target_embedding(target) + self.target_positions(target.size(1), start)
+        -> hidden states (batch, target length, d_model); `output` makes logits of them."""
+        embedded = self.target_embedding(target) + self.target_positions(target.size(1))
         return self.decoder(
             self.embedding_dropout(embedded),
             memory,
             target_mask,
             memory_mask,
-            cache=cache,
             record=within(record, "decoder"),
         )
 
