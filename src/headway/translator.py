@@ -88,8 +88,8 @@ def _check_whole(name: str, value: Any, least: int) -> None:
 def _check_sampling(sampling: Any) -> None:
     if not isinstance(sampling, Sampling):
         raise UserError(f"sample={sampling!r}: must be a Sampling(temperature, top_k, top_p, seed)")
-    if not 0.0 < sampling.temperature <= 100.0:
-        raise UserError(f"temperature={sampling.temperature}: must be above 0, at most 100")
+    if not 0.001 <= sampling.temperature <= 100.0:
+        raise UserError(f"temperature={sampling.temperature}: must be between 0.001 and 100")
     if not 0.0 < sampling.top_p <= 1.0:
         raise UserError(f"top_p={sampling.top_p}: must be above 0, at most 1")
     _check_whole("top_k", sampling.top_k, 0)
@@ -109,10 +109,11 @@ class Translator:
         self.stored = stored
         self.device = pick_device(device)
         self.model = stored.model.to(self.device).eval()
-        engines = [TorchEngine(self.model)]
+        never = stored.target_tokenizer.never_generated
+        engines = [TorchEngine(self.model, never)]
         for other in ensemble:
             _check_vocabularies(stored, other)
-            engines.append(TorchEngine(other.model.to(self.device).eval()))
+            engines.append(TorchEngine(other.model.to(self.device).eval(), never))
         self._engine = EnsembleEngine(engines) if ensemble else engines[0]
         self._max_length = min(one.model.config.max_length for one in (stored, *ensemble))
 
@@ -193,7 +194,7 @@ class Translator:
             raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
         pairs = [
             (source, self.stored.target_tokenizer.encode(target))
-            for source, target in zip(self._encoded(sources), targets, strict=True)
+            for source, target in zip(self._encoded(sources), map(_checked, targets), strict=True)
         ]
         scores = [(0.0 if not target else -math.inf) if not source else math.nan for source, target in pairs]
         readable = [i for i, pair in enumerate(pairs) if pair[0] and max(map(len, pair)) <= self.longest_source]
@@ -218,20 +219,20 @@ class Translator:
             [[hypothesis, *_]] = self._search([source], self.search_options(), [[]])
             given = hypothesis.ids
         else:
-            given = self.stored.target_tokenizer.encode(target)
+            given = self.stored.target_tokenizer.encode(_checked(target))
         if len(given) > self.longest_source:
             raise UserError(f"a target of {len(given)} pieces can't be inspected: at most {self.longest_source}")
         return record_translation(
             self.model,
             source,
             given,
-            [piece.text for piece in self.stored.source_tokenizer.encoded_pieces(text)],
+            [piece.text for piece in self.stored.source_tokenizer.encoded_pieces(text, tagged=True)],
             [piece.text for piece in self.stored.target_tokenizer.decoded_pieces(given)],
         )
 
     def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each source text. Raises UserError for a text that doesn't say into which language."""
-        encoded = [self.stored.source_tokenizer.encode(text) for text in texts]
+        encoded = [self.stored.source_tokenizer.encode(_checked(text), tagged=True) for text in texts]
         if tags := [language_tag(language) for language in self.target_languages]:
             for text in texts:
                 if not is_blank(text) and not text.lstrip().startswith(tuple(tags)):
@@ -245,10 +246,9 @@ class Translator:
         texts = [prefix] * count if isinstance(prefix, str) else list(prefix)
         if len(texts) != count:
             raise UserError(f"{len(texts)} prefixes for {count} texts: give one for each, or one for all")
-        known: dict[str, list[int]] = {}
         room = min(self._max_length - 1, max_length or self._max_length)
-        for text in texts:
-            ids = known.setdefault(text, self.stored.target_tokenizer.encode(text) if text else [])
+        known = {text: self.stored.target_tokenizer.encode(_checked(text)) for text in set(texts)}
+        for ids in known.values():
             if len(ids) >= room:
                 raise UserError(f"a prefix of {len(ids)} pieces leaves no room: a translation has at most {room}")
         return [known[text] for text in texts]
@@ -301,7 +301,7 @@ class Translator:
         return batches
 
     def _translation(self, source: str, has_text: bool, hypotheses: list[Hypothesis]) -> Translation:
-        source_tokens = self.stored.source_tokenizer.encoded_pieces(source)
+        source_tokens = self.stored.source_tokenizer.encoded_pieces(source, tagged=True)
         if not hypotheses:
             return Translation("", 0.0, [], source_tokens, "too_long" if has_text else "blank")
         best, *others = [self._from_hypothesis(hypothesis, source_tokens) for hypothesis in hypotheses]
@@ -312,6 +312,15 @@ class Translator:
         text = target.decode(hypothesis.ids).translate(_LINE_BREAKS)
         tokens = target.decoded_pieces(hypothesis.ids)
         return Translation(text, hypothesis.score, tokens, source_tokens, hypothesis.stopped)
+
+
+def _checked(text: str) -> str:
+    """The text. Raises UserError for what no file could hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{text!r}: holds half of a surrogate pair, or bytes that are not UTF-8") from None
+    return text
 
 
 def _check_vocabularies(first: StoredModel, other: StoredModel) -> None:

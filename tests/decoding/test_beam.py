@@ -58,10 +58,22 @@ def exhaustive(engine: TableEngine, alpha: float) -> tuple[list[int], float]:
 @pytest.mark.parametrize("seed", range(10))
 def test_a_beam_as_wide_as_the_tree_finds_the_optimum(alpha, seed):
     engine = TableEngine(seed)
-    [found] = beam_search(engine, torch.zeros(1, 1), [STEPS], beam_size=SYMBOLS**STEPS, alpha=alpha)
+    [found] = beam_search(engine, torch.zeros(1, 1), [STEPS - 1], beam_size=SYMBOLS**STEPS, alpha=alpha)
     ids, score = exhaustive(engine, alpha)
     assert found[0].ids == ids
     assert found[0].score == pytest.approx(score, abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_cap_that_the_best_just_reaches_changes_nothing(seed):
+    free = beam_search(TableEngine(seed), torch.zeros(1, 1), [STEPS], beam_size=8)[0][0]
+    assert free.stopped == "eos"
+    [capped, *others] = beam_search(TableEngine(seed), torch.zeros(1, 1), [max(1, len(free.ids))], beam_size=8)[0]
+    assert capped == free
+    assert free.ids not in [other.ids for other in others]
+    [alone] = greedy(TableEngine(seed), torch.zeros(1, 1), [STEPS])
+    if alone.stopped == "eos" and alone.ids:
+        assert greedy(TableEngine(seed), torch.zeros(1, 1), [len(alone.ids)]) == [alone]
 
 
 def test_hypotheses_are_distinct_and_ranked():

@@ -54,19 +54,20 @@ def model(**changes) -> Transformer:
     return Transformer(ModelConfig(source_vocab_size=60, target_vocab_size=60, **options)).eval()
 
 
-def uncached_greedy(model: Transformer, source: list[int], cap: int) -> tuple[list[int], float]:
+def uncached_greedy(model: Transformer, source: list[int], cap: int) -> tuple[list[int], float, str]:
     """The textbook's loop: the whole sentence through the whole model for each token."""
     target, score = [model.config.bos_id], 0.0
-    while len(target) <= cap:
+    while True:
         logits = model(torch.tensor([source]), torch.tensor([target]))[0, -1]
         log_probabilities = logits.log_softmax(-1)
         log_probabilities[[model.config.pad_id, model.config.bos_id]] = -torch.inf  # are never a next token
         value, token = log_probabilities.max(-1)
-        score += value.item()
         if token == model.config.eos_id:
-            break
+            return target[1:], score + value.item(), "eos"
+        if len(target) > cap:
+            return target[1:], score, "max_length"
+        score += value.item()
         target.append(int(token))
-    return target[1:], score
 
 
 @pytest.mark.parametrize(
@@ -79,10 +80,10 @@ def test_cached_batched_search_is_the_uncached_search_alone(variant):
     caps = [25, 7, 40, 1, 60, 33]
     rows = torch.from_numpy(pad(sources))
     for source, cap, found in zip(sources, caps, greedy(TorchEngine(net), rows, caps), strict=True):
-        ids, score = uncached_greedy(net, source, cap)
+        ids, score, stopped = uncached_greedy(net, source, cap)
         assert found.ids == ids
         assert found.score == pytest.approx(score, abs=1e-4)
-        assert found.stopped == ("max_length" if len(ids) == cap else "eos")
+        assert found.stopped == stopped
 
 
 @pytest.mark.parametrize("variant", [{}, {"norm": "pre", "activation": "gelu", "decoder_d_ff": 48}])

@@ -24,14 +24,14 @@ def plan(lengths, *, batch=400, micro=100, seed=1, epoch=0):
 
 
 @settings(max_examples=100, deadline=None)
-@given(lengths=LENGTHS, micro=st.sampled_from([60, 100, 400]))
+@given(lengths=LENGTHS, micro=st.sampled_from([20, 60, 100, 150, 300, 400]))
 def test_every_sentence_once_and_within_the_budget(lengths, micro):
     source, target, steps = plan(lengths, micro=micro)
     seen = sorted(int(i) for step in steps for batch in step for i in batch)
     assert seen == list(range(len(lengths)))
     for step in steps:
         costs = [padded_tokens(batch, source, target) for batch in step]
-        assert max(costs) <= micro
+        assert all(cost <= micro or len(batch) == 1 for cost, batch in zip(costs, step, strict=True))
         assert sum(costs) <= 400
 
 
@@ -58,6 +58,22 @@ def test_little_is_padding():
     source, target, steps = plan(random_lengths(), batch=1000, micro=1000)
     places = sum(padded_tokens(batch, source, target) for step in steps for batch in step)
     assert (source.sum() + target.sum()) / places > 0.85
+
+
+@pytest.mark.parametrize("micro", [125, 200, 333, 500, 999])
+def test_a_step_has_the_same_size_whatever_the_micro_batch(micro):
+    source, target, steps = plan(random_lengths(), batch=1000, micro=micro)
+    sizes = [sum(padded_tokens(batch, source, target) for batch in step) for step in steps]
+    assert np.mean(sizes) > 900
+
+
+def test_every_step_has_short_and_long_sentences():
+    source, target, steps = plan(random_lengths(), batch=1000, micro=250)
+    shortest, longest = np.quantile(target, [0.3, 0.7])
+    for step in steps[:-1]:
+        lengths = np.concatenate([target[batch] for batch in step])
+        assert lengths.min() < shortest
+        assert lengths.max() > longest
 
 
 def test_lengths_are_mixed_over_the_epoch():

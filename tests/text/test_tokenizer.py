@@ -104,14 +104,20 @@ def test_each_byte_of_a_character_has_its_place(subwords):
 
 def test_a_tag_in_front_is_one_piece_and_anywhere_else_text():
     tagged = SubwordTokenizer.train(LINES, "bpe", 322, ["ko", "de"])
-    ko, *rest = tagged.encode(">>ko<< the cat")
+
+    def source(text):
+        return tagged.encode(text, tagged=True)
+
+    ko, *rest = source(">>ko<< the cat")
     assert (tagged.target_tags, ko, rest) == (["ko", "de"], 4, tagged.encode("the cat"))
-    assert tagged.encode(" >>de<<the cat") == [5, *rest]
-    assert [tagged.encode(text) for text in (">>ko<<", ">>ko<< ", " ")] == [[], [], []]
-    assert min(tagged.encode("the >>ko<< cat")) > 5
-    assert min(tagged.encode(">>fr<< the cat")) > 5
+    assert source(" >>de<<the cat") == [5, *rest]
+    assert [source(text) for text in (">>ko<<", ">>ko<< ", " ")] == [[], [], []]
+    assert min(source("the >>ko<< cat")) > 5
+    assert min(source(">>fr<< the cat")) > 5
+    assert min(tagged.encode(">>ko<< the cat")) > 5  # of a target it is text
+    assert tagged.never_generated == [UNK_ID, 4, 5]
     assert tagged.decode([4, *rest]) == "the cat"
-    first, second, *_ = tagged.encoded_pieces(" >>ko<< the cat")
+    first, second, *_ = tagged.encoded_pieces(" >>ko<< the cat", tagged=True)
     assert (first.text, first.start, first.end, second.start) == (">>ko<<", 1, 7, 8)
     assert SubwordTokenizer(tagged.to_bytes()).target_tags == ["ko", "de"]
 
@@ -182,3 +188,15 @@ def test_damaged_files_are_named(tmp_path, name, data):
     path.write_bytes(data)
     with pytest.raises(UserError, match=name):
         read_tokenizer(path)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_vocabulary_knows_how_it_was_learned(kind):
+    assert SubwordTokenizer.train(LINES, kind, 320).kind == kind
+    assert WordTokenizer(["a"]).kind == "word"
+
+
+def test_of_very_many_lines_a_part_is_learned_from_the_same_each_time(monkeypatch):
+    monkeypatch.setattr("headway.text.tokenizer.MOST_LINES", len(LINES) // 2)
+    first, second = (SubwordTokenizer.train(LINES, "bpe", 300) for _ in range(2))
+    assert fingerprint(first) == fingerprint(second)

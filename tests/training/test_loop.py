@@ -149,7 +149,7 @@ def test_accumulation_is_one_large_batch(files, tmp_path):
 
 def test_by_default_resuming_validates_at_the_same_steps(files, tmp_path):
     """Once an epoch, though epochs differ in length."""
-    wanted = recipe(files, validate_every=None, save_every=None, max_steps=None, max_epochs=3, tokens_per_batch=13)
+    wanted = recipe(files, validate_every=None, save_every=None, max_steps=None, max_epochs=3, tokens_per_batch=14)
     run(wanted, tmp_path / "whole")
     asked = []
 
@@ -231,8 +231,8 @@ def test_a_run_starts_from_a_model(files, tmp_path):
     ("section", "changes", "message"),
     [
         ("model", {"d_ff": 32}, "model.d_ff is 64, the recipe has 32"),
-        ("tokenizer", {"kind": "bpe"}, "its vocabulary is of words"),
-        ("tokenizer", {"joint": False}, "has one vocabulary; set tokenizer.joint: true"),
+        ("tokenizer", {"kind": "bpe"}, "tokenizer.kind is word, the recipe has bpe"),
+        ("tokenizer", {"joint": False}, "tokenizer.joint is True, the recipe has False"),
     ],
 )
 def test_a_model_of_another_kind_is_refused_as_a_start(files, tmp_path, section, changes, message):
@@ -259,9 +259,12 @@ def test_tensorboard_has_the_log(files, tmp_path):
     assert [event.step for event in events.Scalars("valid_bleu")] == [3]
 
 
-def test_patience_stops(files, tmp_path):
-    wanted = recipe(files, patience=2, validate_every=1, learning_rate=1e-9, max_steps=None, best_by="valid_bleu")
-    assert run(wanted, tmp_path / "run").step == 3
+@pytest.mark.parametrize(("growth", "steps"), [(0.1, 3), (0.0, 3), (-0.1, 9)])
+def test_patience_stops_when_neither_score_nor_loss_gets_better(files, tmp_path, monkeypatch, growth, steps):
+    losses = [3.0 + growth * count for count in range(20)]
+    monkeypatch.setattr(Trainer, "_validation_loss", lambda self: losses.pop(0))
+    wanted = recipe(files, patience=2, validate_every=1, learning_rate=1e-9, max_steps=9, ema_decay=0.999999)
+    assert run(wanted, tmp_path / "run").step == steps
 
 
 def test_epochs_stop(files, tmp_path):

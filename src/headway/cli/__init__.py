@@ -53,7 +53,8 @@ def main() -> None:
     """The program `headway`."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")  # Hangul and shades, whatever the system's own encoding is
+            # Hangul and shades, whatever the system's own encoding is; and names of files that are no UTF-8
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace" if stream is sys.stderr else "strict")
     sys.exit(_run())
 
 

@@ -22,7 +22,10 @@ def average(
     """
     from headway.training.averaging import average_models
     from headway.training.checkpoint import step_folders
+    from headway.training.run_directory import is_run
 
+    if not is_run(run):
+        raise UserError(f"{run}: is not a run directory")
     models = step_folders(run / "models")
     if len(models) < last:
         raise UserError(f"{run}: has {len(models)} models, --last {last} are asked for")

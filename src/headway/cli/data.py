@@ -22,7 +22,7 @@ def data(
     output: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where to put it; default data/NAME.")] = None,
     languages: Annotated[str, typer.Option(help="Locales of the dates corpus, source-target.")] = "en-ko",
 ) -> None:
-    """Lay out a corpus for the recipes, checked by its checksums.
+    """Lay out a corpus for the recipes; checksums tell whether it is the one that scores were measured on.
 
     \b
     headway data multi30k                            downloads it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
 
 Sides = Annotated[
     list[Path] | None,
-    typer.Option(help="Text file, one sentence a line, .gz too; .tsv and .jsonl hold both sides. May be given again."),
+    typer.Option(
+        metavar="FILE",
+        help="Text, one sentence a line, .gz too; .tsv and .jsonl hold both sides. May be given again.",
+    ),
 ]
 
 
@@ -30,7 +35,9 @@ def train(
     target: Sides = None,
     valid_source: Sides = None,
     valid_target: Sides = None,
-    preset: Annotated[str | None, typer.Option(help="Size of the model: textbook, tiny, small, base, big.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Size of the model: textbook, tiny, small, base, big.")
+    ] = None,
     init_from: Annotated[
         Path | None, typer.Option(metavar="MODEL", help="Start from this model's weights and vocabulary.")
     ] = None,
@@ -50,10 +57,8 @@ def train(
     overrides = [argument for argument in arguments or [] if "=" in argument]
     recipes = [argument for argument in arguments or [] if "=" not in argument]
     files = {"source": source, "target": target, "valid_source": valid_source, "valid_target": valid_target}
-    if preset is not None:
-        overrides.append(f"model.preset={preset}")
-    if init_from is not None:
-        overrides.append(f"training.init_from={init_from}")
+    given = {"model.preset": preset, "training.init_from": init_from and str(init_from)}
+    overrides += [f"{key}={json.dumps(value)}" for key, value in given.items() if value is not None]
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
     if (resume is not None) + bool(recipes) + any(files.values()) != 1:
@@ -68,11 +73,12 @@ def train(
         if run is None:
             raise UserError("--out is missing: the run directory to make")
         refuse_used_folder(run)
-    progress = run_training(recipe, run, again=f"{program()} train --resume {run}")
+    progress = run_training(recipe, run, again=f"{program()} train --resume {shlex.quote(str(run))}")
     typer.echo(
         f"done: {progress.step:,} steps in {progress.minutes:.1f} minutes, best after {progress.best_step:,}", err=True
     )
-    typer.echo(f"try: echo 'a sentence' | {program()} translate {run}", err=True)
+    tag = f">>{recipe.data.tags[0]}<< " if recipe.data.tags else ""
+    typer.echo(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}", err=True)
 
 
 def run_training(recipe: Recipe, run: Path, again: str) -> Progress:
@@ -115,9 +121,10 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tup
 
 def _resumed(run: Path, overrides: list[str]) -> Recipe:
     from headway.training.recipe import load_recipe, refuse_changes
+    from headway.training.run_directory import is_run
 
-    if not (run / "recipe.yaml").is_file():
-        raise UserError(f"{run}: is not a run directory (recipe.yaml), so there is nothing to resume")
+    if not is_run(run):
+        raise UserError(f"{run}: is not a run directory, so there is nothing to resume")
     before, after = load_recipe(run / "recipe.yaml"), load_recipe(run / "recipe.yaml", overrides)
     refuse_changes(before, after)
     return after

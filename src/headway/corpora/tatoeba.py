@@ -7,9 +7,11 @@ punctuation, stay in the same part. CC BY 2.0 France; who wrote which pair goes 
 from __future__ import annotations
 
 import hashlib
+import http.client
 import io
 import urllib.request
 import zipfile
+import zlib
 from collections import defaultdict
 from pathlib import Path
 
@@ -83,7 +85,7 @@ def _key(sentence: str) -> str:
 
 def _parsed(data: bytes) -> list[Pair]:
     try:
-        lines = data.decode("utf-8").splitlines()
+        lines = data.decode("utf-8").removesuffix("\n").split("\n")
     except UnicodeDecodeError:
         raise UserError(f"{FILE}: is not UTF-8 text") from None
     pairs = []
@@ -111,7 +113,7 @@ def _download() -> bytes:
     try:
         with urllib.request.urlopen(request, timeout=60) as response:
             return zipfile.ZipFile(io.BytesIO(response.read())).read(FILE)
-    except (OSError, zipfile.BadZipFile, KeyError) as error:
+    except (OSError, http.client.HTTPException, zipfile.BadZipFile, zlib.error, KeyError) as error:
         raise UserError(
             f"{URL}: can't be downloaded ({error}); download it elsewhere and give the folder of {FILE} with --from"
         ) from None

@@ -43,7 +43,8 @@ def beam_search(
 
     source: (batch, source length), padded and with <eos>. At each step the `beam_size` likeliest continuations of a
     sentence go on; one that is <eos> is finished. A sentence is done when `beam_size` hypotheses are finished, or when
-    they have its max_length of tokens: then those in the making end as they are, ranked behind all finished ones.
+    they have its max_length of tokens and don't end with the next: they are finished as they are, and ranked behind
+    those that ended by themselves.
     """
     batch = source.size(0)
     finished: list[list[Hypothesis]] = [[] for _ in range(batch)]
@@ -58,8 +59,9 @@ def beam_search(
         row_sentences = [sentence for sentence in beams.sentences for _ in range(beams.tokens.size(1))]
         log_probabilities = engine.step(state, rows_tokens[:, -1])  # (sentences * beam, vocabulary)
         log_probabilities = constraints.apply(log_probabilities, rows_tokens, row_sentences)
-        beams, rows = _advance(beams, log_probabilities, engine.eos_id, beam_size, finished)
-        going_on = _end_sentences(beams, beam_size, max_lengths, finished)
+        before = beams
+        beams, rows = _advance(before, log_probabilities, engine.eos_id, beam_size, finished)
+        going_on = _end_sentences(before, beams, beam_size, max_lengths, finished)
         beams, rows = _keep(beams, rows, going_on)
         engine.select(state, rows)
     return [_ranked(hypotheses, alpha)[:beam_size] for hypotheses in finished]
@@ -87,20 +89,23 @@ def _advance(
 
 
 def _end_sentences(
-    beams: Beams, beam_size: int, max_lengths: Sequence[int], finished: list[list[Hypothesis]]
+    before: Beams, beams: Beams, beam_size: int, max_lengths: Sequence[int], finished: list[list[Hypothesis]]
 ) -> list[int]:
-    """The indices of the sentences that go on; what is in the making of a sentence at its cap is finished as it is."""
+    """The indices of the sentences that go on. Of a sentence that was at its cap `before` this step, what did not end
+    by the step is finished as it was."""
     going_on = []
-    length = beams.tokens.size(2) - 1
+    length = before.tokens.size(2) - 1
     for i, sentence in enumerate(beams.sentences):
         if len(finished[sentence]) >= beam_size or not beams.scores[i, 0].isfinite():
             continue
         if length < max_lengths[sentence]:
             going_on.append(i)
             continue
-        for place in beams.scores[i].isfinite().nonzero().flatten().tolist():
-            ids = beams.tokens[i, place, 1:].tolist()
-            finished[sentence].append(Hypothesis(ids, beams.scores[i, place].item(), "max_length"))
+        ended = [hypothesis.ids for hypothesis in finished[sentence]]
+        for place in before.scores[i].isfinite().nonzero().flatten().tolist():
+            ids = before.tokens[i, place, 1:].tolist()
+            if ids not in ended:
+                finished[sentence].append(Hypothesis(ids, before.scores[i, place].item(), "max_length"))
     return going_on
 
 

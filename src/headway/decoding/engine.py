@@ -45,13 +45,15 @@ class Engine(Protocol):
 class TorchEngine:
     """The model itself, with key-value caches."""
 
-    def __init__(self, model: Transformer) -> None:
+    def __init__(self, model: Transformer, never: Sequence[int] = ()) -> None:
+        """`never` are ids that no translation may have, beside padding and the start symbol."""
         self._model = model
         self._device = next(model.parameters()).device
         self._decoder = DecoderStep(model)
         self.bos_id = model.config.bos_id
         self.eos_id = model.config.eos_id
-        self._never = [model.config.pad_id, model.config.bos_id]
+        # where start and end are one symbol, it must be allowed
+        self._never = [id_ for id_ in (model.config.pad_id, self.bos_id, *never) if id_ != self.eos_id]
 
     @torch.inference_mode()
     def start(self, source: Tensor) -> DecoderState:

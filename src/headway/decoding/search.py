@@ -29,7 +29,8 @@ class Hypothesis:
 def greedy(
     engine: Engine, source: Tensor, max_lengths: Sequence[int], constraints: Constraints = FREE
 ) -> list[Hypothesis]:
-    """Takes the likeliest token at each step until <eos>, or until a sentence has its max_length of tokens.
+    """Takes the likeliest token at each step until <eos>, or until a sentence has its max_length of tokens and <eos>
+    is not the next.
 
     source: (batch, source length), padded and with <eos>. A finished sentence leaves the batch.
     """
@@ -63,14 +64,15 @@ def sample(
     """
 
     def draw(log_probabilities: Tensor, sentences: Sequence[int]) -> Tensor:
-        chances = torch.tensor([[generators[sentence].random()] for sentence in sentences], device=source.device)
-        return draw_tokens(log_probabilities, chances, sampling)
+        chances = torch.tensor([[generators[sentence].random()] for sentence in sentences], dtype=torch.float64)
+        return draw_tokens(log_probabilities.cpu(), chances, sampling).to(log_probabilities.device)
 
     return _extend(engine, source, max_lengths, constraints, draw)
 
 
 def draw_tokens(log_probabilities: Tensor, chances: Tensor, sampling: Sampling) -> Tensor:
-    """log_probabilities: (rows, vocabulary), chances: (rows, 1) uniform in [0, 1) -> tokens (rows,)."""
+    """log_probabilities: (rows, vocabulary), chances: (rows, 1) uniform in [0, 1) -> tokens (rows,). On CPU: not every
+    device has numbers of double precision, which sums over a vocabulary need."""
     ranked, tokens = (log_probabilities / sampling.temperature).log_softmax(-1).sort(dim=-1, descending=True)
     probabilities = ranked.double().exp()  # (rows, vocabulary), likeliest first
     if sampling.top_k:
@@ -103,12 +105,11 @@ def _extend(
         going_on = []
         for row, (token, score) in enumerate(zip(chosen[:, 0].tolist(), scores[:, 0].tolist(), strict=True)):
             hypothesis = hypotheses[running[row]]
-            hypothesis.score += score
             if token == engine.eos_id:
-                hypothesis.stopped = "eos"
-                continue
-            hypothesis.ids.append(token)
-            if len(hypothesis.ids) < max_lengths[running[row]]:
+                hypothesis.score, hypothesis.stopped = hypothesis.score + score, "eos"
+            elif len(hypothesis.ids) < max_lengths[running[row]]:
+                hypothesis.score += score
+                hypothesis.ids.append(token)
                 going_on.append(row)
         if len(going_on) < len(running):
             running = [running[row] for row in going_on]

@@ -46,8 +46,10 @@ def attend(
     Returns the output (..., query, d_v) and, when asked, the weights (..., query, key) as they are before dropout.
     A row whose keys are all hidden has zero weights, zero output and finite gradients.
     """
-    if mask is not None and mask.dtype != torch.bool:
-        raise ValueError(f"mask has dtype {mask.dtype}, must be bool (True = may attend)")
+    if mask is not None:
+        if mask.dtype != torch.bool:
+            raise ValueError(f"mask has dtype {mask.dtype}, must be bool (True = may attend)")
+        mask = torch.atleast_2d(mask)
     if not return_weights and not _plain_is_faster(query, key, value):
         return F.scaled_dot_product_attention(query, key, value, mask, dropout), None
 
@@ -95,6 +97,8 @@ class MultiHeadAttention(nn.Module):
 
         Returns the output (batch, query, d_model) and, when asked, the weights (batch, heads, query, key).
         """
+        if mask is not None and mask.dim() == 3:
+            raise ValueError(f"mask {tuple(mask.shape)}: is it (batch, query, key)? Then mask[:, None] fits all heads")
         queries = self._split(self.query(query))  # (batch, heads, query, d_head)
         keys, values = self._split(self.key(key)), self._split(self.value(value))  # (batch, heads, key, d_head)
         dropout = self.dropout if self.training else 0.0

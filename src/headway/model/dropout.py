@@ -19,7 +19,7 @@ def dropout(x: Tensor, probability: float) -> Tensor:
         return F.dropout(x, probability)
     draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     bits = draws.view(torch.int16)[: x.numel()].view(x.shape)  # uniform over -32768 .. 32767
-    kept = bits >= round(probability * 65536) - 32768
+    kept = bits >= min(round(probability * 65536), 65535) - 32768
     return x * (kept.to(x.dtype) * (1.0 / (1.0 - probability)))
 
 
@@ -28,6 +28,8 @@ class Dropout(nn.Module):
 
     def __init__(self, probability: float) -> None:
         super().__init__()
+        if not 0.0 <= probability < 1.0:
+            raise ValueError(f"dropout={probability} must be at least 0 and less than 1")
         self.probability = probability
 
     def forward(self, x: Tensor) -> Tensor:

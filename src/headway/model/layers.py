@@ -4,6 +4,7 @@ encoder layer and decoder layer. Post-norm is the paper's; pre-norm is an option
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -22,6 +23,8 @@ class PositionwiseFeedForward(nn.Module):
         super().__init__()
         self.inner = nn.Linear(d_model, d_ff)
         self.outer = nn.Linear(d_ff, d_model)
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation={activation!r} must be one of {', '.join(ACTIVATIONS)}")
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout)
 
@@ -37,6 +40,8 @@ class Residual(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(d_model)
         self.dropout = Dropout(dropout)
+        if norm not in get_args(Norm):
+            raise ValueError(f"norm={norm!r} must be one of {', '.join(get_args(Norm))}")
         self.norm_first = norm == "pre"
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:

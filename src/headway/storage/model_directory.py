@@ -115,7 +115,7 @@ def find_model(path: Path) -> Path:
     if (path / "best.json").is_file():
         name = _read_json(path / "best.json").get("model")
         models = {folder.name: folder for folder in (path / "models").iterdir()}
-        if name not in models:
+        if not isinstance(name, str) or name not in models:
             raise UserError(f"{path}/best.json: names {name!r}, which is not in {path}/models")
         return models[name]
     if (path / "recipe.yaml").is_file():

@@ -26,7 +26,7 @@ class CorpusShare:
 
     size: int
     weight: float = 1.0
-    """2: twice; 0.5: one half of them, another half each epoch."""
+    """2: twice; 0.5: a random half of them, drawn anew each epoch."""
 
 
 def plan_epoch(
@@ -45,12 +45,14 @@ def plan_epoch(
     Lengths count the start or end symbol. A pair that is over a budget all by itself is a micro-batch of its own.
     """
     random = np.random.default_rng((seed, epoch))
-    budget = min(tokens_per_batch, tokens_per_micro_batch)
+    per_step = math.ceil(tokens_per_batch / tokens_per_micro_batch)
+    budget = tokens_per_batch // per_step
     order = _by_length(
         _sentences(shares or [CorpusShare(len(source_lengths))], random), source_lengths, target_lengths, random
     )
     micro_batches = _cut_by_budget(order, source_lengths, target_lengths, budget)
-    return _steps(micro_batches, max(1, tokens_per_batch // budget), random)
+    steps = _steps(micro_batches, per_step, random)
+    return [part for step in steps for part in _within(step, tokens_per_batch, source_lengths, target_lengths)]
 
 
 def padded_tokens(batch: MicroBatch, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> int:
@@ -68,6 +70,22 @@ def _steps(micro_batches: list[MicroBatch], per_step: int, random: np.random.Gen
     steps = [[one[place] for one in ranges if place < len(one)] for place in range(count)]
     random.shuffle(steps)  # type: ignore[arg-type]
     return steps
+
+
+def _within(
+    step: list[MicroBatch], budget: int, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]
+) -> list[list[MicroBatch]]:
+    """The step, or several where pairs that are long all by themselves would take it over the budget."""
+    parts: list[list[MicroBatch]] = []
+    spent = 0
+    for batch in step:
+        cost = padded_tokens(batch, source_lengths, target_lengths)
+        if not parts or spent + cost > budget:
+            parts.append([])
+            spent = 0
+        parts[-1].append(batch)
+        spent += cost
+    return parts
 
 
 def pad(sequences: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> NDArray[np.int64]:
@@ -92,7 +110,7 @@ def _sentences(shares: Sequence[CorpusShare], random: np.random.Generator) -> ND
     for share in shares:
         everything = np.arange(start, start + share.size)
         whole = int(share.weight)
-        rest = round((share.weight - whole) * share.size)
+        rest = round((share.weight - whole) * share.size) if whole else max(1, round(share.weight * share.size))
         chosen += [everything] * whole
         if rest:
             chosen.append(random.permutation(everything)[:rest])

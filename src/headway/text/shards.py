@@ -116,7 +116,7 @@ def _encoded(
         if is_blank(pair.source) or is_blank(pair.target):
             counts.blank += 1
             continue
-        source, target = source_tokenizer.encode(pair.source), target_tokenizer.encode(pair.target)
+        source, target = source_tokenizer.encode(pair.source, tagged=True), target_tokenizer.encode(pair.target)
         if not source or not target:  # nothing but characters that normalisation removes
             counts.blank += 1
         elif max(len(source), len(target)) >= max_length or len(source) + len(target) + 2 > max_tokens:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -27,6 +28,9 @@ CONTROL_PIECES = ("<pad>", "<unk>", "<sos>", "<eos>")
 _TAG = re.compile(r"\s*(>>\S+?<<)\s*")
 _WORD = re.compile(r"\S+")
 
+MOST_LINES = 2_000_000
+"""A vocabulary is learned from so many lines at most."""
+
 TokenizerKind = Literal["bpe", "unigram", "word"]
 
 
@@ -44,22 +48,30 @@ class Tokenizer(Protocol):
 
     suffix: str
     """Of the file it is saved in."""
+
     target_tags: list[str]
     """Languages that a text may ask for by a tag such as `>>ko<<` in front; none for a model of one target language."""
 
     @property
     def vocab_size(self) -> int: ...
 
-    def encode(self, text: str) -> list[int]:
-        """The ids of the text, without control symbols; empty for blank text."""
+    @property
+    def kind(self) -> TokenizerKind: ...
+
+    never_generated: list[int]
+    """Ids that no translation may have."""
+
+    def encode(self, text: str, *, tagged: bool = False) -> list[int]:
+        """The ids of the text, without control symbols; empty for blank text. `tagged`: it is a source, which may begin
+        with the tag of a target language."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the ids; control ids among them give nothing."""
         ...
 
-    def encoded_pieces(self, text: str) -> list[Piece]:
-        """The pieces of `encode(text)`, with their places in the text."""
+    def encoded_pieces(self, text: str, *, tagged: bool = False) -> list[Piece]:
+        """The pieces of `encode(text, tagged=tagged)`, with their places in the text."""
         ...
 
     def decoded_pieces(self, ids: Sequence[int]) -> list[Piece]:
@@ -90,21 +102,27 @@ class SubwordTokenizer:
                 break
             self._tags[self._processor.id_to_piece(id_)] = id_
         self.target_tags = [tag.removeprefix(">>").removesuffix("<<") for tag in self._tags]
+        self.never_generated = [UNK_ID, *self._tags.values()]
 
     @property
     def vocab_size(self) -> int:
         return self._processor.get_piece_size()
 
-    def encode(self, text: str) -> list[int]:
-        tag, start = self._leading_tag(text)
+    @property
+    def kind(self) -> TokenizerKind:
+        """BPE scores its pieces by their rank, unigram by log-probability."""
+        return "bpe" if self._processor.get_score(self.vocab_size - 1).is_integer() else "unigram"
+
+    def encode(self, text: str, *, tagged: bool = False) -> list[int]:
+        tag, start = self._leading_tag(text) if tagged else (None, 0)
         ids = self._processor.encode(text[start:])
         return [self._tags[tag.text], *ids] if tag and ids else ids
 
     def decode(self, ids: Sequence[int]) -> str:
         return self._processor.decode(self._text_ids(ids))
 
-    def encoded_pieces(self, text: str) -> list[Piece]:
-        tag, start = self._leading_tag(text)
+    def encoded_pieces(self, text: str, *, tagged: bool = False) -> list[Piece]:
+        tag, start = self._leading_tag(text) if tagged else (None, 0)
         mapping = self._processor.encode(text[start:], return_type="offset_mapping")
         pieces = _placed(mapping["pieces"], mapping["offsets"], text[start:], start)
         return [tag, *pieces] if tag and pieces else pieces
@@ -130,6 +148,8 @@ class SubwordTokenizer:
     ) -> SubwordTokenizer:
         """Learns at most `vocab_size` pieces; fewer where the text doesn't give them. Lines have no tags in front."""
         lines, tags = list(lines), [language_tag(language) for language in target_tags]
+        if len(lines) > MOST_LINES:
+            lines = random.Random(1).sample(lines, MOST_LINES)  # sentencepiece's own sample differs from run to run
         try:
             return cls(_train_sentencepiece(lines, kind, vocab_size, tags))
         except RuntimeError as error:
@@ -149,11 +169,12 @@ class WordTokenizer:
     """Words are what stands between spaces; a word that isn't in the vocabulary is <unk>."""
 
     suffix = ".vocab.json"
-    target_tags: list[str] = []  # noqa: RUF012
 
     def __init__(self, words: Sequence[str], lowercase: bool = False) -> None:
         self._words = list(words)
-        self._lowercase = lowercase
+        self.lowercase = lowercase
+        self.target_tags: list[str] = []
+        self.never_generated: list[int] = []
         self._ids = {word: id_ for id_, word in enumerate(self._words, start=len(CONTROL_PIECES))}
         if len(self._ids) != len(self._words):
             raise UserError("a word stands twice in the vocabulary")
@@ -162,15 +183,19 @@ class WordTokenizer:
     def vocab_size(self) -> int:
         return len(CONTROL_PIECES) + len(self._words)
 
-    def encode(self, text: str) -> list[int]:
-        return [self._ids.get(word, UNK_ID) for word in split_words(text, self._lowercase)]
+    @property
+    def kind(self) -> TokenizerKind:
+        return "word"
+
+    def encode(self, text: str, *, tagged: bool = False) -> list[int]:
+        return [self._ids.get(word, UNK_ID) for word in split_words(text, self.lowercase)]
 
     def decode(self, ids: Sequence[int]) -> str:
         return " ".join(self._words_of(ids))
 
-    def encoded_pieces(self, text: str) -> list[Piece]:
+    def encoded_pieces(self, text: str, *, tagged: bool = False) -> list[Piece]:
         return [
-            Piece(word if (word := split_words(match[0], self._lowercase)[0]) in self._ids else "<unk>", *match.span())
+            Piece(word if (word := split_words(match[0], self.lowercase)[0]) in self._ids else "<unk>", *match.span())
             for match in _WORD.finditer(text)
         ]
 
@@ -188,7 +213,7 @@ class WordTokenizer:
         ]
 
     def to_bytes(self) -> bytes:
-        document = {"lowercase": self._lowercase, "words": self._words}
+        document = {"lowercase": self.lowercase, "words": self._words}
         return json.dumps(document, ensure_ascii=False, indent=0).encode("utf-8")
 
     @classmethod
@@ -278,7 +303,6 @@ def _train_sentencepiece(lines: list[str], kind: str, vocab_size: int, tags: lis
         bos_piece="<sos>",
         eos_piece="<eos>",
         control_symbols=tags,
-        input_sentence_size=2_000_000,
         max_sentence_length=1 << 24,
         minloglevel=2,
     )

@@ -38,6 +38,8 @@ class Progress:
     """Spent so far, over all resumes."""
     best_score: float | None = None
     """Validation BLEU, or the negative validation loss, of the best model."""
+    best_loss: float | None = None
+    """Validation loss of the best model; decides where scores are equal."""
     best_step: int = 0
     validations_without_better: int = 0
 
@@ -83,6 +85,12 @@ def load_checkpoint(
 def last_checkpoint(folder: Path) -> Path | None:
     folders = step_folders(folder)
     return folders[-1] if folders else None
+
+
+def best_steps(folder: Path) -> set[int]:
+    """The steps of the models that the checkpoints in the folder know as the best."""
+    states = [json.loads((path / "state.json").read_text(encoding="utf-8")) for path in step_folders(folder)]
+    return {state["best_step"] for state in states}
 
 
 def step_name(step: int) -> str:

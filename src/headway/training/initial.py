@@ -23,15 +23,17 @@ def initial_sections(path: Path) -> dict[str, dict[str, Any]]:
     """The recipe's sections `model` and `tokenizer` as they describe the model at `path`. Raises UserError."""
     stored = load_model(path)
     config = stored.model.config.to_dict()
-    source, target = stored.source_tokenizer, stored.target_tokenizer
     return {
         "model": {name: value for name, value in config.items() if name not in DECIDED_BY_TOKENIZER},
-        "tokenizer": {
-            "kind": "word" if isinstance(source, WordTokenizer) else "bpe",
-            "vocab_size": max(source.vocab_size, target.vocab_size),
-            "joint": source is target,
-        },
+        "tokenizer": tokenizer_section(stored),
     }
+
+
+def tokenizer_section(stored: StoredModel) -> dict[str, Any]:
+    """The recipe's section `tokenizer` as it describes a model's."""
+    source, target = stored.source_tokenizer, stored.target_tokenizer
+    section = {"kind": source.kind, "vocab_size": max(source.vocab_size, target.vocab_size), "joint": source is target}
+    return {**section, "lowercase": source.lowercase} if isinstance(source, WordTokenizer) else section
 
 
 def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | None:
@@ -46,16 +48,13 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
     if differing:
         values = ", ".join(f"model.{name} is {found[name]}, the recipe has {wanted[name]}" for name in differing)
         raise UserError(f"{recipe.training.init_from}: can't start this run: {values}")
-    tokenizers = stored.source_tokenizer, stored.target_tokenizer
-    is_word, is_joint = isinstance(tokenizers[0], WordTokenizer), tokenizers[0] is tokenizers[1]
-    if is_word != (recipe.tokenizer.kind == "word"):
-        kind = "words" if is_word else "subwords"
-        raise UserError(f"{recipe.training.init_from}: its vocabulary is of {kind}; set tokenizer.kind accordingly")
-    if is_joint != recipe.tokenizer.joint:
-        raise UserError(
-            f"{recipe.training.init_from}: has {'one vocabulary' if is_joint else 'a vocabulary a side'}; "
-            f"set tokenizer.joint: {str(is_joint).lower()}"
-        )
-    if missing := set(recipe.data.tags) - set(tokenizers[0].target_tags):
+    for name, value in tokenizer_section(stored).items():
+        wanted_value = getattr(recipe.tokenizer, name)
+        if name != "vocab_size" and wanted_value != value:
+            raise UserError(
+                f"{recipe.training.init_from}: can't start this run: its tokenizer.{name} is {value}, "
+                f"the recipe has {wanted_value}"
+            )
+    if missing := set(recipe.data.tags) - set(stored.source_tokenizer.target_tags):
         raise UserError(f"{recipe.training.init_from}: has no tag for the target language {min(missing)}")
     return stored

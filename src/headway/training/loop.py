@@ -21,7 +21,7 @@ from headway.devices import keep_large_allocations, pick_device, training_dtype
 from headway.errors import UserError
 from headway.evaluation import Scores, score_translations
 from headway.model import ModelConfig, Transformer
-from headway.storage import StoredModel, save_model
+from headway.storage import StoredModel, load_model, save_model
 from headway.storage.atomic import write_file, write_json
 from headway.text.batches import CorpusShare, MicroBatch, collate, padded_tokens, plan_epoch
 from headway.text.shards import ParallelIds
@@ -29,6 +29,7 @@ from headway.training.averaging import MovingAverage
 from headway.training.card import model_card
 from headway.training.checkpoint import (
     Progress,
+    best_steps,
     load_checkpoint,
     random_states,
     restore_random_states,
@@ -42,7 +43,7 @@ from headway.training.optim import learning_rate, make_optimizer, paper_peak
 from headway.training.prepare import PreparedData, prepare
 from headway.training.progress import Reporter
 from headway.training.recipe import Recipe
-from headway.training.run_directory import open_run
+from headway.training.run_directory import open_run, write_recipe
 from headway.translator import Translator
 
 if TYPE_CHECKING:
@@ -86,11 +87,12 @@ class Trainer:
         self.dtype = training_dtype(self.options.precision, self.device)
         keep_large_allocations(self.device)
         checkpoint = open_run(run)
-        write_file(run / "recipe.yaml", recipe.to_yaml().encode("utf-8"))
+        write_recipe(run, recipe)
 
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
         initial = load_initial_model(recipe, config) if checkpoint is None else None
-        tokenizers = (initial.source_tokenizer, initial.target_tokenizer) if initial else None
+        vocabulary_of = initial or (self._last_model() if checkpoint is not None else None)
+        tokenizers = (vocabulary_of.source_tokenizer, vocabulary_of.target_tokenizer) if vocabulary_of else None
         self.data: PreparedData = prepare(recipe, run / "data", config.max_length, reporter.line, tokenizers)
         torch.manual_seed(self.options.seed)
         self.model = Transformer(
@@ -157,6 +159,11 @@ class Trainer:
         """By the recipe's steps and epochs. Each epoch has its own plan, so that of epochs is a good estimate."""
         by_epochs = self.options.max_epochs and self.options.max_epochs * steps_per_epoch
         return min((limit for limit in (self.options.max_steps, by_epochs) if limit), default=None)
+
+    def _last_model(self) -> StoredModel | None:
+        """The last model that the run has kept; its vocabulary is the run's, should the prepared data be gone."""
+        models = step_folders(self.run / "models")
+        return load_model(models[-1]) if models and not (self.run / "data").exists() else None
 
     def _resume(self, checkpoint: Path) -> Progress:
         """Goes back to the checkpoint; what came after it will come again, so its log lines and models go."""
@@ -282,7 +289,8 @@ class Trainer:
         stored = self._stored_model()
         scores = self._validation_scores(Translator(stored, device=self.device))
         score = scores.bleu if options.best_by == "valid_bleu" else -loss
-        better = progress.best_score is None or score > progress.best_score
+        before = progress.best_score, -(progress.best_loss or math.inf)
+        better = before[0] is None or (score, -loss) > before
         self._log({"step": progress.step, "valid_loss": loss, "valid_bleu": round(scores.bleu, 2)})
         self.reporter.line(
             f"step {progress.step:,}  epoch {progress.epoch + 1}  valid loss {loss:.3f}  BLEU {scores.bleu:.2f}"
@@ -291,7 +299,8 @@ class Trainer:
         stored.card = model_card(self.recipe, self.model.config, progress, loss, scores)
         save_model(self.run / "models" / step_name(progress.step), stored)
         if better:
-            progress.best_score, progress.best_step, progress.validations_without_better = score, progress.step, 0
+            progress.best_score, progress.best_loss, progress.best_step = score, loss, progress.step
+            progress.validations_without_better = 0
             self._write_best(progress)
         else:
             progress.validations_without_better += 1
@@ -343,7 +352,8 @@ class Trainer:
         self.progress.minutes = self._minutes()
         save_checkpoint(self.run / "checkpoints", self.model, self.optimizer, self.average, self.progress)
         models = step_folders(self.run / "models")
-        kept = {step_name(self.progress.best_step), *(path.name for path in models[-MODELS_KEPT:])}
+        kept = {step_name(step) for step in best_steps(self.run / "checkpoints")}  # any of them may be resumed
+        kept |= {path.name for path in models[-MODELS_KEPT:]}
         for folder in models:
             if folder.name not in kept:
                 shutil.rmtree(folder)

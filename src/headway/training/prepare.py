@@ -67,7 +67,7 @@ def _prepare(recipe: Recipe, folder: Path, max_length: int, notice: Notice, toke
             [tagged_pairs(corpus) for corpus in files],
             *tokenizers,
             max_length=max_length,
-            max_tokens=recipe.training.longest_pair,
+            max_tokens=recipe.training.tokens_per_batch,
         )
         notice(f"{split}: {counts.summary()}")
     texts = [

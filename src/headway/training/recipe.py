@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
@@ -71,7 +72,7 @@ class ParallelFiles(Section):
 
 class TrainingFiles(ParallelFiles):
     weight: float = Field(1.0, gt=0, le=1000)
-    """How often an epoch has each pair of this corpus: 2 is twice, 0.5 every second one."""
+    """How often an epoch has each pair of this corpus: 2 is twice, 0.5 a random half, drawn anew each epoch."""
 
 
 class DataSection(Section):
@@ -210,11 +211,6 @@ class TrainingSection(Section):
         """Padded tokens of a micro-batch; only a pair that alone is longer takes more."""
         return self.tokens_per_micro_batch or max(1, self.tokens_per_batch // 4)
 
-    @property
-    def longest_pair(self) -> int:
-        """Tokens of the longest pair that is trained on."""
-        return self.tokens_per_micro_batch or self.tokens_per_batch
-
 
 class DecodingSection(Section):
     """The model's default search options, kept in its decoding.json. Validation in training is greedy."""
@@ -248,10 +244,23 @@ class Recipe(Section):
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML in which no key may stand twice; the second would replace the first silently."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
 def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:
     """Reads a recipe; `overrides` are `key.path=value`. Raises UserError."""
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
     except OSError as error:
         raise UserError(f"{path}: can't be read ({error.strerror})") from None
     except UnicodeDecodeError:
@@ -279,13 +288,19 @@ def make_recipe(document: dict[str, Any], overrides: Iterable[str] = (), origin:
 
 
 def _with_initial_sections(document: dict[str, Any]) -> dict[str, Any]:
-    """Where a run starts from a model, sections `model` and `tokenizer` that aren't there are that model's."""
-    path = (document.get("training") or {}).get("init_from")
-    missing = [section for section in ("model", "tokenizer") if section not in document]
-    if not isinstance(path, str) or not missing:
+    """Where a run starts from a model, what the sections `model` and `tokenizer` leave open is that model's; a preset
+    leaves nothing open. Its vocabulary is taken whole."""
+    training, model, tokenizer = (document.get(section) or {} for section in ("training", "model", "tokenizer"))
+    if not all(isinstance(section, dict) for section in (training, model, tokenizer)):
         return document
-    sections = initial_sections(Path(path))
-    return {**document, **{section: sections[section] for section in missing}}
+    path, resolved = training.get("init_from"), _model_fields().keys() <= model.keys()
+    if not isinstance(path, str) or resolved:  # of a run that goes on, all is written out
+        return document
+    initial = initial_sections(Path(path))
+    if "preset" not in model:
+        document = {**document, "model": {**initial["model"], **model}}
+    vocab_size = {"vocab_size": initial["tokenizer"]["vocab_size"]}
+    return {**document, "tokenizer": {**initial["tokenizer"], **tokenizer, **vocab_size}}
 
 
 def _resolved(recipe: Recipe) -> Recipe:
@@ -367,7 +382,12 @@ def _anchored(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     def anchor(value: Any) -> Any:
         if isinstance(value, list):
             return [anchor(below) for below in value]
-        return str((folder / Path(value).expanduser()).absolute()) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        path = Path(value)
+        with suppress(RuntimeError):  # a name that begins with `~`
+            path = path.expanduser()
+        return str((folder / path).absolute())
 
     def anchored_corpora(value: Any) -> Any:
         if isinstance(value, list):

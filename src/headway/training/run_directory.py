@@ -6,11 +6,14 @@ import shutil
 from pathlib import Path
 
 from headway.errors import UserError
-from headway.storage.atomic import remove_leftovers
+from headway.storage.atomic import remove_leftovers, write_file
 from headway.training.checkpoint import last_checkpoint
+from headway.training.recipe import Recipe
 
-FOLDERS = ("data", "models", "checkpoints")
+FOLDERS = ("data", "models", "checkpoints", "tensorboard")
 FILES = ("recipe.yaml", "log.jsonl", "best.json")
+MARK = "# The recipe of the run in this folder, every value written out.\n"
+"""First line of a run's recipe.yaml; a folder without it isn't ours, and nothing in it is ever removed."""
 
 
 def refuse_used_folder(run: Path) -> None:
@@ -21,14 +24,25 @@ def refuse_used_folder(run: Path) -> None:
         raise UserError(f"{run}: is a file, the run directory can't be made there")
     if last_checkpoint(run / "checkpoints") is not None:
         raise UserError(f"{run}: holds a run already; go on with --resume {run}, or choose another --out")
-    if not (run / "recipe.yaml").exists() and any(run.iterdir()):
+    if not is_run(run) and any(run.iterdir()):
         raise UserError(f"{run}: is not empty and holds no run; choose another --out")
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a run was begun in the folder."""
+    recipe = folder / "recipe.yaml"
+    return recipe.is_file() and recipe.read_bytes().startswith(MARK.encode())
+
+
+def write_recipe(run: Path, recipe: Recipe) -> None:
+    """Makes the folder a run's."""
+    write_file(run / "recipe.yaml", (MARK + recipe.to_yaml()).encode("utf-8"))
 
 
 def open_run(run: Path) -> Path | None:
     """Makes the folder ready and returns its last checkpoint; where there is none, what a failed start left goes."""
     checkpoint = last_checkpoint(run / "checkpoints")
-    if checkpoint is None and (run / "recipe.yaml").exists():
+    if checkpoint is None and is_run(run):
         for name in FOLDERS:
             shutil.rmtree(run / name, ignore_errors=True)
         for name in FILES:
