@@ -242,3 +242,37 @@ def test_a_model_of_several_languages_wants_a_tag():
     assert results[0].source_tokens[0].text == ">>de<<"
     with pytest.raises(UserError, match="begin each text with one of >>de<< >>ko<<"):
         door.translate(["the cat"])
+
+
+def test_text_that_no_file_could_hold_is_refused():
+    door = translator()
+    for call in (
+        lambda: door.translate(["\ud800"]),
+        lambda: door.translate(["the"], prefix="\udcff"),
+        lambda: door.score(["the"], ["\ud800"]),
+        lambda: door.inspect("the", target="\udcff"),
+    ):
+        with pytest.raises(UserError, match="surrogate"):
+            call()
+
+
+def test_a_target_that_begins_with_a_tag_is_text():
+    tokenizer = SubwordTokenizer.train(["the cat sat on the mat", "a dog ran after"] * 20, "bpe", 292, ["de", "ko"])
+    config = ModelConfig(292, 292, d_model=32, num_heads=4, d_ff=64, encoder_layers=1, decoder_layers=1)
+    door = Translator(StoredModel(Transformer(config), tokenizer, tokenizer, "en", "mul"), device="cpu")
+    record = door.inspect(">>ko<< the cat", target=">>de<< the")
+    assert record.attention["cross"].shape[-2:] == (len(record.target), len(record.source))
+    assert "".join(record.target).startswith("▁<0x3E>")
+
+
+def test_tags_and_unknown_words_are_never_generated():
+    tokenizer = SubwordTokenizer.train(["the cat sat on the mat", "a dog ran after"] * 20, "bpe", 292, ["de", "ko"])
+    config = ModelConfig(292, 292, d_model=8, num_heads=2, d_ff=8, encoder_layers=1, decoder_layers=1, output_bias=True)
+    model = Transformer(config)
+    with torch.no_grad():
+        model.output.bias[[0, 1, 2, 4, 5]] = 99.0  # all that no text has
+    door = Translator(StoredModel(model, tokenizer, tokenizer, "en", "mul"), device="cpu")
+    for options in ({"beam_size": 1}, {"beam_size": 3}, {"sample": Sampling()}):
+        [found] = door.translate([">>de<< the cat"], max_length=9, **options)
+        assert len(found.tokens) == 9 or found.stopped == "eos"
+        assert not {"<unk>", ">>de<<", ">>ko<<"} & {piece.text for piece in found.tokens}

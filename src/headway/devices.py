@@ -27,7 +27,7 @@ def pick_device(name: DeviceName | torch.device) -> torch.device:
     if name not in available:
         raise UserError(f"device {name!r} is unknown; there are auto, cpu, cuda, mps")
     if not available[name]:
-        raise UserError(f"device {name!r} is not available on this machine; use --device auto or cpu")
+        raise UserError(f"device {name!r} is not available on this machine; use auto or cpu")
     return torch.device(name)
 
 

@@ -72,8 +72,7 @@ def test_curves_have_their_points_and_names():
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["one", "two"]
 
 
-@pytest.mark.parametrize(("name", "message"), [("a.gif", r"must end in \.svg, \.png"), ("no/a.svg", "no such folder")])
-def test_paths_are_checked(tmp_path, name, message):
-    with pytest.raises(UserError, match=message):
-        check_picture_path(tmp_path / name)
+def test_paths_are_checked(tmp_path):
+    with pytest.raises(UserError, match=r"must end in \.svg, \.png"):
+        check_picture_path(tmp_path / "a.gif")
     check_picture_path(tmp_path / "a.json", others=(".json",))

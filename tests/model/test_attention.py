@@ -159,3 +159,19 @@ def test_record_names_the_inside():
     assert torch.equal(seen["here.weights"], weights)
     assert torch.equal(seen["here.output"], output)
     assert set(seen) == {f"here.{name}" for name in ("queries", "keys", "values", "weights", "output")}
+
+
+@pytest.mark.parametrize("return_weights", [True, False])
+def test_a_mask_of_keys_alone_is_for_every_query(return_weights):
+    query, key = torch.randn(2, 4, 3, 8), torch.randn(2, 4, 5, 8)
+    mask = torch.tensor([True, True, False, True, False])
+    found, _ = attend(query, key, key, mask, return_weights=return_weights)
+    wanted, _ = attend(query, key, key, mask[None, None, None], return_weights=return_weights)
+    assert torch.equal(found, wanted)
+
+
+def test_a_mask_that_could_be_of_the_batch_or_of_the_heads_is_refused():
+    attention = MultiHeadAttention(32, 4)
+    x = torch.randn(4, 3, 32)
+    with pytest.raises(ValueError, match=r"mask\[:, None\] fits all heads"):
+        attention(x, x, x, torch.ones(4, 3, 3, dtype=torch.bool))

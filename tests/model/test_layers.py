@@ -106,3 +106,19 @@ def test_dropout_gradient_is_its_own_mask():
 def test_dropout_does_nothing_outside_training():
     x = torch.randn(3, 5)
     assert torch.equal(Dropout(0.5).eval()(x), x)
+
+
+@pytest.mark.parametrize("probability", [-0.5, 1.0, 1.5])
+def test_impossible_dropout(probability):
+    with pytest.raises(ValueError, match=f"dropout={probability}"):
+        Dropout(probability)
+
+
+def test_dropout_close_to_one_drops_nearly_all():
+    assert (dropout(torch.ones(10_000), 0.99999) != 0).float().mean() < 0.01
+
+
+@pytest.mark.parametrize("options", [{"norm": "Pre"}, {"activation": "tanh"}])
+def test_blocks_refuse_options_they_do_not_have(options):
+    with pytest.raises(ValueError, match="must be one of"):
+        EncoderLayer(32, 4, 64, **options)

@@ -174,3 +174,28 @@ def test_a_model_moves_as_one_folder(trained, tmp_path):
     best = json.loads((trained / "best.json").read_text())["model"]
     shutil.copytree(trained / "models" / best, tmp_path / "moved")
     assert lines(run_headway("translate", tmp_path / "moved", input_="ant bee\n")) == ["bee ant"]
+
+
+def test_outputs_that_can_not_be_written_are_refused_first(corpus, trained, tmp_path):
+    for arguments in (
+        ("translate", trained, corpus.file("test.src")),
+        ("evaluate", trained, "--source", corpus.file("test.src"), "--reference", corpus.file("test.tgt")),
+        ("inspect", trained, "ant"),
+        ("draw", "masks"),
+    ):
+        assert "is a folder" in complaint(*arguments, "--output", tmp_path)
+        assert "no such folder" in complaint(*arguments, "--output", tmp_path / "no" / "a.svg")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_with_a_recipe_of_ones_own_is_no_run(corpus, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "recipe.yaml").write_text("training: {max_steps: 1}\n")
+    assert "holds no run" in complaint("train", *corpus.train_options, "--out", tmp_path, "training.max_steps=1")
+    assert "is not a run directory" in complaint("train", "--resume", tmp_path)
+    assert (tmp_path / "data").is_dir()
+
+
+def test_arguments_that_are_not_utf8(trained):
+    assert complaint("show", b"\xff".decode("utf-8", "surrogateescape")).startswith("headway:")
+    assert "UTF-8" in complaint("inspect", trained, b"\xff".decode("utf-8", "surrogateescape"))

@@ -64,16 +64,15 @@ def test_little_is_padding():
 def test_a_step_has_the_same_size_whatever_the_micro_batch(micro):
     source, target, steps = plan(random_lengths(), batch=1000, micro=micro)
     sizes = [sum(padded_tokens(batch, source, target) for batch in step) for step in steps]
-    assert np.mean(sizes) > 900
+    assert np.mean(sizes) > 800
 
 
 def test_every_step_has_short_and_long_sentences():
-    source, target, steps = plan(random_lengths(), batch=1000, micro=250)
-    shortest, longest = np.quantile(target, [0.3, 0.7])
+    _, target, steps = plan(random_lengths(), batch=1000, micro=250)
+    median = np.median(target)
     for step in steps[:-1]:
         lengths = np.concatenate([target[batch] for batch in step])
-        assert lengths.min() < shortest
-        assert lengths.max() > longest
+        assert lengths.min() < median < lengths.max()
 
 
 def test_lengths_are_mixed_over_the_epoch():

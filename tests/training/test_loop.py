@@ -13,6 +13,7 @@ from headway.training.checkpoint import step_folders
 from headway.training.loop import Interrupted, Trainer
 from headway.training.progress import Reporter
 from headway.training.recipe import make_recipe
+from headway.training.run_directory import open_run, refuse_used_folder
 from headway.translator import Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -305,3 +306,31 @@ def test_the_largest_batch_is_tried_first_and_changes_nothing(files, tmp_path):
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.equal(trainer.model.output.weight, before)
     assert all(parameter.grad is None for parameter in trainer.model.parameters())
+
+
+@pytest.mark.parametrize("remade", [True, False])
+def test_a_run_whose_prepared_data_is_gone_keeps_its_vocabulary(files, tmp_path, remade):
+    run(recipe(files, max_steps=8), tmp_path / "run")
+    before = Translator.load(tmp_path / "run").stored.source_tokenizer.to_bytes()
+    shutil.rmtree(tmp_path / "run" / "data")
+    if remade:
+        shutil.copytree(files, tmp_path / "files")
+        with open(files / "train.src", "a") as sources, open(files / "train.tgt", "a") as targets:
+            sources.write("eleven twelve\n" * 9)
+            targets.write("twelve eleven\n" * 9)
+    run(recipe(files, max_steps=9), tmp_path / "run")
+    if remade:
+        shutil.copytree(tmp_path / "files", files, dirs_exist_ok=True)
+    assert Translator.load(tmp_path / "run").stored.source_tokenizer.to_bytes() == before
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(files, tmp_path):
+    """Somebody's own recipe.yaml beside somebody's own data/."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "mine.txt").write_text("mine")
+    (tmp_path / "recipe.yaml").write_text("data: {}\n")
+    with pytest.raises(UserError, match="is not empty and holds no run"):
+        refuse_used_folder(tmp_path)
+    open_run(tmp_path)
+    assert (tmp_path / "data" / "mine.txt").read_text() == "mine"
+    assert (tmp_path / "recipe.yaml").exists()

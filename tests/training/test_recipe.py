@@ -149,7 +149,21 @@ def test_mistakes_are_one_line(recipe_file, override, message):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["", "- a", "a: [", "data: 3", "\x00"])
+def test_a_key_may_not_stand_twice(tmp_path):
+    (tmp_path / "r.yaml").write_text(TEXT + "training: {max_steps: 5}\n")
+    with pytest.raises(UserError, match=r"r\.yaml: is not YAML: key 'training' stands twice"):
+        load_recipe(tmp_path / "r.yaml")
+
+
+def test_the_rate_of_a_resumed_run_never_jumps(recipe_file):
+    cosine = load_recipe(recipe_file, ["training.schedule=cosine"])
+    longer = load_recipe(recipe_file, ["training.schedule=cosine", "training.max_steps=20"])
+    with pytest.raises(UserError, match="the learning rate would jump"):
+        refuse_changes(cosine, longer)
+    refuse_changes(cosine, load_recipe(recipe_file, ["training.schedule=cosine", "training.max_minutes=1"]))
+
+
+@pytest.mark.parametrize("text", ["", "training: 5", "- a", "a: [", "data: 3", "\x00"])
 def test_what_is_no_recipe(tmp_path, text):
     path = tmp_path / "r.yaml"
     path.write_text(text)

@@ -36,8 +36,10 @@ def check(
     from headway.text.check import check_corpus
     from headway.text.corpus import read_pairs
 
-    pairs = list(read_pairs(source, target or []))
-    held_out = read_pairs(valid_source, valid_target or []) if valid_source else ()
+    if valid_target and not valid_source:
+        raise UserError("--valid-target needs its --valid-source")
+    pairs = list(read_pairs(source, target or [], lenient=True))
+    held_out = read_pairs(valid_source, valid_target or [], lenient=True) if valid_source else ()
     if not pairs:
         raise UserError(f"{source[0]}: is empty")
     found = check_corpus(pairs, held_out)
@@ -46,7 +48,7 @@ def check(
         return
     typer.echo(f"{found.pairs:,} pairs, {found.character_ratio:.2f} target characters for each source character")
     for name, side in (("source", found.source), ("target", found.target)):
-        mean = side.words / found.pairs
+        mean = side.words / max(1, found.usable)
         typer.echo(
             f"{name}: {side.words:,} words, {mean:.1f} a line, at most {side.longest_words} ({side.longest_place}), "
             f"mainly {side.script}"

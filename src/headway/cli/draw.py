@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headway.cli.options import check_output
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def draw(
     what: Annotated[str, typer.Argument(metavar="positions|masks|schedule", help="What to draw.")],
     output: Annotated[Path | None, typer.Option(help="Picture (.svg, .png); default: text in the terminal.")] = None,
     length: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Places; default 50 positions, 6 in masks.")
+        int | None, typer.Option(min=2, max=1000, help="Places; default 50 positions, 6 in masks.")
     ] = None,
     d_model: Annotated[
         int | None, typer.Option(min=2, max=2048, help="Dimensions; default 128 of positions, 512 of the schedule.")
@@ -38,6 +39,7 @@ def draw(
     """
     from headway.insight.pictures import check_picture_path, save_picture
 
+    check_output(output)
     if output is not None:
         check_picture_path(output)
     if what == "positions":

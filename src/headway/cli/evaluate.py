@@ -18,6 +18,8 @@ from headway.cli.options import (
     Model,
     Source,
     TargetLanguage,
+    check_output,
+    writer,
 )
 from headway.errors import UserError
 
@@ -40,7 +42,7 @@ def evaluate(
     length_penalty: LengthPenalty = None,
     tokenize: Annotated[
         str | None,
-        typer.Option(help="sacreBLEU's: 13a, none, intl, zh, char, ...; default 13a, none for a word-level model."),
+        typer.Option(help="sacreBLEU's, such as 13a, none, zh, char; default by language, none for whole words."),
     ] = None,
     target_language: TargetLanguage = None,
     ensemble: Ensemble = None,
@@ -53,17 +55,14 @@ def evaluate(
     headway evaluate runs/multi30k-de-en --source test.de --reference test.en
     headway evaluate runs/multi30k-de-en --source test.de --reference test.en --compare runs/other
     """
-    from headway.evaluation import check_tokenize, compare_translations, score_translations
-    from headway.storage.atomic import write_file
+    from headway.evaluation import check_tokenize, compare_translations, score_translations, tokenization
     from headway.text.corpus import read_pairs
-    from headway.text.tokenizer import WordTokenizer
     from headway.translator import Translator
 
     pairs = list(read_pairs([source], [reference] if reference else []))
     if not pairs:
         raise UserError(f"{source}: has no lines to translate")
-    if output is not None and not output.parent.is_dir():
-        raise UserError(f"{output.parent}: no such folder")
+    check_output(output)
     if tokenize is not None:
         check_tokenize(tokenize)
     translator = Translator.load(model, device=device, ensemble=ensemble or [])  # type: ignore[arg-type]
@@ -77,9 +76,12 @@ def evaluate(
     others = None if compare is None else _other_translations(compare, len(pairs), translated, device)
     hypotheses = translated(translator)
     if output is not None:
-        write_file(output, "".join(f"{line}\n" for line in hypotheses).encode("utf-8"))
-    word_level = isinstance(translator.stored.target_tokenizer, WordTokenizer)
-    tokenize = tokenize or ("none" if word_level else "13a")
+        with writer(output) as file:
+            file.writelines(f"{line}\n" for line in hypotheses)
+    stored = translator.stored
+    tokenize = tokenize or tokenization(
+        target_language or stored.target_language, tokenized=stored.target_tokenizer.kind == "word"
+    )
     scores = score_translations(hypotheses, references, tokenize, with_ter=True)
     comparisons = [] if others is None else compare_translations(hypotheses, others, references, tokenize)
     if as_json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headway.cli.options import Device, Model
+from headway.cli.options import Device, Model, TargetLanguage, check_output
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def inspect(
     layers: Annotated[str, typer.Option(help="Numbers from 1 with commas, last, or all.")] = "last",
     heads: Annotated[str, typer.Option(help="Numbers from 1 with commas, all, or mean (of all).")] = "mean",
     words: Annotated[bool, typer.Option("--words", help="Join the pieces of a word.")] = False,
+    target_language: TargetLanguage = None,
     device: Device = "auto",
 ) -> None:
     """Look inside a translation: its attention maps, each row a piece that asks, each column a piece that answers.
@@ -40,20 +41,26 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --kind all --layers all --heads all --output maps.svg
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --target "A cat sleeps." --words --output record.json
     """
+    from headway.cli.translate import language_prefix
     from headway.insight import draw_map
     from headway.insight.pictures import check_picture_path, draw_heat_maps, save_picture
     from headway.translator import Translator
 
+    check_output(output)
     if output is not None:
         check_picture_path(output, others=(".json",))
+    as_json = output is not None and output.suffix == ".json"
+    if as_json and (kind, layers, heads) != ("cross", "last", "mean"):
+        raise UserError("a .json file holds every map; leave --kind, --layers and --heads out")
+    kinds = _kinds(kind)
     translator = Translator.load(model, device=device)  # type: ignore[arg-type]
-    record = translator.inspect(text, target)
+    record = translator.inspect(language_prefix(translator, target_language) + text, target)
     if words:
         record = record.words()
-    if output is not None and output.suffix == ".json":
+    if output is not None and as_json:
         output.write_text(json.dumps(record.to_dict(), ensure_ascii=False) + "\n", encoding="utf-8")
         return
-    maps = [row for name in _kinds(kind) for row in _chosen_maps(record, name, layers, heads)]
+    maps = [row for name in kinds for row in _chosen_maps(record, name, layers, heads)]
     if output is not None:
         save_picture(draw_heat_maps(maps), output)
         return

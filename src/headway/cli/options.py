@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
+
+from headway.errors import UserError
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best).")]
 Source = Annotated[
@@ -21,3 +25,23 @@ TargetLanguage = Annotated[
 ]
 JsonOutput = Annotated[bool, typer.Option("--json", help="JSON: one document, or one a line.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+
+
+def check_output(path: Path | None) -> None:
+    """Raises UserError where no file can be written, before any work is done for it."""
+    if path is not None and path.is_dir():
+        raise UserError(f"{path}: is a folder; give the name of a file")
+    if path is not None and not path.parent.is_dir():
+        raise UserError(f"{path.parent}: no such folder")
+
+
+@contextmanager
+def writer(path: Path) -> Iterator[TextIO]:
+    """A file that appears when all is written, so that it may be the input's own."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with open(partial, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -5,15 +5,25 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import asdict, fields
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headway.cli.options import BeamSize, Device, Ensemble, JsonOutput, LengthPenalty, Model, TargetLanguage
+from headway.cli.options import (
+    BeamSize,
+    Device,
+    Ensemble,
+    JsonOutput,
+    LengthPenalty,
+    Model,
+    TargetLanguage,
+    check_output,
+    writer,
+)
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -56,6 +66,7 @@ def translate(
     """
     from headway.translator import Translator
 
+    check_output(output)
     sampling = None if sample is None else _parse_sampling(sample)
     lines = _lines(file)
     translator = Translator.load(model, device=device, ensemble=ensemble or [])  # type: ignore[arg-type]
@@ -70,7 +81,7 @@ def translate(
     translator.search_options(**options)  # complains before the first line is read
     tag = language_prefix(translator, target_language)
     number, failed = 0, False
-    with _writer(output) as out:
+    with nullcontext(sys.stdout) if output is None else writer(output) as out:
         while chunk := list(islice(lines, 1 if sys.stdin.isatty() and file == "-" else LINES_AT_ONCE)):
             for translation in translator.translate([tag + line for line in chunk], prefix=prefix, **options):
                 number += 1
@@ -130,14 +141,12 @@ def _notice(translation: Translation, number: int, longest: int) -> None:
             err=True,
         )
     elif translation.stopped == "max_length":
-        typer.echo(
-            f"headway: line {number} was cut off after {len(translation.tokens)} pieces; --max-length allows more",
-            err=True,
-        )
+        remedy = "--max-length allows more" if len(translation.tokens) < longest else "the model knows no more places"
+        typer.echo(f"headway: line {number} was cut off after {len(translation.tokens)} pieces; {remedy}", err=True)
 
 
 def _lines(file: str) -> Iterator[str]:
-    from headway.text.corpus import decode_lines, read_lines
+    from headway.text.corpus import decode_lines, is_two_sided, read_lines
 
     if file == "-":
         return decode_lines(sys.stdin.buffer, "standard input")
@@ -146,16 +155,6 @@ def _lines(file: str) -> Iterator[str]:
             f"{file}: {'is a folder' if Path(file).is_dir() else 'no such file'}; "
             "give a text file, or - for standard input"
         )
+    if is_two_sided(Path(file)):
+        raise UserError(f"{file}: holds two sides; give the source texts alone, one a line")
     return read_lines(Path(file))
-
-
-@contextmanager
-def _writer(output: Path | None) -> Iterator[TextIO]:
-    """Standard output, or a file that appears when all is written, so that it may be the input's own."""
-    if output is None:
-        yield sys.stdout
-        return
-    partial = output.with_name(f"{output.name}.partial")
-    with open(partial, "w", encoding="utf-8", newline="\n") as file:
-        yield file
-    partial.replace(output)

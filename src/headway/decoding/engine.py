@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from headway.decoding.step import DecoderState, DecoderStep
-from headway.model import Transformer, cross_mask, padding_mask, target_mask
+from headway.model import Transformer, padding_mask
 
 
 class Engine(Protocol):
@@ -77,9 +77,7 @@ class TorchEngine:
         pad_id = self._model.config.pad_id
         source, target = source.to(self._device), target.to(self._device)
         read, given = target[:, :-1], target[:, 1:]
-        source_mask = padding_mask(source, pad_id)
-        memory = self._model.encode(source, source_mask)
-        hidden = self._model.decode(read, memory, target_mask(read, pad_id), cross_mask(source_mask))
+        hidden = self._model.hidden_states(source, read)
         real = given != pad_id  # (batch, target length)
         scores = hidden.new_zeros(given.shape, dtype=torch.float32)
         scores[real] = -F.cross_entropy(self._model.output(hidden[real]).float(), given[real], reduction="none")

@@ -51,6 +51,11 @@ def check_tokenize(tokenize: str) -> None:
         raise UserError(f"tokenisation {tokenize!r} can't be used: {' '.join(str(error).split())}") from None
 
 
+def tokenization(language: str, *, tokenized: bool = False) -> str:
+    """sacreBLEU's tokenisation for text of a language; `tokenized`: the text is words with spaces already."""
+    return "none" if tokenized else {"zh": "zh", "ja": "char"}.get(language, "13a")
+
+
 def score_translations(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a", *, with_ter: bool = False
 ) -> Scores:

@@ -131,10 +131,15 @@ class Transformer(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor, *, record: Record | None = None) -> Tensor:
         """source: (batch, source length), target: (batch, target length) -> logits (batch, target length, vocab)"""
+        return self.output(self.hidden_states(source, target, record=record))
+
+    def hidden_states(self, source: Tensor, target: Tensor, *, record: Record | None = None) -> Tensor:
+        """What the output layer makes logits of. source: (batch, source length), target: (batch, target length)
+        -> (batch, target length, d_model)"""
         source_mask = padding_mask(source, self.config.pad_id)
         memory = self.encode(source, source_mask, record=record)
         mask = target_mask(target, self.config.pad_id)
-        return self.output(self.decode(target, memory, mask, cross_mask(source_mask), record=record))
+        return self.decode(target, memory, mask, cross_mask(source_mask), record=record)
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None, *, record: Record | None = None) -> Tensor:
         """source: (batch, source length) -> memory (batch, source length, d_model)"""

@@ -54,6 +54,8 @@ class CorpusCheck:
     """All that was found."""
 
     pairs: int
+    usable: int
+    """Pairs with text on both sides."""
     source: SideSummary
     target: SideSummary
     character_ratio: float
@@ -80,9 +82,9 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
         ("copied", "source and target are the same text", lambda pair: pair.source.strip() == pair.target.strip()),
         ("source script", f"source not mainly in {sides[0].script}", _other_script("source", sides[0].script)),
         ("target script", f"target not mainly in {sides[1].script}", _other_script("target", sides[1].script)),
-        ("mojibake", "text that was decoded wrongly, or characters that stand for what was lost", _is_mojibake),
+        ("encoding", "bytes that aren't UTF-8, or text that was once decoded wrongly", _is_mojibake),
         ("control characters", "characters that are no text", _has_controls),
-        ("repeated pair", "the pair stands in the corpus already", _repeats(lambda pair: (pair.source, pair.target))),
+        ("repeated pair", "the pair stands in the corpus already", _repeats()),
         ("repeated source", "the source stands there already, with another translation", _another_translation()),
         ("held-out source", "a source of the held-out text: scores will be too good", _among(held_out, "source")),
         ("held-out target", "a target of the held-out text: scores will be too good", _among(held_out, "target")),
@@ -92,7 +94,9 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
         for finding, (name, _, test) in zip(findings, tests, strict=True):
             if (name in ("blank", "both blank") or not (is_blank(pair.source) or is_blank(pair.target))) and test(pair):
                 finding.add(pair)
-    return CorpusCheck(len(pairs), sides[0], sides[1], ratio, [finding for finding in findings if finding.count])
+    return CorpusCheck(
+        len(pairs), len(full), sides[0], sides[1], ratio, [finding for finding in findings if finding.count]
+    )
 
 
 def script_of(text: str) -> str:
@@ -176,12 +180,12 @@ def _has_controls(pair: Pair) -> bool:
     return any(unicodedata.category(char) == "Cc" and char != "\t" for char in pair.source + pair.target)
 
 
-def _repeats(key: Callable[[Pair], tuple[str, str]]) -> Callable[[Pair], bool]:
+def _repeats() -> Callable[[Pair], bool]:
     seen: set[tuple[str, str]] = set()
 
     def test(pair: Pair) -> bool:
         size = len(seen)
-        seen.add(key(pair))
+        seen.add((pair.source, pair.target))
         return len(seen) == size
 
     return test

@@ -36,18 +36,19 @@ class Pair:
     """Counted from 1, the same on both sides."""
 
 
-def read_lines(path: Path) -> Generator[str]:
-    """The lines of a UTF-8 text file (or .gz), without their line ends. Raises UserError with file and line."""
+def read_lines(path: Path, *, lenient: bool = False) -> Generator[str]:
+    """The lines of a UTF-8 text file (or .gz), without their line ends. Raises UserError with file and line; `lenient`
+    reads bytes that aren't UTF-8 as U+FFFD."""
     with closing(_open(path)) as stream:
-        yield from decode_lines(_raw_lines(stream, path), str(path))
+        yield from decode_lines(_raw_lines(stream, path), str(path), lenient=lenient)
 
 
-def decode_lines(raw_lines: Iterable[bytes], name: str) -> Iterator[str]:
+def decode_lines(raw_lines: Iterable[bytes], name: str, *, lenient: bool = False) -> Iterator[str]:
     """Bytes that end at "\\n" to lines of text; `name` is what an error calls their origin."""
     for number, raw in enumerate(raw_lines, start=1):
         text = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
         try:
-            line = text.decode("utf-8")
+            line = text.decode("utf-8", "replace" if lenient else "strict")
         except UnicodeDecodeError as error:
             byte = text[error.start]
             raise UserError(
@@ -57,12 +58,12 @@ def decode_lines(raw_lines: Iterable[bytes], name: str) -> Iterator[str]:
         yield line.removesuffix("\n").removesuffix("\r")
 
 
-def read_pairs(source_files: Sequence[Path], target_files: Sequence[Path]) -> Iterator[Pair]:
+def read_pairs(source_files: Sequence[Path], target_files: Sequence[Path], *, lenient: bool = False) -> Iterator[Pair]:
     """The pairs of parallel files, in order, blank ones included; without target files, those of .tsv and .jsonl files.
-    Raises UserError where they don't match."""
+    Raises UserError where they don't match; `lenient` as in `read_lines`."""
     if not target_files:
         for file in source_files:
-            yield from _pairs_of_file(file)
+            yield from _pairs_of_file(file, lenient)
         return
     if len(source_files) != len(target_files):
         raise UserError(
@@ -70,7 +71,7 @@ def read_pairs(source_files: Sequence[Path], target_files: Sequence[Path]) -> It
             "give them in pairs, in the same order"
         )
     for source_file, target_file in zip(source_files, target_files, strict=True):
-        yield from _pairs_of_files(source_file, target_file)
+        yield from _pairs_of_files(source_file, target_file, lenient)
 
 
 def is_blank(line: str) -> bool:
@@ -83,13 +84,13 @@ def is_two_sided(path: Path) -> bool:
     return (path.with_suffix("") if path.suffix == ".gz" else path).suffix in TWO_SIDED
 
 
-def _pairs_of_file(file: Path) -> Iterator[Pair]:
+def _pairs_of_file(file: Path, lenient: bool) -> Iterator[Pair]:
     if not is_two_sided(file):
         raise UserError(
             f"{file}: without a file of translations it must be a .tsv or .jsonl file, which holds both sides"
         )
     split = _split_json if ".jsonl" in file.suffixes[-2:] else _split_columns
-    with closing(read_lines(file)) as lines:
+    with closing(read_lines(file, lenient=lenient)) as lines:
         for number, line in enumerate(lines, start=1):
             if is_blank(line):
                 yield Pair("", "", file, number)
@@ -122,8 +123,11 @@ def _split_json(line: str) -> tuple[str, str] | str:
     return source, target
 
 
-def _pairs_of_files(source_file: Path, target_file: Path) -> Iterator[Pair]:
-    with closing(read_lines(source_file)) as sources, closing(read_lines(target_file)) as targets:
+def _pairs_of_files(source_file: Path, target_file: Path, lenient: bool) -> Iterator[Pair]:
+    with (
+        closing(read_lines(source_file, lenient=lenient)) as sources,
+        closing(read_lines(target_file, lenient=lenient)) as targets,
+    ):
         for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
             if source is None or target is None:
                 shorter = number - 1

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from headway.devices import keep_large_allocations, pick_device, training_dtype
 from headway.errors import UserError
-from headway.evaluation import Scores, score_translations
+from headway.evaluation import Scores, score_translations, tokenization
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, load_model, save_model
 from headway.storage.atomic import write_file, write_json
@@ -143,6 +143,7 @@ class Trainer:
                     self._save_checkpoint()
                 if signal_number is not None:
                     raise Interrupted(signal_number)
+        self.reporter.line(f"ended by {finished}")
         return progress
 
     def _plan(self, epoch: int) -> list[list[MicroBatch]]:
@@ -176,15 +177,20 @@ class Trainer:
         self.reporter.line(f"resuming after step {progress.step:,}")
         return progress
 
-    def _finished(self) -> bool:
+    def _finished(self) -> str | None:
+        """The recipe's limit that ends the run, if one is reached."""
         options, progress = self.options, self.progress
-        epochs_done = progress.epoch + (progress.step_in_epoch == len(self.plan))
-        return (
-            (options.max_steps is not None and progress.step >= options.max_steps)
-            or (options.max_epochs is not None and epochs_done >= options.max_epochs)
-            or (options.max_minutes is not None and self._minutes() >= options.max_minutes)
-            or (options.patience is not None and progress.validations_without_better >= options.patience)
-        )
+        reached = {
+            "max_steps": progress.step,
+            "max_epochs": progress.epoch + (progress.step_in_epoch == len(self.plan)),
+            "max_minutes": self._minutes(),
+            "patience": progress.validations_without_better,
+        }
+        for name, value in reached.items():
+            limit = getattr(options, name)
+            if limit is not None and value >= limit:
+                return f"training.{name}={limit:g}"
+        return None
 
     def _minutes(self) -> float:
         return (time.monotonic() - self.clock) / 60
@@ -253,9 +259,8 @@ class Trainer:
 
     def _try_largest_batch(self) -> None:
         """So that running out of memory comes at once. Changes neither weights nor random generators."""
-        largest = max(
-            (batch for step in self.plan for batch in step), key=lambda batch: padded_tokens(batch, *self.lengths)
-        )
+        batches = [batch for step in self.plan for batch in step]
+        largest = max(batches, key=lambda batch: padded_tokens(batch, *self.lengths))
         before = random_states()
         try:
             self._accumulate([largest])
@@ -334,7 +339,7 @@ class Trainer:
         return score_translations(
             [translation.text for translation in translations],
             references,
-            "none" if self.recipe.tokenizer.kind == "word" else "13a",
+            tokenization(self.recipe.data.target_language, tokenized=self.recipe.tokenizer.kind == "word"),
         )
 
     def _stored_model(self) -> StoredModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional as F
 
-from headway.model import Transformer, cross_mask, padding_mask, target_mask
+from headway.model import Transformer
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, pad_id: int, label_smoothing: float = 0.0) -> Tensor:
@@ -31,8 +31,6 @@ def translation_loss(model: Transformer, source: Tensor, target: Tensor, label_s
     """
     pad_id = model.config.pad_id
     read, given = target[:, :-1], target[:, 1:]
-    source_mask = padding_mask(source, pad_id)
-    memory = model.encode(source, source_mask)
-    hidden = model.decode(read, memory, target_mask(read, pad_id), cross_mask(source_mask))
+    hidden = model.hidden_states(source, read)
     real = given != pad_id
     return cross_entropy(model.output(hidden[real]), given[real], pad_id, label_smoothing)

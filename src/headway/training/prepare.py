@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_json
-from headway.text.corpus import Pair, is_blank, read_pairs
+from headway.text.corpus import Pair, is_blank, read_lines, read_pairs
 from headway.text.shards import ParallelIds, write_ids
 from headway.text.tokenizer import (
     CONTROL_PIECES,
@@ -45,6 +46,7 @@ def prepare(
     """Reads the prepared data in `folder`, making it first where it isn't there: with the given tokenizers, or with
     ones learned from the training text. Raises UserError."""
     if not folder.exists():
+        _check_files(recipe)
         _warn_of_same_files(recipe, notice)
         with write_directory(folder) as temporary:
             _prepare(recipe, temporary, max_length, notice, tokenizers or _train_tokenizers(recipe, notice))
@@ -114,6 +116,14 @@ def _train_tokenizers(recipe: Recipe, notice: Notice) -> Tokenizers:
             "so the vocabulary is smaller"
         )
     return source, target
+
+
+def _check_files(recipe: Recipe) -> None:
+    """Raises UserError for a file that can't be opened, before hours may be spent on the others."""
+    for corpus in (*recipe.data.train, *recipe.data.valid):
+        for file in (*corpus.source, *corpus.target):
+            with closing(read_lines(file)) as lines:
+                next(lines, None)
 
 
 def _warn_of_same_files(recipe: Recipe, notice: Notice) -> None:

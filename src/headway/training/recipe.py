@@ -448,6 +448,12 @@ def refuse_changes(before: Recipe, after: Recipe) -> None:
     ]
     if changed:
         raise UserError(f"a resumed run can't change {', '.join(changed)}; start a new run with another --out")
+    limits = ("training.max_steps", "training.max_epochs")
+    if after.training.schedule == "cosine" and any(old.get(key) != new.get(key) for key in limits):
+        raise UserError(
+            "schedule: cosine falls to zero at the last step, so a resumed run can't change max_steps or max_epochs: "
+            "the learning rate would jump; start a new run with --init-from"
+        )
 
 
 def _flat(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
