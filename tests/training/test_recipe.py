@@ -112,10 +112,11 @@ def test_a_run_that_starts_from_a_model_has_its_sizes_unless_it_says_otherwise(r
     options = recipe.model_options()
     assert (options["d_model"], options["d_ff"]) == (128, 96)
     assert (recipe.tokenizer.kind, recipe.tokenizer.joint) == ("word", True)
-    assert (
-        load_recipe(recipe_file, [f"training.init_from={tmp_path / 'model'}", "model.d_ff=64"]).model_options()["d_ff"]
-        == 64
-    )
+    start = f"training.init_from={tmp_path / 'model'}"
+    changed = load_recipe(recipe_file, [start, "model.dropout=0.3", "tokenizer.vocab_size=99"])
+    assert changed.model_options() == {**options, "dropout": 0.3}
+    assert changed.tokenizer.vocab_size == 6
+    assert load_recipe(recipe_file, [start, "model.preset=tiny"]).model_options()["d_ff"] == 256
 
 
 @pytest.mark.parametrize(
