@@ -16,7 +16,17 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from headway.decoding import Constraints, EnsembleEngine, Hypothesis, Sampling, TorchEngine, beam_search, greedy, sample
+from headway.decoding import (
+    Constraints,
+    EnsembleEngine,
+    Hypothesis,
+    Sampling,
+    SearchOptions,
+    TorchEngine,
+    beam_search,
+    greedy,
+    sample,
+)
 from headway.devices import DeviceName, pick_device
 from headway.errors import UserError
 from headway.insight import TranslationRecord, record_translation
@@ -48,52 +58,6 @@ class Translation:
     """Why it ended: by itself (`eos`), at the cap on its length, or the source was blank or too long to read."""
     alternatives: list[Translation] = field(default_factory=list)
     """The next best ones, where more than one was asked for."""
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """How to search. Raises UserError for what is impossible."""
-
-    beam_size: int = 5
-    """Hypotheses that are followed side by side; 1 is greedy search."""
-    length_penalty: float = 1.0
-    """Alpha of GNMT's length penalty, see `headway.decoding.beam.length_penalty`; 0 ranks by total log-probability."""
-    max_length: int | None = None
-    """Most pieces of a translation; by default twice the source's and 50 more."""
-    n_best: int = 1
-    """Translations of each text; the others are `alternatives` of the best."""
-    no_repeat_ngram: int = 0
-    """No run of so many pieces occurs twice in a translation; 0: any may."""
-    sample: Sampling | None = None
-    """Draw tokens by chance in place of a beam; the n best are then n that were drawn."""
-
-    def __post_init__(self) -> None:
-        for name, least in (("beam_size", 1), ("max_length", 1), ("n_best", 1), ("no_repeat_ngram", 0)):
-            value = getattr(self, name)
-            if not (value is None and name == "max_length"):
-                _check_whole(name, value, least)
-        if not isinstance(self.length_penalty, (int, float)) or not 0.0 <= self.length_penalty <= 10.0:
-            raise UserError(f"length_penalty={self.length_penalty!r}: must be between 0 and 10")
-        if self.sample is not None:
-            _check_sampling(self.sample)
-        elif self.n_best > self.beam_size:
-            raise UserError(f"n_best={self.n_best} is more than beam_size={self.beam_size}")
-
-
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise UserError(f"{name}={value!r}: must be a whole number, at least {least}")
-
-
-def _check_sampling(sampling: Any) -> None:
-    if not isinstance(sampling, Sampling):
-        raise UserError(f"sample={sampling!r}: must be a Sampling(temperature, top_k, top_p, seed)")
-    if not 0.001 <= sampling.temperature <= 100.0:
-        raise UserError(f"temperature={sampling.temperature}: must be between 0.001 and 100")
-    if not 0.0 < sampling.top_p <= 1.0:
-        raise UserError(f"top_p={sampling.top_p}: must be above 0, at most 1")
-    _check_whole("top_k", sampling.top_k, 0)
-    _check_whole("seed", sampling.seed, 0)
 
 
 class Translator:

@@ -6,6 +6,7 @@ import torch
 
 from headway.decoding import EnsembleEngine, Sampling, TorchEngine, greedy, sample
 from headway.decoding.search import draw_tokens
+from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.text.batches import pad
 
@@ -104,3 +105,19 @@ def test_scores_of_given_targets_are_those_of_the_whole_model():
         wanted = logits.gather(1, torch.tensor(target[1:])[:, None])[:, 0]
         torch.testing.assert_close(row[: len(wanted)], wanted)
         assert not row[len(wanted) :].any()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"temperature": 0.0}, "temperature=0.0"),
+        ({"temperature": 1e-38}, "temperature=1e-38"),
+        ({"temperature": float("nan")}, "temperature=nan"),
+        ({"top_p": 1.5}, "top_p=1.5"),
+        ({"top_k": -1}, "top_k=-1: must be a whole number, at least 0"),
+        ({"seed": 1.5}, "seed=1.5"),
+    ],
+)
+def test_impossible_sampling(options, message):
+    with pytest.raises(UserError, match=message):
+        Sampling(**options)

@@ -10,10 +10,12 @@ from safetensors.torch import load_file
 from headway.errors import UserError
 from headway.text.corpus import read_lines
 from headway.training.checkpoint import step_folders
-from headway.training.loop import Interrupted, Trainer
-from headway.training.progress import Reporter
-from headway.training.recipe import make_recipe
+from headway.training.log import RunLog
+from headway.training.loop import Trainer
+from headway.training.reading import make_recipe
+from headway.training.reporter import Reporter
 from headway.training.run_directory import open_run, refuse_used_folder
+from headway.training.stopping import Interrupted
 from headway.translator import Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -169,7 +171,7 @@ def test_a_start_without_a_checkpoint_begins_anew(files, tmp_path):
     wanted = recipe(files)
     run(wanted, tmp_path / "whole")
     trainer = Trainer(wanted, tmp_path / "run", Reporter())
-    with open(tmp_path / "run" / "log.jsonl", "a") as trainer.log:
+    with RunLog(tmp_path / "run", 0, tensorboard=False) as trainer.log:
         for step in trainer.plan[0][:3]:
             trainer._step([step])  # and then it is killed
     run(wanted, tmp_path / "run")

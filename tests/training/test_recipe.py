@@ -8,7 +8,8 @@ from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
 from headway.text.tokenizer import WordTokenizer
-from headway.training.recipe import load_recipe, make_recipe, refuse_changes
+from headway.training.reading import load_recipe, make_recipe
+from headway.training.run_directory import refuse_changes
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 TEXT = """

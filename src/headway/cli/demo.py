@@ -30,7 +30,8 @@ def demo(
     from headway.cli.train import program, run_training
     from headway.corpora.dates import dates_corpus
     from headway.storage.atomic import write_directory
-    from headway.training.recipe import load_recipe, refuse_changes
+    from headway.training.reading import load_recipe
+    from headway.training.run_directory import refuse_changes
     from headway.translator import Translator
 
     source, target = parse_languages(languages)
@@ -59,7 +60,7 @@ def demo(
 
 
 def _recipe(data: Path, source: str, target: str) -> Recipe:
-    from headway.training.recipe import make_recipe
+    from headway.training.reading import make_recipe
 
     files: dict[str, Any] = {
         split: {"source": str(data / f"{split}.{source}"), "target": str(data / f"{split}.{target}")}

@@ -15,8 +15,12 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model directory, o
 Source = Annotated[
     Path, typer.Option(help="Text, one sentence a line; or a .tsv or .jsonl file that holds both sides.")
 ]
-BeamSize = Annotated[int | None, typer.Option(min=1, help="Hypotheses side by side; 1 is greedy.")]
-LengthPenalty = Annotated[float | None, typer.Option(help="GNMT's alpha; 0 favours short translations.")]
+BeamSize = Annotated[
+    int | None, typer.Option(min=1, help="Hypotheses side by side; 1 is greedy. Default: the model's own.")
+]
+LengthPenalty = Annotated[
+    float | None, typer.Option(help="GNMT's alpha; 0 favours short translations. Default: the model's own.")
+]
 Ensemble = Annotated[
     list[Path] | None, typer.Option(metavar="MODEL", help="Another model to translate with; may be given again.")
 ]

@@ -83,9 +83,9 @@ def train(
 
 def run_training(recipe: Recipe, run: Path, again: str) -> Progress:
     """Trains; a run that was asked to stop ends the program with 130 or 143, saved. `again` is what goes on with it."""
-    from headway.training.loop import Interrupted
     from headway.training.loop import train as train_run
-    from headway.training.progress import Reporter
+    from headway.training.reporter import Reporter
+    from headway.training.stopping import Interrupted
 
     try:
         return train_run(recipe, run, Reporter())
@@ -100,7 +100,7 @@ def program() -> str:
 
 
 def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tuple[Recipe, Path | None]:
-    from headway.training.recipe import load_recipe, make_recipe
+    from headway.training.reading import load_recipe, make_recipe
 
     if recipes:
         path = Path(recipes[0])
@@ -120,8 +120,8 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tup
 
 
 def _resumed(run: Path, overrides: list[str]) -> Recipe:
-    from headway.training.recipe import load_recipe, refuse_changes
-    from headway.training.run_directory import is_run
+    from headway.training.reading import load_recipe
+    from headway.training.run_directory import is_run, refuse_changes
 
     if not is_run(run):
         raise UserError(f"{run}: is not a run directory, so there is nothing to resume")

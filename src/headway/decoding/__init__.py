@@ -3,7 +3,8 @@
 from headway.decoding.beam import beam_search
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine
-from headway.decoding.search import Hypothesis, Sampling, greedy, sample
+from headway.decoding.options import Sampling, SearchOptions
+from headway.decoding.search import Hypothesis, greedy, sample
 
 __all__ = [
     "Constraints",
@@ -11,6 +12,7 @@ __all__ = [
     "EnsembleEngine",
     "Hypothesis",
     "Sampling",
+    "SearchOptions",
     "TorchEngine",
     "beam_search",
     "greedy",

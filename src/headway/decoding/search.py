@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headway.decoding.constraints import FREE, Constraints
 from headway.decoding.engine import Engine
+from headway.decoding.options import Sampling
 
 Stopped = Literal["eos", "max_length"]
 
@@ -35,19 +36,6 @@ def greedy(
     source: (batch, source length), padded and with <eos>. A finished sentence leaves the batch.
     """
     return _extend(engine, source, max_lengths, constraints, lambda log_probabilities, _: log_probabilities.argmax(-1))
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How tokens are drawn."""
-
-    temperature: float = 1.0
-    """Log-probabilities are divided by it: below 1 likely tokens become likelier still."""
-    top_k: int = 0
-    """Only the k likeliest tokens; 0: all."""
-    top_p: float = 1.0
-    """Only the likeliest tokens that together have at least this probability (nucleus sampling)."""
-    seed: int = 1
 
 
 def sample(

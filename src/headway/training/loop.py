@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shutil
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,7 +20,7 @@ from headway.errors import UserError
 from headway.evaluation import Scores, score_translations, tokenization
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, load_model, save_model
-from headway.storage.atomic import write_file, write_json
+from headway.storage.atomic import write_json
 from headway.text.batches import CorpusShare, MicroBatch, collate, padded_tokens, plan_epoch
 from headway.text.shards import ParallelIds
 from headway.training.averaging import MovingAverage
@@ -38,16 +36,15 @@ from headway.training.checkpoint import (
     step_name,
 )
 from headway.training.initial import load_initial_model
+from headway.training.log import RunLog, check_tensorboard
 from headway.training.loss import translation_loss
 from headway.training.optim import learning_rate, make_optimizer, paper_peak
 from headway.training.prepare import PreparedData, prepare
-from headway.training.progress import Reporter
 from headway.training.recipe import Recipe
+from headway.training.reporter import Reporter
 from headway.training.run_directory import open_run, write_recipe
+from headway.training.stopping import Interrupted, stop_requests
 from headway.translator import Translator
-
-if TYPE_CHECKING:
-    from torch.utils.tensorboard import SummaryWriter
 
 MODELS_KEPT = 5
 """The last few model directories, beside the best."""
@@ -58,14 +55,6 @@ EPOCH_LIMITS = (100, 2000)
 _OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
 
 
-class Interrupted(Exception):
-    """Training was asked to stop by a signal, and has saved."""
-
-    def __init__(self, signal_number: int) -> None:
-        super().__init__(signal.Signals(signal_number).name)
-        self.signal_number = signal_number
-
-
 def train(recipe: Recipe, run: Path, reporter: Reporter) -> Progress:
     """Trains as the recipe says and keeps everything in the folder `run`; goes on from its last checkpoint.
 
@@ -73,7 +62,7 @@ def train(recipe: Recipe, run: Path, reporter: Reporter) -> Progress:
     """
     with reporter:
         trainer = Trainer(recipe, run, reporter)
-        with _stop_requests(reporter) as stop_request:
+        with stop_requests(reporter.line) as stop_request:
             return trainer.train(stop_request)
 
 
@@ -86,6 +75,8 @@ class Trainer:
         self.device = pick_device(self.options.device)
         self.dtype = training_dtype(self.options.precision, self.device)
         keep_large_allocations(self.device)
+        if self.options.tensorboard:
+            check_tensorboard()
         checkpoint = open_run(run)
         write_recipe(run, recipe)
 
@@ -118,7 +109,6 @@ class Trainer:
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
         reporter.line(f"model: {parameters:,} parameters, {self.device}, {str(self.dtype).removeprefix('torch.')}")
         self.progress = self._resume(checkpoint) if checkpoint is not None else Progress()
-        self.board = _open_board(run / "tensorboard", self.progress.step) if self.options.tensorboard else None
         self.clock = time.monotonic() - 60 * self.progress.minutes
 
     def train(self, stop_request: Callable[[], int | None]) -> Progress:
@@ -127,7 +117,7 @@ class Trainer:
         progress = self.progress
         self.plan = self._plan(progress.epoch)
         finished = self._finished()
-        with open(self.run / "log.jsonl", "a", encoding="utf-8") as self.log:
+        with RunLog(self.run, progress.step, tensorboard=self.options.tensorboard) as self.log:
             while not finished:
                 if progress.step_in_epoch == len(self.plan):
                     progress.epoch, progress.step_in_epoch = progress.epoch + 1, 0
@@ -167,9 +157,8 @@ class Trainer:
         return load_model(models[-1]) if models and not (self.run / "data").exists() else None
 
     def _resume(self, checkpoint: Path) -> Progress:
-        """Goes back to the checkpoint; what came after it will come again, so its log lines and models go."""
+        """Goes back to the checkpoint; what came after it will come again, so its models go."""
         progress = load_checkpoint(checkpoint, self.model, self.optimizer, self.average)
-        _cut_log(self.run / "log.jsonl", progress.step)
         for folder in step_folders(self.run / "models"):
             if folder.name > step_name(progress.step):
                 shutil.rmtree(folder)
@@ -230,7 +219,7 @@ class Trainer:
         progress.step, progress.step_in_epoch = step, progress.step_in_epoch + 1
         progress.minutes = self._minutes()
         speed = tokens / (time.monotonic() - start)
-        self._log(
+        self.log.write(
             {
                 "step": step,
                 "epoch": progress.epoch + 1,
@@ -296,7 +285,7 @@ class Trainer:
         score = scores.bleu if options.best_by == "valid_bleu" else -loss
         before = progress.best_score, -(progress.best_loss or math.inf)
         better = before[0] is None or (score, -loss) > before
-        self._log({"step": progress.step, "valid_loss": loss, "valid_bleu": round(scores.bleu, 2)})
+        self.log.write({"step": progress.step, "valid_loss": loss, "valid_bleu": round(scores.bleu, 2)})
         self.reporter.line(
             f"step {progress.step:,}  epoch {progress.epoch + 1}  valid loss {loss:.3f}  BLEU {scores.bleu:.2f}"
             f"{'  best' if better else ''}  {self._minutes():.1f} min"
@@ -362,50 +351,3 @@ class Trainer:
         for folder in models:
             if folder.name not in kept:
                 shutil.rmtree(folder)
-
-    def _log(self, entry: dict[str, Any]) -> None:
-        self.log.write(json.dumps(entry) + "\n")
-        self.log.flush()
-        if self.board is not None:
-            for name in entry.keys() - {"step", "epoch"}:
-                self.board.add_scalar(name, entry[name], entry["step"])
-
-
-def _open_board(folder: Path, step: int) -> SummaryWriter:
-    """TensorBoard's log, in which what came after the step is void. Raises UserError where it isn't installed."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise UserError("training.tensorboard needs a package more: pip install 'headway[track]'") from None
-    return SummaryWriter(str(folder), purge_step=step + 1)
-
-
-def _cut_log(log: Path, step: int) -> None:
-    """Removes what was logged after the step: it will be logged again."""
-    if log.exists():
-        kept = []
-        for line in log.read_text(encoding="utf-8").splitlines(keepends=True):
-            if not line.endswith("\n") or json.loads(line)["step"] > step:
-                break
-            kept.append(line)
-        write_file(log, "".join(kept).encode("utf-8"))
-
-
-@contextmanager
-def _stop_requests(reporter: Reporter) -> Iterator[Callable[[], int | None]]:
-    """Turns SIGINT and SIGTERM into a request that the loop asks for after each step; a second one acts at once."""
-    received: list[int] = []
-    previous = {}
-
-    def remember(number: int, frame: Any) -> None:
-        received.append(number)
-        reporter.line("stopping after this step; again to stop at once, unsaved")
-        signal.signal(number, previous[number])
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        previous[number] = signal.signal(number, remember)
-    try:
-        yield lambda: received[0] if received else None
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

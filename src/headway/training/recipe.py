@@ -1,17 +1,10 @@
-"""The recipe: everything that decides a training run, in five sections of one YAML file.
-
-Precedence is defaults < file < command line. Unknown keys are errors that suggest the nearest known one. Paths in a
-file are relative to its folder, paths on the command line to the current one.
-"""
+"""The recipe: everything that decides a training run, in five sections. `training.reading` makes one of YAML."""
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
-from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import yaml
 from pydantic import (
@@ -20,18 +13,17 @@ from pydantic import (
     ConfigDict,
     Field,
     FieldSerializationInfo,
-    ValidationError,
     create_model,
     field_serializer,
     model_validator,
 )
 
 from headway.devices import DeviceName, Precision
-from headway.errors import UserError
 from headway.model.config import PRESETS, ModelConfig
 from headway.text.corpus import is_two_sided
 from headway.text.tokenizer import TokenizerKind
-from headway.training.initial import DECIDED_BY_TOKENIZER, initial_sections
+from headway.training.initial import DECIDED_BY_TOKENIZER
+from headway.translator import SearchOptions
 
 DEFAULT_LEARNING_RATE = 1e-3
 Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant"]
@@ -128,7 +120,7 @@ class TokenizerSection(Section):
         return self
 
 
-def _model_fields() -> dict[str, Any]:
+def model_keys() -> dict[str, Any]:
     """Every field of ModelConfig that isn't decided by the tokenizer; None means "as the preset"."""
     hints = get_type_hints(ModelConfig)
     names = [field.name for field in dataclasses.fields(ModelConfig) if field.name not in DECIDED_BY_TOKENIZER]
@@ -139,7 +131,7 @@ ModelSection: type[BaseModel] = create_model(
     "ModelSection",
     __base__=Section,
     preset=(Literal[tuple(PRESETS)], "small"),  # type: ignore[valid-type]
-    **_model_fields(),
+    **model_keys(),
 )
 
 
@@ -215,9 +207,9 @@ class TrainingSection(Section):
 class DecodingSection(Section):
     """The model's default search options, kept in its decoding.json. Validation in training is greedy."""
 
-    beam_size: int = Field(5, ge=1)
+    beam_size: int = Field(SearchOptions.beam_size, ge=1)
     """Hypotheses that are followed side by side; 1 is greedy search."""
-    length_penalty: float = Field(1.0, ge=0, le=10)
+    length_penalty: float = Field(SearchOptions.length_penalty, ge=0, le=10)
     """Alpha of GNMT's length penalty; 0 ranks by total log-probability."""
     max_length: int | None = Field(None, ge=1)
     """Most pieces of a translation; by default twice the source's and 50 more."""
@@ -242,222 +234,3 @@ class Recipe(Section):
     def to_yaml(self) -> str:
         """The resolved recipe, every value written out."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-
-
-class _UniqueKeys(yaml.SafeLoader):
-    """YAML in which no key may stand twice; the second would replace the first silently."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:
-    """Reads a recipe; `overrides` are `key.path=value`. Raises UserError."""
-    try:
-        document = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
-    except OSError as error:
-        raise UserError(f"{path}: can't be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: is not UTF-8 text") from None
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(document, dict):
-        raise UserError(f"{path}: must hold the sections data, tokenizer, model, training, decoding")
-    return make_recipe(_anchored(document, path.parent), overrides, origin=str(path))
-
-
-def make_recipe(document: dict[str, Any], overrides: Iterable[str] = (), origin: str = "recipe") -> Recipe:
-    """A recipe from nested dictionaries and `key.path=value` overrides; relative paths are to the current folder.
-    Raises UserError."""
-    changes: dict[str, Any] = {}
-    for override in overrides:
-        _set(changes, override)
-    document = _with_initial_sections(_anchored(_merged(document, changes), Path.cwd()))
-    try:
-        recipe = Recipe.model_validate(document)
-    except ValidationError as error:
-        raise UserError(f"{origin}: {_first_problem(error)}") from None
-    _check_model(recipe, origin)
-    return _resolved(recipe)
-
-
-def _with_initial_sections(document: dict[str, Any]) -> dict[str, Any]:
-    """Where a run starts from a model, what the sections `model` and `tokenizer` leave open is that model's; a preset
-    leaves nothing open. Its vocabulary is taken whole."""
-    training, model, tokenizer = (document.get(section) or {} for section in ("training", "model", "tokenizer"))
-    if not all(isinstance(section, dict) for section in (training, model, tokenizer)):
-        return document
-    path, resolved = training.get("init_from"), _model_fields().keys() <= model.keys()
-    if not isinstance(path, str) or resolved:  # of a run that goes on, all is written out
-        return document
-    initial = initial_sections(Path(path))
-    if "preset" not in model:
-        document = {**document, "model": {**initial["model"], **model}}
-    vocab_size = {"vocab_size": initial["tokenizer"]["vocab_size"]}
-    return {**document, "tokenizer": {**initial["tokenizer"], **tokenizer, **vocab_size}}
-
-
-def _resolved(recipe: Recipe) -> Recipe:
-    """With what follows from other keys written out: languages, the preset's sizes, the learning rate."""
-    languages = {
-        f"{side}_language": getattr(recipe.data, f"{side}_language") or _language_of(recipe.data, side)
-        for side in ("source", "target")
-    }
-    config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4).to_dict()
-    sizes = {name: config[name] for name in _model_fields()}
-    rate = recipe.training.learning_rate
-    if rate is None and recipe.training.schedule != "paper":
-        rate = DEFAULT_LEARNING_RATE
-    return recipe.model_copy(
-        update={
-            "data": recipe.data.model_copy(update=languages),
-            "model": recipe.model.model_copy(update=sizes),
-            "training": recipe.training.model_copy(update={"learning_rate": rate}),
-        }
-    )
-
-
-def _language_of(data: DataSection, side: str) -> str:
-    """The language of a side, by the suffix of its first file."""
-    files: list[Path] = getattr(data.train[0], side)
-    if side == "target" and data.tags:
-        return "mul"
-    if not files or is_two_sided(files[0]):
-        return side
-    file = files[0].with_suffix("") if files[0].suffix == ".gz" else files[0]
-    return file.suffix.lstrip(".") or side
-
-
-def _check_model(recipe: Recipe, origin: str) -> None:
-    """Impossible sizes are told before any work starts."""
-    size = max(recipe.tokenizer.vocab_size, 4)
-    try:
-        config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
-    except ValueError as error:
-        raise UserError(f"{origin}: model: {error}") from None
-    if config.share_embeddings == "all" and not recipe.tokenizer.joint:
-        raise UserError(f"{origin}: model.share_embeddings: all needs one vocabulary; set tokenizer.joint: true")
-    if recipe.data.tags and recipe.tokenizer.kind == "word":
-        raise UserError(f"{origin}: data.train: tags need tokenizer.kind: bpe or unigram")
-    if recipe.decoding.max_length is not None and recipe.decoding.max_length >= config.max_length:
-        raise UserError(
-            f"{origin}: decoding.max_length={recipe.decoding.max_length} must be less than "
-            f"model.max_length={config.max_length}"
-        )
-
-
-def _set(document: dict[str, Any], override: str) -> None:
-    path, equals, value = override.partition("=")
-    keys = path.split(".")
-    if not equals or not all(keys):
-        raise UserError(f"{override!r}: must be key.path=value, such as training.max_steps=1000")
-    try:
-        parsed = yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise UserError(f"{override!r}: the value is not YAML") from None
-    for key in keys[:-1]:
-        document = document.setdefault(key, {})
-        if not isinstance(document, dict):
-            raise UserError(f"{override!r}: {key} is given a value and a key below it")
-    document[keys[-1]] = parsed
-
-
-def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in changes.items():
-        below = merged.get(key)
-        merged[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return merged
-
-
-def _anchored(document: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The document with the paths of its data section made absolute, relative to `folder`."""
-
-    def anchor(value: Any) -> Any:
-        if isinstance(value, list):
-            return [anchor(below) for below in value]
-        if not isinstance(value, str):
-            return value
-        path = Path(value)
-        with suppress(RuntimeError):  # a name that begins with `~`
-            path = path.expanduser()
-        return str((folder / path).absolute())
-
-    def anchored_corpora(value: Any) -> Any:
-        if isinstance(value, list):
-            return [anchored_corpora(corpus) for corpus in value]
-        if not isinstance(value, dict):
-            return value
-        return {key: anchor(below) if key in ("source", "target") else below for key, below in value.items()}
-
-    document = dict(document)
-    data, training = document.get("data"), document.get("training")
-    if isinstance(data, dict):
-        document["data"] = {
-            key: anchored_corpora(value) if key in ("train", "valid") else value for key, value in data.items()
-        }
-    if isinstance(training, dict) and "init_from" in training:
-        document["training"] = {**training, "init_from": anchor(training["init_from"])}
-    return document
-
-
-def _first_problem(error: ValidationError) -> str:
-    problems = error.errors()
-    problem = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
-    place = [str(part) for part in problem["loc"] if part != 0]  # the first corpus is mostly the only one
-    name = ".".join(place)
-    if problem["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(place[-1], _known_keys(place[:-1]), n=1, cutoff=0.5)
-        return f"unknown key {name}" + (f"; did you mean {'.'.join([*place[:-1], near[0]])}?" if near else "")
-    if problem["type"] == "missing":
-        return f"{name} is missing"
-    message = problem["msg"].removeprefix("Value error, ")
-    given = problem["input"]
-    return f"{name}: {message}" + ("" if isinstance(given, (dict, list, BaseModel)) else f" (given: {given!r})")
-
-
-def _known_keys(place: list[str]) -> list[str]:
-    section: Any = Recipe
-    for part in place:
-        if not part.isdigit():  # the number of a corpus among several
-            annotation = section.model_fields[part].annotation
-            section = next(iter(get_args(annotation)), annotation)  # that of a list's items
-    return list(section.model_fields)
-
-
-CHANGEABLE = {
-    f"training.{name}"
-    for name in ("max_steps", "max_epochs", "max_minutes", "patience", "save_every", "validate_every")
-}
-"""What a resumed run may do otherwise than before."""
-
-
-def refuse_changes(before: Recipe, after: Recipe) -> None:
-    """Raises UserError with the list of differences that would make a resumed run another one."""
-    old, new = _flat(before.model_dump(mode="json")), _flat(after.model_dump(mode="json"))
-    changed = [
-        f"{key} ({old.get(key)} -> {new.get(key)})"
-        for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key) and key not in CHANGEABLE
-    ]
-    if changed:
-        raise UserError(f"a resumed run can't change {', '.join(changed)}; start a new run with another --out")
-    limits = ("training.max_steps", "training.max_epochs")
-    if after.training.schedule == "cosine" and any(old.get(key) != new.get(key) for key in limits):
-        raise UserError(
-            "schedule: cosine falls to zero at the last step, so a resumed run can't change max_steps or max_epochs: "
-            "the learning rate would jump; start a new run with --init-from"
-        )
-
-
-def _flat(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in document.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat

@@ -1,9 +1,11 @@
-"""The folder of a run: what may be begun in it, and what a start that failed has left there."""
+"""The folder of a run: what may be begun in it, what a start that failed has left there, and what may change when it
+goes on."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 from headway.errors import UserError
 from headway.storage.atomic import remove_leftovers, write_file
@@ -51,3 +53,35 @@ def open_run(run: Path) -> Path | None:
         (run / name).mkdir(parents=True, exist_ok=True)
         remove_leftovers(run / name)
     return checkpoint
+
+
+CHANGEABLE = {
+    f"training.{name}"
+    for name in ("max_steps", "max_epochs", "max_minutes", "patience", "save_every", "validate_every")
+}
+"""What a resumed run may do otherwise than before."""
+
+
+def refuse_changes(before: Recipe, after: Recipe) -> None:
+    """Raises UserError with the list of differences that would make a resumed run another one."""
+    old, new = _flat(before.model_dump(mode="json")), _flat(after.model_dump(mode="json"))
+    changed = [
+        f"{key} ({old.get(key)} -> {new.get(key)})"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key) and key not in CHANGEABLE
+    ]
+    if changed:
+        raise UserError(f"a resumed run can't change {', '.join(changed)}; start a new run with another --out")
+    limits = ("training.max_steps", "training.max_epochs")
+    if after.training.schedule == "cosine" and any(old.get(key) != new.get(key) for key in limits):
+        raise UserError(
+            "schedule: cosine falls to zero at the last step, so a resumed run can't change max_steps or max_epochs: "
+            "the learning rate would jump; start a new run with --init-from"
+        )
+
+
+def _flat(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in document.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
