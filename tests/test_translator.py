@@ -273,3 +273,27 @@ def test_tags_and_unknown_words_are_never_generated():
         [found] = door.translate([">>de<< the cat"], max_length=9, **options)
         assert len(found.tokens) == 9 or found.stopped == "eos"
         assert not {"<unk>", ">>de<<", ">>ko<<"} & {piece.text for piece in found.tokens}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_batches_on_several_cores_give_the_same(threads):
+    door = translator()
+    texts = [f"the {word} " * (number % 9 + 1) for number, word in enumerate(["cat", "dog", "mat"] * 80)]
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads)
+        found = door.translate(texts, beam_size=2, max_length=5)
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    for number in (0, 100, 239):
+        [alone] = door.translate([texts[number]], beam_size=2, max_length=5)
+        assert alone.text == found[number].text
+        assert alone.score == pytest.approx(found[number].score, abs=1e-3)
+
+
+def test_scores_of_given_translations_are_the_models_own_whatever_the_precision():
+    door = translator()
+    rough = Translator(door.stored, device="cpu", precision="bf16")
+    assert rough.score(["the cat"], ["a dog"]) == door.score(["the cat"], ["a dog"])
+    assert rough.translate(["the cat"])[0].stopped in ("eos", "max_length")

@@ -38,6 +38,14 @@ def training_dtype(precision: Precision, device: torch.device) -> torch.dtype:
     return torch.bfloat16 if precision == "bf16" else torch.float32
 
 
+def translating_dtype(precision: Precision, device: torch.device) -> torch.dtype:
+    """The type of weights in translating. `auto`: bf16 on cuda, fp32 elsewhere, where a translation then doesn't depend
+    on what it is translated with."""
+    if precision == "auto":
+        return torch.bfloat16 if device.type == "cuda" and _has_fast_bf16(device) else torch.float32
+    return torch.bfloat16 if precision == "bf16" else torch.float32
+
+
 def keep_large_allocations(device: torch.device) -> None:
     """Makes the C library keep freed memory instead of returning it to the system after every step.
 

@@ -8,7 +8,8 @@ print(translation.text)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +28,7 @@ from headway.decoding import (
     greedy,
     sample,
 )
-from headway.devices import DeviceName, pick_device
+from headway.devices import DeviceName, Precision, pick_device, translating_dtype
 from headway.errors import UserError
 from headway.insight import TranslationRecord, record_translation
 from headway.storage import StoredModel, load_model
@@ -68,25 +69,33 @@ class Translator:
         stored: StoredModel,
         *,
         device: DeviceName | torch.device = "auto",
+        precision: Precision = "auto",
         ensemble: Sequence[StoredModel] = (),
     ) -> None:
         self.stored = stored
         self.device = pick_device(device)
         self.model = stored.model.to(self.device).eval()
-        never = stored.target_tokenizer.never_generated
-        engines = [TorchEngine(self.model, never)]
+        options = stored.target_tokenizer.never_generated, translating_dtype(precision, self.device)
+        engines = [TorchEngine(self.model, *options)]
         for other in ensemble:
             _check_vocabularies(stored, other)
-            engines.append(TorchEngine(other.model.to(self.device).eval(), never))
+            engines.append(TorchEngine(other.model.to(self.device).eval(), *options))
         self._engine = EnsembleEngine(engines) if ensemble else engines[0]
         self._max_length = min(one.model.config.max_length for one in (stored, *ensemble))
 
     @classmethod
-    def load(cls, path: str | Path, *, device: DeviceName = "auto", ensemble: Sequence[str | Path] = ()) -> Translator:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        device: DeviceName = "auto",
+        precision: Precision = "auto",
+        ensemble: Sequence[str | Path] = (),
+    ) -> Translator:
         """Loads a model directory, or the best model of a run directory. The models of an `ensemble` translate with it,
         by the mean of their probabilities; they need the same vocabularies. Raises UserError."""
         others = [load_model(Path(other)) for other in ensemble]
-        return cls(load_model(Path(path)), device=device, ensemble=others)
+        return cls(load_model(Path(path)), device=device, precision=precision, ensemble=others)
 
     @property
     def longest_source(self) -> int:
@@ -138,9 +147,13 @@ class Translator:
         prefixes = self._prefixes(prefix, len(texts), options.max_length)
         sources = self._encoded(texts)
         readable = [i for i, ids in enumerate(sources) if 0 < len(ids) <= self.longest_source]
+        batches = self._batches(readable, [len(ids) for ids in sources])
+
+        def search(batch: list[int]) -> list[list[Hypothesis]]:
+            return self._search([sources[i] for i in batch], options, [prefixes[i] for i in batch])
+
         found: dict[int, list[Hypothesis]] = {}
-        for batch in self._batches(readable, [len(ids) for ids in sources]):
-            hypotheses = self._search([sources[i] for i in batch], options, [prefixes[i] for i in batch])
+        for batch, hypotheses in zip(batches, self._map(search, batches), strict=True):
             found.update(zip(batch, hypotheses, strict=True))
         return [
             self._translation(text, bool(ids), found.get(i, [])[: options.n_best])
@@ -193,6 +206,22 @@ class Translator:
             [piece.text for piece in self.stored.source_tokenizer.encoded_pieces(text, tagged=True)],
             [piece.text for piece in self.stored.target_tokenizer.decoded_pieces(given)],
         )
+
+    def _map(
+        self, search: Callable[[list[int]], list[list[Hypothesis]]], batches: list[list[int]]
+    ) -> Iterator[list[list[Hypothesis]]]:
+        """The search of each batch, in order. On CPU each core has batches of its own: the operations of a step are too
+        small to be shared."""
+        cores = torch.get_num_threads() if self.device.type == "cpu" else 1
+        workers = min(cores, len(batches))
+        if workers < 2:
+            yield from map(search, batches)
+            return
+        try:
+            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                yield from pool.map(search, batches)
+        finally:
+            torch.set_num_threads(cores)  # what the workers set is in part set for the whole process
 
     def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each source text. Raises UserError for a text that doesn't say into which language."""

@@ -87,13 +87,14 @@ def test_cached_batched_search_is_the_uncached_search_alone(variant):
 
 
 @pytest.mark.parametrize("variant", [{}, {"norm": "pre", "activation": "gelu", "decoder_d_ff": 48}])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-4), (torch.bfloat16, 0.2)])
 @torch.inference_mode()
-def test_cached_steps_give_the_logits_of_the_whole(variant):
+def test_cached_steps_give_the_logits_of_the_whole(variant, dtype, tolerance):
     """Also after sentences have left, hypotheses were taken twice, and the cache has grown."""
     net = model(**variant)
     source, target = torch.randint(4, 60, (3, 7)), torch.randint(4, 60, (3, 45))
     source[1, 4:] = 0
-    engine = TorchEngine(net)
+    engine = TorchEngine(net, dtype=dtype)
     state = engine.start(source)
 
     def whole(source, target):
@@ -110,5 +111,5 @@ def test_cached_steps_give_the_logits_of_the_whole(variant):
             target[:, position:] = torch.randint(4, 60, (len(target), 45 - position))  # the hypotheses part here
         found = engine.step(state, target[:, position])
         wanted = whole(source, target[:, : position + 1])[:, -1]
-        torch.testing.assert_close(found[:, 3:], wanted[:, 3:], atol=1e-4, rtol=0)
+        torch.testing.assert_close(found[:, 3:], wanted[:, 3:], atol=tolerance, rtol=0)
         assert found[:, [0, 2]].isneginf().all()  # <pad> and <sos>

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headway.cli.loading import language_prefix, load_translator
 from headway.cli.options import (
     BeamSize,
     Device,
@@ -16,6 +17,7 @@ from headway.cli.options import (
     JsonOutput,
     LengthPenalty,
     Model,
+    PrecisionOption,
     Source,
     TargetLanguage,
     check_output,
@@ -48,6 +50,7 @@ def evaluate(
     ensemble: Ensemble = None,
     as_json: JsonOutput = False,
     device: Device = "auto",
+    precision: PrecisionOption = "auto",
 ) -> None:
     """Translate a text and score the translations against a reference: BLEU, chrF and TER by sacreBLEU.
 
@@ -57,7 +60,6 @@ def evaluate(
     """
     from headway.evaluation import check_tokenize, compare_translations, score_translations, tokenization
     from headway.text.corpus import read_pairs
-    from headway.translator import Translator
 
     pairs = list(read_pairs([source], [reference] if reference else []))
     if not pairs:
@@ -65,7 +67,7 @@ def evaluate(
     check_output(output)
     if tokenize is not None:
         check_tokenize(tokenize)
-    translator = Translator.load(model, device=device, ensemble=ensemble or [])  # type: ignore[arg-type]
+    translator = load_translator(model, device, precision, ensemble)
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
 
     def translated(translator: Translator) -> list[str]:
@@ -73,7 +75,7 @@ def evaluate(
             translator, sources, target_language, {"beam_size": beam_size, "length_penalty": length_penalty}
         )
 
-    others = None if compare is None else _other_translations(compare, len(pairs), translated, device)
+    others = None if compare is None else _other_translations(compare, len(pairs), translated, device, precision)
     hypotheses = translated(translator)
     if output is not None:
         with writer(output) as file:
@@ -103,8 +105,6 @@ def evaluate(
 def _translations(
     translator: Translator, sources: Sequence[str], target_language: str | None, options: dict[str, float | None]
 ) -> list[str]:
-    from headway.cli.translate import language_prefix
-
     tag = language_prefix(translator, target_language)
     translations = translator.translate([tag + source for source in sources], **options)  # type: ignore[arg-type]
     for stopped, meaning in (("too_long", "too long for the model and left blank"), ("max_length", "cut off")):
@@ -118,13 +118,13 @@ def _other_translations(
     count: int,
     translated: Callable[[Translator], list[str]],
     device: str,
+    precision: str,
 ) -> list[str]:
     """Those of a text file, or of another model."""
     from headway.text.corpus import read_lines
-    from headway.translator import Translator
 
     if other.is_dir():
-        return translated(Translator.load(other, device=device))  # type: ignore[arg-type]
+        return translated(load_translator(other, device, precision))
     lines = list(read_lines(other))
     if len(lines) != count:
         raise UserError(f"{other} has {len(lines)} lines, but there are {count} to compare with")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headway.cli.loading import language_prefix, load_translator
 from headway.cli.options import Device, Model, TargetLanguage, check_output
 from headway.errors import UserError
 
@@ -41,10 +42,8 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --kind all --layers all --heads all --output maps.svg
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --target "A cat sleeps." --words --output record.json
     """
-    from headway.cli.translate import language_prefix
     from headway.insight import draw_map
     from headway.insight.pictures import check_picture_path, draw_heat_maps, save_picture
-    from headway.translator import Translator
 
     check_output(output)
     if output is not None:
@@ -53,7 +52,7 @@ def inspect(
     if as_json and (kind, layers, heads) != ("cross", "last", "mean"):
         raise UserError("a .json file holds every map; leave --kind, --layers and --heads out")
     kinds = _kinds(kind)
-    translator = Translator.load(model, device=device)  # type: ignore[arg-type]
+    translator = load_translator(model, device)
     record = translator.inspect(language_prefix(translator, target_language) + text, target)
     if words:
         record = record.words()

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from headway.cli.loading import language_prefix, load_translator
 from headway.cli.options import Device, Ensemble, JsonOutput, Model, Source, TargetLanguage
 
 PAIRS_AT_ONCE = 2048
@@ -33,12 +34,10 @@ def score(
     """
     from itertools import islice
 
-    from headway.cli.translate import language_prefix
     from headway.text.corpus import read_pairs
-    from headway.translator import Translator
 
     pairs = read_pairs([source], [target] if target else [])
-    translator = Translator.load(model, device=device, ensemble=ensemble or [])  # type: ignore[arg-type]
+    translator = load_translator(model, device, ensemble=ensemble)
     tag = language_prefix(translator, target_language)
     number, failed = 0, False
     while chunk := list(islice(pairs, PAIRS_AT_ONCE)):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headway.cli.loading import language_prefix, load_translator
 from headway.cli.options import (
     BeamSize,
     Device,
@@ -20,6 +21,7 @@ from headway.cli.options import (
     JsonOutput,
     LengthPenalty,
     Model,
+    PrecisionOption,
     TargetLanguage,
     check_output,
     writer,
@@ -28,7 +30,7 @@ from headway.errors import UserError
 
 if TYPE_CHECKING:
     from headway.decoding import Sampling
-    from headway.translator import Translation, Translator
+    from headway.translator import Translation
 
 LINES_AT_ONCE = 2048
 """Read, sorted by length and translated together; bounds memory."""
@@ -56,6 +58,7 @@ def translate(
     ensemble: Ensemble = None,
     as_json: JsonOutput = False,
     device: Device = "auto",
+    precision: PrecisionOption = "auto",
 ) -> None:
     """Translate text, line by line: raw text in, raw text out, one line for each, blank for blank.
 
@@ -64,12 +67,10 @@ def translate(
     headway translate runs/multi30k-de-en input.de --output output.en
     headway translate runs/multi30k-de-en input.de --n-best 3 --sample temperature=0.8,top_k=20,seed=7
     """
-    from headway.translator import Translator
-
     check_output(output)
     sampling = None if sample is None else _parse_sampling(sample)
     lines = _lines(file)
-    translator = Translator.load(model, device=device, ensemble=ensemble or [])  # type: ignore[arg-type]
+    translator = load_translator(model, device, precision, ensemble)
     options: dict[str, Any] = {
         "beam_size": beam_size,
         "length_penalty": length_penalty,
@@ -90,20 +91,6 @@ def translate(
                 out.write(_shown(translation, number, as_json, n_best))
             out.flush()
     raise typer.Exit(2 if failed else 0)
-
-
-def language_prefix(translator: Translator, language: str | None) -> str:
-    """What stands in front of each text so that it is translated into the language. Raises UserError."""
-    from headway.text.tokenizer import language_tag
-
-    if language is None:
-        return ""
-    if language not in translator.target_languages:
-        known = (
-            ", ".join(translator.target_languages) or f"{translator.stored.target_language} alone, without the option"
-        )
-        raise UserError(f"--target-language {language}: the model translates into {known}")
-    return f"{language_tag(language)} "
 
 
 def _parse_sampling(text: str) -> Sampling:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -45,11 +46,15 @@ class Engine(Protocol):
 class TorchEngine:
     """The model itself, with key-value caches."""
 
-    def __init__(self, model: Transformer, never: Sequence[int] = ()) -> None:
-        """`never` are ids that no translation may have, beside padding and the start symbol."""
+    def __init__(self, model: Transformer, never: Sequence[int] = (), dtype: torch.dtype = torch.float32) -> None:
+        """`never` are ids that no translation may have, beside padding and the start symbol; `dtype` is that of the
+        weights that translate. `score` is of the model's own."""
         self._model = model
         self._device = next(model.parameters()).device
-        self._decoder = DecoderStep(model)
+        self._encoder = model.encoder if dtype == torch.float32 else copy.deepcopy(model.encoder).to(dtype)
+        self._decoder = DecoderStep(model, dtype)
+        self._output = model.output if dtype == torch.float32 else copy.deepcopy(model.output).to(dtype)
+        self._dtype = dtype
         self.bos_id = model.config.bos_id
         self.eos_id = model.config.eos_id
         # where start and end are one symbol, it must be allowed
@@ -59,12 +64,13 @@ class TorchEngine:
     def start(self, source: Tensor) -> DecoderState:
         source = source.to(self._device)
         mask = padding_mask(source, self._model.config.pad_id)
-        return self._decoder.start(self._model.encode(source, mask), mask)
+        memory = self._encoder(self._model.embed_source(source).to(self._dtype), mask)
+        return self._decoder.start(memory, mask)
 
     @torch.inference_mode()
     def step(self, state: DecoderState, tokens: Tensor) -> Tensor:
         hidden = self._decoder(state, tokens)  # (rows, d_model)
-        log_probabilities = self._model.output(hidden).float().log_softmax(dim=-1)
+        log_probabilities = self._output(hidden).float().log_softmax(dim=-1)
         log_probabilities[:, self._never] = -torch.inf
         return log_probabilities
 

@@ -53,7 +53,6 @@ class DecoderStep:
     def start(self, memory: Tensor, memory_mask: Tensor) -> DecoderState:
         """memory: (sentences, source length, d_model), memory_mask: (sentences, 1, 1, source length)"""
         sentences, length, _ = memory.shape
-        memory = memory.to(self._dtype)
         keys, values = [], []
         for layer in self._layers:
             both = F.linear(memory, *layer.memory).view(sentences, length, 2, self._heads, -1)

@@ -143,8 +143,11 @@ class Transformer(nn.Module):
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None, *, record: Record | None = None) -> Tensor:
         """source: (batch, source length) -> memory (batch, source length, d_model)"""
-        embedded = self.source_embedding(source) + self.source_positions(source.size(1))
-        return self.encoder(self.embedding_dropout(embedded), source_mask, record=within(record, "encoder"))
+        return self.encoder(self.embed_source(source), source_mask, record=within(record, "encoder"))
+
+    def embed_source(self, source: Tensor) -> Tensor:
+        """What the encoder reads. source: (batch, source length) -> (batch, source length, d_model)"""
+        return self.embedding_dropout(self.source_embedding(source) + self.source_positions(source.size(1)))
 
     def decode(
         self,

@@ -1,0 +1,36 @@
+"""Models for the commands that use one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headway.errors import UserError
+
+if TYPE_CHECKING:
+    from headway.translator import Translator
+
+
+def load_translator(
+    model: Path, device: str, precision: str = "auto", ensemble: Sequence[Path] | None = None
+) -> Translator:
+    """As the options say. Raises UserError."""
+    from headway.translator import Translator
+
+    if precision not in ("auto", "fp32", "bf16"):
+        raise UserError(f"--precision {precision}: there are auto, fp32 and bf16")
+    return Translator.load(model, device=device, precision=precision, ensemble=ensemble or [])  # type: ignore[arg-type]
+
+
+def language_prefix(translator: Translator, language: str | None) -> str:
+    """What stands in front of each text so that it is translated into the language. Raises UserError."""
+    from headway.text.tokenizer import language_tag
+
+    if language is None:
+        return ""
+    if language not in translator.target_languages:
+        known = ", ".join(translator.target_languages)
+        known = known or f"{translator.stored.target_language} alone, without the option"
+        raise UserError(f"--target-language {language}: the model translates into {known}")
+    return f"{language_tag(language)} "
