@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "decoding": {"model"},
     "storage": {"model", "text"},
     "insight": {"model", "text", "decoding"},
+    "interop": {"model", "text", "storage", "decoding"},
     "translator": {"storage", "text", "decoding", "insight", "interop", *DEVICES},
     "training": {"model", "text", "storage", "translator", "evaluation", *DEVICES},
     "serving": {"translator", "insight"},

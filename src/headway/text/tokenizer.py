@@ -58,6 +58,11 @@ class Tokenizer(Protocol):
     @property
     def kind(self) -> TokenizerKind: ...
 
+    @property
+    def vocabulary(self) -> list[str]:
+        """Every piece, by its id."""
+        ...
+
     never_generated: list[int]
     """Ids that no translation may have."""
 
@@ -107,6 +112,10 @@ class SubwordTokenizer:
     @property
     def vocab_size(self) -> int:
         return self._processor.get_piece_size()
+
+    @property
+    def vocabulary(self) -> list[str]:
+        return [self._processor.id_to_piece(id_) for id_ in range(self.vocab_size)]
 
     @property
     def kind(self) -> TokenizerKind:
@@ -186,6 +195,10 @@ class WordTokenizer:
     @property
     def kind(self) -> TokenizerKind:
         return "word"
+
+    @property
+    def vocabulary(self) -> list[str]:
+        return [*CONTROL_PIECES, *self._words]
 
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
         return [self._ids.get(word, UNK_ID) for word in split_words(text, self.lowercase)]

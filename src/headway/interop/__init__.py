@@ -1,0 +1,1 @@
+"""Models of ours where other programs run them, and theirs here."""

@@ -1,0 +1,108 @@
+"""A model as CTranslate2 runs it, by a converter of our own on its `TransformerSpec` (extra `ctranslate2`).
+
+CTranslate2 joins queries, keys and values of self-attention in one layer, and keys and values of the encoder-decoder
+attention; position tables are stored, so both kinds of ours are exact. Its length penalty is length^alpha, not GNMT's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from headway.errors import UserError
+from headway.model.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward
+from headway.storage import StoredModel
+from headway.storage.atomic import write_directory
+from headway.text.tokenizer import CONTROL_PIECES, UNK_ID
+
+ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
+
+
+def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | None = None) -> None:
+    """Writes a directory that `ctranslate2.Translator` loads, whole or not at all. Sources are given to it as pieces
+    with <eos> last. `quantization` is CTranslate2's, such as `int8`. Raises UserError."""
+    try:
+        from ctranslate2.specs import common_spec, transformer_spec
+    except ImportError:
+        raise UserError("CTranslate2 is not installed: pip install 'headway[ctranslate2]'") from None
+    model, config = stored.model, stored.model.config
+    if config.decoder_num_heads not in (None, config.num_heads):
+        raise UserError(
+            "CTranslate2 needs as many heads in the decoder as in the encoder; model.decoder_num_heads differs"
+        )
+    spec = transformer_spec.TransformerSpec.from_config(
+        (config.encoder_layers, config.decoder_layers),
+        config.num_heads,
+        pre_norm=config.norm == "pre",
+        activation=common_spec.Activation[ACTIVATIONS[config.activation]],
+    )
+    positions = config.max_length
+    for side, embedding, table in (
+        (spec.encoder, model.source_embedding, model.source_positions),
+        (spec.decoder, model.target_embedding, model.target_positions),
+    ):
+        embeddings = side.embeddings[0] if isinstance(side.embeddings, list) else side.embeddings
+        embeddings.weight = _array(embedding.weight)
+        side.scale_embeddings = True
+        side.position_encodings.encodings = _array(table(positions))
+    for layer_spec, layer in zip(spec.encoder.layer, cast(Iterable[EncoderLayer], model.encoder.layers), strict=True):
+        _set_encoder_layer(layer_spec, layer)
+    for layer_spec, layer in zip(spec.decoder.layer, cast(Iterable[DecoderLayer], model.decoder.layers), strict=True):
+        _set_encoder_layer(layer_spec, layer)
+        cross = layer.cross_attention
+        _set_linear(layer_spec.attention.linear[0], cross.query)
+        _set_linear(layer_spec.attention.linear[1], cross.key, cross.value)
+        _set_linear(layer_spec.attention.linear[2], cross.output)
+        _set_norm(layer_spec.attention.layer_norm, layer.cross_residual.norm)
+    if config.norm == "pre":
+        _set_norm(spec.encoder.layer_norm, model.encoder.norm)
+        _set_norm(spec.decoder.layer_norm, model.decoder.norm)
+    _set_linear(spec.decoder.projection, model.output)
+    _set_vocabularies(spec, stored)
+    spec.validate()
+    spec.optimize(quantization=quantization)
+    with write_directory(output) as folder:
+        spec.save(str(folder))
+
+
+def _set_vocabularies(spec: Any, stored: StoredModel) -> None:
+    config = stored.model.config
+    source, target = (list(side.vocabulary) for side in (stored.source_tokenizer, stored.target_tokenizer))
+    for vocabulary in (source, target):
+        vocabulary[: len(CONTROL_PIECES)] = CONTROL_PIECES
+    spec.register_source_vocabulary(source)
+    spec.register_target_vocabulary(target)
+    spec.config.unk_token = target[UNK_ID]
+    spec.config.bos_token = spec.config.decoder_start_token = target[config.bos_id]
+    spec.config.eos_token = target[config.eos_id]
+
+
+def _set_encoder_layer(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
+    """What layers of both stacks have: self-attention and feed-forward."""
+    own, feed_forward = layer.self_attention, cast(PositionwiseFeedForward, layer.feed_forward)
+    _set_linear(spec.self_attention.linear[0], own.query, own.key, own.value)
+    _set_linear(spec.self_attention.linear[1], own.output)
+    _set_norm(spec.self_attention.layer_norm, layer.self_residual.norm)
+    _set_linear(spec.ffn.linear_0, feed_forward.inner)
+    _set_linear(spec.ffn.linear_1, feed_forward.outer)
+    _set_norm(spec.ffn.layer_norm, layer.feed_forward_residual.norm)
+
+
+def _set_linear(spec: Any, *modules: nn.Linear) -> None:
+    """One layer that gives the outputs of all, one after the other."""
+    spec.weight = _array(torch.cat([module.weight for module in modules]))
+    if modules[0].bias is not None:
+        spec.bias = _array(torch.cat([module.bias for module in modules]))
+
+
+def _set_norm(spec: Any, module: nn.Module) -> None:
+    assert isinstance(module, nn.LayerNorm)
+    spec.gamma, spec.beta = _array(module.weight), _array(module.bias)
+
+
+def _array(tensor: Tensor) -> Any:
+    return tensor.detach().float().cpu().numpy()

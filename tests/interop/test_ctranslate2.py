@@ -1,0 +1,84 @@
+"""CTranslate2 gives the same translations and scores as we do, for every configuration that it can run."""
+
+import pytest
+import torch
+
+from headway.decoding import TorchEngine, beam_search, greedy
+from headway.errors import UserError
+from headway.interop.ctranslate2 import export_ctranslate2
+from headway.model import ModelConfig, Transformer
+from headway.storage import StoredModel
+from headway.text.batches import pad
+from headway.text.tokenizer import SubwordTokenizer
+
+ctranslate2 = pytest.importorskip("ctranslate2")
+
+VARIANTS = [
+    {},
+    {"norm": "pre"},
+    {"activation": "gelu"},
+    {"activation": "swish", "output_bias": True},
+    {"positions": "learned"},
+    {"share_embeddings": "none", "encoder_layers": 1, "decoder_layers": 3},
+    {"share_embeddings": "decoder", "decoder_d_ff": 48},
+]
+
+
+def stored(**changes) -> StoredModel:
+    tokenizer = SubwordTokenizer.train(["the cat sat on the mat", "a dog ran after"] * 20, "bpe", 290)
+    options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 2, "decoder_layers": 2, "max_length": 300}
+    model = Transformer(ModelConfig(290, 290, **{**options, **changes})).eval()
+    with torch.no_grad():
+        model.target_embedding.weight.mul_(3)  # so that no two candidates are close
+        if model.output.bias is not None:
+            torch.nn.init.normal_(model.output.bias)
+    return StoredModel(model, tokenizer, tokenizer, "en", "en")
+
+
+@pytest.mark.parametrize("changes", VARIANTS, ids=str)
+def test_ids_and_scores_are_equal(changes, tmp_path):
+    one = stored(**changes)
+    export_ctranslate2(one, tmp_path / "out")
+    engine = ctranslate2.Translator(str(tmp_path / "out"), intra_threads=1)
+    vocabulary = one.source_tokenizer.vocabulary
+    sources = [[*torch.randint(4, 290, (length,)).tolist(), 3] for length in (1, 2, 7, 40, 289)]  # 289: the last piece
+    sources[2][3] = 289
+    texts = [[vocabulary[id_] for id_ in source] for source in sources]
+    rows = torch.from_numpy(pad(sources))
+    never = [1]
+    options = {
+        "max_decoding_length": 30,
+        "suppress_sequences": [["<pad>"], ["<sos>"], ["<unk>"]],
+        "return_scores": True,
+    }
+    wanted = greedy(TorchEngine(one.model, never), rows, [30] * 5)
+    for theirs, ours in zip(engine.translate_batch(texts, beam_size=1, **options), wanted, strict=True):
+        assert theirs.hypotheses[0] == [vocabulary[id_] for id_ in ours.ids]
+    given = [[*hypothesis.ids] for hypothesis in wanted]
+    scored = engine.score_batch(texts, [[vocabulary[id_] for id_ in ids] for ids in given])
+    target = torch.from_numpy(pad([[2, *ids, 3] for ids in given]))
+    totals = TorchEngine(one.model).score(rows, target).sum(1)
+    assert [sum(score.log_probs) for score in scored] == pytest.approx(totals.tolist(), abs=2e-3)
+
+
+def test_beams_are_equal_without_a_length_penalty(tmp_path):
+    one = stored()
+    export_ctranslate2(one, tmp_path / "out")
+    engine = ctranslate2.Translator(str(tmp_path / "out"), intra_threads=1)
+    vocabulary = one.source_tokenizer.vocabulary
+    source = [*torch.randint(4, 290, (9,)).tolist(), 3]
+    [theirs] = engine.translate_batch(
+        [[vocabulary[id_] for id_ in source]],
+        beam_size=4,
+        length_penalty=0,
+        max_decoding_length=12,
+        suppress_sequences=[["<pad>"], ["<sos>"], ["<unk>"]],
+    )
+    [ours] = beam_search(TorchEngine(one.model, [1]), torch.tensor([source]), [12], beam_size=4)
+    assert theirs.hypotheses[0] == [vocabulary[id_] for id_ in ours[0].ids]
+
+
+def test_what_it_can_not_run_is_refused(tmp_path):
+    with pytest.raises(UserError, match="decoder_num_heads"):
+        export_ctranslate2(stored(decoder_num_heads=2), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
