@@ -1,8 +1,10 @@
 """One position through the decoder, with everything that earlier positions left: what a step of search costs.
 
 The same numbers as `Transformer.decode` gives for the last position (a test holds them equal), in few and large
-operations: queries, keys and values come from one product, and the hypotheses of a sentence ask its memory together,
-as the queries of one attention, so that nothing of the memory is ever copied for a beam.
+operations: queries, keys and values come from one product, 1 / sqrt(d_k) is a part of the queries' weights, and the
+hypotheses of a sentence ask its memory together, as the queries of one attention, so that nothing of the memory is ever
+copied for a beam. Attention of one query to its own past is sums of elementwise products: half the time of torch's
+fused kernel, which is made for many queries.
 """
 
 from __future__ import annotations
@@ -24,11 +26,12 @@ class DecoderState:
     """Where the translations of a batch stand. A row is one hypothesis; `width` rows in succession are a sentence's."""
 
     memory_keys: list[Tensor]
-    """For each layer (sentences, heads, source length, d_head)."""
+    """For each layer (sentences, heads, d_head, source length)."""
     memory_values: list[Tensor]
     """For each layer (sentences, heads, source length, d_head)."""
     memory_mask: Tensor
-    """(sentences, 1, 1, source length)"""
+    """What is added to scores: 0 where a place may be read, a very negative number at padding.
+    (sentences, 1, 1, source length)"""
     cache: Tensor
     """Keys and values of the positions so far: (layers, 2, rows, capacity, d_model); the capacity doubles when full."""
     width: int = 1
@@ -56,10 +59,11 @@ class DecoderStep:
         keys, values = [], []
         for layer in self._layers:
             both = F.linear(memory, *layer.memory).view(sentences, length, 2, self._heads, -1)
-            for kept, side in zip((keys, values), both.permute(2, 0, 3, 1, 4), strict=True):
-                kept.append(side.contiguous())  # (sentences, heads, source length, d_head)
+            keys.append(both[:, :, 0].permute(0, 2, 3, 1).contiguous())
+            values.append(both[:, :, 1].transpose(1, 2).contiguous())
         cache = memory.new_empty(len(self._layers), 2, sentences, 16, self._d_model)
-        return DecoderState(keys, values, memory_mask, cache)
+        added = torch.zeros_like(memory_mask, dtype=self._dtype).masked_fill(~memory_mask, -1e9)
+        return DecoderState(keys, values, added, cache)
 
     def __call__(self, state: DecoderState, tokens: Tensor) -> Tensor:
         """tokens: (rows,), one for each row -> hidden states (rows, d_model); the state has one position more."""
@@ -88,18 +92,15 @@ class DecoderStep:
         def attend_to_self(y: Tensor) -> Tensor:
             query, key, value = F.linear(y, *layer.self_attention).chunk(3, dim=-1)  # (rows, d_model) each
             state.cache[index, 0, :, state.length - 1], state.cache[index, 1, :, state.length - 1] = key, value
-            keys, values = (
-                side[:, : state.length].view(len(y), state.length, self._heads, -1).transpose(1, 2)
-                for side in state.cache[index]
-            )  # (rows, heads, length, d_head)
-            heads = F.scaled_dot_product_attention(query.view(len(y), self._heads, 1, -1), keys, values)
-            return F.linear(heads.view(len(y), -1), *layer.self_output)
+            keys, values = state.cache[index, :, :, : state.length].unflatten(-1, (self._heads, -1))
+            scores = (keys * query.view(len(y), 1, self._heads, -1)).sum(dim=-1)  # (rows, length, heads)
+            heads = (scores.softmax(dim=1)[..., None] * values).sum(dim=1)  # (rows, heads, d_head)
+            return F.linear(heads.flatten(1), *layer.self_output)
 
         def attend_to_memory(y: Tensor) -> Tensor:
             query = F.linear(y, *layer.query).view(-1, state.width, self._heads, self._d_model // self._heads)
-            heads = F.scaled_dot_product_attention(
-                query.transpose(1, 2), state.memory_keys[index], state.memory_values[index], state.memory_mask
-            )  # (sentences, heads, width, d_head)
+            scores = query.transpose(1, 2) @ state.memory_keys[index] + state.memory_mask
+            heads = scores.softmax(dim=-1) @ state.memory_values[index]  # (sentences, heads, width, d_head)
             return F.linear(heads.transpose(1, 2).reshape(len(y), -1), *layer.memory_output)
 
         def feed_forward(y: Tensor) -> Tensor:
@@ -128,20 +129,21 @@ class _Affine(NamedTuple):
         return _Affine(module.weight.detach().to(dtype), module.bias.detach().to(dtype))
 
     @staticmethod
-    def joined(modules: Iterable[nn.Linear], dtype: torch.dtype) -> _Affine:
-        """One layer that gives the outputs of all, one after the other."""
-        weights, biases = zip(*(_Affine.of(module, dtype) for module in modules), strict=True)
-        return _Affine(torch.cat(weights), torch.cat(biases))
+    def joined(modules: Iterable[nn.Linear], dtype: torch.dtype, scale: float = 1.0) -> _Affine:
+        """One layer that gives the outputs of all, one after the other; those of the first times `scale`."""
+        weights, biases = zip(*(_Affine.of(module, torch.float32) for module in modules), strict=True)
+        scaled = _Affine(torch.cat([weights[0] * scale, *weights[1:]]), torch.cat([biases[0] * scale, *biases[1:]]))
+        return _Affine(scaled.weight.to(dtype), scaled.bias.to(dtype))
 
 
 class _LayerWeights(NamedTuple):
     """A decoder layer's weights as a step uses them."""
 
     self_attention: _Affine
-    """To queries, keys and values."""
+    """To queries, scaled by 1 / sqrt(d_k), keys and values."""
     self_output: _Affine
     query: _Affine
-    """Of the encoder-decoder attention."""
+    """Of the encoder-decoder attention, scaled."""
     memory: _Affine
     """From the encoder's output to keys and values."""
     memory_output: _Affine
@@ -154,10 +156,11 @@ class _LayerWeights(NamedTuple):
         own, cross, feed_forward = layer.self_attention, layer.cross_attention, layer.feed_forward
         residuals = (layer.self_residual, layer.cross_residual, layer.feed_forward_residual)
         first, second, third = (_Affine.of(residual.norm, dtype) for residual in residuals)
+        scale = (own.query.out_features / own.num_heads) ** -0.5
         return _LayerWeights(
-            self_attention=_Affine.joined((own.query, own.key, own.value), dtype),
+            self_attention=_Affine.joined((own.query, own.key, own.value), dtype, scale),
             self_output=_Affine.of(own.output, dtype),
-            query=_Affine.of(cross.query, dtype),
+            query=_Affine.joined((cross.query,), dtype, scale),
             memory=_Affine.joined((cross.key, cross.value), dtype),
             memory_output=_Affine.of(cross.output, dtype),
             inner=_Affine.of(feed_forward.inner, dtype),
