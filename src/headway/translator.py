@@ -227,10 +227,11 @@ class Translator:
         """The ids of each source text. Raises UserError for a text that doesn't say into which language."""
         encoded = [self.stored.source_tokenizer.encode(_checked(text), tagged=True) for text in texts]
         if tags := [language_tag(language) for language in self.target_languages]:
-            for text in texts:
+            for number, text in enumerate(texts, start=1):
                 if not is_blank(text) and not text.lstrip().startswith(tuple(tags)):
                     raise UserError(
-                        f"this model has several target languages: begin each text with one of {' '.join(tags)}"
+                        f"text {number}: this model has several target languages, begin each text with one of "
+                        f"{' '.join(tags)}"
                     )
         return encoded
 

@@ -30,9 +30,11 @@ def folder(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("readme", READMES)
 def test_commands_and_python_run_as_they_stand(readme, folder):
     """But for 20 steps of training in place of 20 minutes, and the model that comes of it in place of the demo's."""
-    runnable = [block for block in blocks(readme, "") if block.startswith(("source .venv", "headway"))]
+    runnable = [
+        block for block in blocks(readme, "") if block.startswith(("source .venv", "headway", ".venv/bin/headway"))
+    ]
     runnable.sort(key=lambda block: "headway train" not in block)
-    commands = "".join(runnable).replace("headway-demo/run", "runs/mine")
+    commands = "".join(runnable).replace("headway-demo/run", "runs/mine").replace(".venv/bin/headway", "headway")
     commands = (
         commands.replace("training.max_minutes=20", "training.max_steps=20 training.validate_every=10")
         .replace("runs/mine", f"runs/{readme}")

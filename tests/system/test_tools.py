@@ -1,8 +1,12 @@
 """The commands around training and translating, as a person runs them."""
 
+import gzip
 import json
 import math
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -199,3 +203,44 @@ def test_a_folder_with_a_recipe_of_ones_own_is_no_run(corpus, tmp_path):
 def test_arguments_that_are_not_utf8(trained):
     assert complaint("show", b"\xff".decode("utf-8", "surrogateescape")).startswith("headway:")
     assert "UTF-8" in complaint("inspect", trained, b"\xff".decode("utf-8", "surrogateescape"))
+
+
+def test_outputs_that_are_no_plain_files(corpus, trained, tmp_path):
+    (tmp_path / "target").write_text("old\n")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    assert run_headway("translate", trained, "--output", tmp_path / "link", input_="ant bee\n").code == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "bee ant\n"
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True) as reader:
+        assert run_headway("translate", trained, "--output", tmp_path / "pipe", input_="ant bee\n").code == 0
+        assert reader.communicate(timeout=60)[0] == "bee ant\n"
+    assert (tmp_path / "pipe").is_fifo()
+    assert run_headway("translate", trained, "--output", tmp_path / "a.gz", input_="ant bee\n").code == 0
+    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"bee ant\n"
+    assert "standard output where --output is left out" in complaint("translate", trained, "--output", "-")
+    reference = tmp_path / "reference"
+    shutil.copy(corpus.file("test.tgt"), reference)
+    files = ("--source", corpus.file("test.src"), "--reference", reference)
+    assert "is a file that is read here" in complaint("evaluate", trained, *files, "--output", reference)
+    assert {path.name for path in tmp_path.iterdir()} == {"target", "link", "pipe", "a.gz", "reference"}
+
+
+def test_a_full_disk_and_a_closed_input(trained):
+    command = f"'{sys.executable}' -m headway translate '{trained}'"
+    for redirection, message in (("> /dev/full", "No space left"), ("<&-", "standard input is closed")):
+        script = f"echo ant | {command} {redirection}"
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+        assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+        assert message in done.stderr
+
+
+def test_mistakes_that_must_not_pass_silently(corpus, trained, tmp_path):
+    (tmp_path / "a.tsv").write_text("ant\tant\n")
+    files = ("--source", tmp_path / "a.tsv", "--target", corpus.file("test.tgt"))
+    assert "holds both sides" in complaint("score", trained, *files)
+    train = ("train", *corpus.train_options, "--out", tmp_path / "run")
+    assert "null is none at all" in complaint(*train, "training.max_steps=")
+    assert "tokenizer.vocab_size=3 is too small" in complaint(*train, "training.max_steps=1", "tokenizer.vocab_size=3")
+    assert "given: nonsense" in complaint(*train, "nonsense")
+    assert "within the warm-up" in run_headway(*train, *QUICK, "training.max_steps=1").err

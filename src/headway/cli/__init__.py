@@ -7,6 +7,7 @@ SIGINT or SIGTERM after saving.
 
 from __future__ import annotations
 
+import errno
 import io
 import sys
 
@@ -66,9 +67,9 @@ def _run() -> int:
     except KeyboardInterrupt:
         return 130
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno != errno.ENOSPC:
             raise
-        return _complain(f"{error.filename}: {error.strerror}")
+        return _complain(f"{error.filename or 'output'}: {error.strerror}")
     except Exception as error:
         if not hasattr(error, "format_message"):  # not a complaint of the command-line parser
             raise

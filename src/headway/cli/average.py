@@ -13,7 +13,7 @@ from headway.errors import UserError
 def average(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
     output: Annotated[Path, typer.Option(metavar="MODEL", help="Model directory to make.")],
-    last: Annotated[int, typer.Option(min=1, help="How many of the run's last kept models.")] = 5,
+    last: Annotated[int | None, typer.Option(min=1, help="How many of its last models; default all kept.")] = None,
 ) -> None:
     """Average the weights of a run's last models into one, which is often better than each of them.
 
@@ -27,9 +27,12 @@ def average(
     if not is_run(run):
         raise UserError(f"{run}: is not a run directory")
     models = step_folders(run / "models")
-    if len(models) < last:
+    if not models:
+        raise UserError(f"{run}: has no model yet")
+    if last is not None and len(models) < last:
         raise UserError(f"{run}: has {len(models)} models, --last {last} are asked for")
+    models = models[-last:] if last is not None else models
     if output.exists():
         raise UserError(f"{output}: exists already")
-    average_models(models[-last:], output)
-    typer.echo(f"mean of {', '.join(model.name for model in models[-last:])} in {output}", err=True)
+    average_models(models, output)
+    typer.echo(f"mean of {', '.join(model.name for model in models)} in {output}", err=True)

@@ -65,6 +65,8 @@ def evaluate(
     if not pairs:
         raise UserError(f"{source}: has no lines to translate")
     check_output(output)
+    if output is not None and output.exists() and any(output.samefile(file) for file in (source, reference) if file):
+        raise UserError(f"--output {output}: is a file that is read here; choose another name")
     if tokenize is not None:
         check_tokenize(tokenize)
     translator = load_translator(model, device, precision, ensemble)

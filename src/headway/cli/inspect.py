@@ -48,7 +48,7 @@ def inspect(
     check_output(output)
     if output is not None:
         check_picture_path(output, others=(".json",))
-    as_json = output is not None and output.suffix == ".json"
+    as_json = output is not None and output.suffix.lower() == ".json"
     if as_json and (kind, layers, heads) != ("cross", "last", "mean"):
         raise UserError("a .json file holds every map; leave --kind, --layers and --heads out")
     kinds = _kinds(kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,19 +35,33 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 
 def check_output(path: Path | None) -> None:
     """Raises UserError where no file can be written, before any work is done for it."""
-    if path is not None and path.is_dir():
+    if path is None:
+        return
+    if str(path) == "-":
+        raise UserError("--output -: results go to standard output where --output is left out")
+    if path.is_dir():
         raise UserError(f"{path}: is a folder; give the name of a file")
-    if path is not None and not path.parent.is_dir():
+    if not path.parent.is_dir():
         raise UserError(f"{path.parent}: no such folder")
 
 
 @contextmanager
 def writer(path: Path) -> Iterator[TextIO]:
-    """A file that appears when all is written, so that it may be the input's own."""
+    """A file that appears when all is written, so that it may be the input's own; .gz is compressed. A link keeps its
+    place, and what is no file, such as a device, is written to as it is."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        with open(path, "w", encoding="utf-8", newline="\n") as stream:
+            yield stream
+        return
     partial = path.with_name(f"{path.name}.partial")
     try:
-        with open(partial, "w", encoding="utf-8", newline="\n") as file:
-            yield file
+        if path.suffix == ".gz":
+            with gzip.open(partial, "wt", encoding="utf-8", newline="\n") as file:
+                yield file
+        else:
+            with open(partial, "w", encoding="utf-8", newline="\n") as file:
+                yield file
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -62,10 +62,13 @@ def train(
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
     if (resume is not None) + bool(recipes) + any(files.values()) != 1:
-        raise UserError("give one of: a RECIPE.yaml; --source, --target, --valid-source, --valid-target; --resume RUN")
+        given = f" (given: {recipes[0]})" if recipes else ""
+        raise UserError(
+            f"give one of: a RECIPE.yaml; --source, --target, --valid-source, --valid-target; --resume RUN{given}"
+        )
     if resume is not None:
         if out is not None:
-            raise UserError("--resume goes on in its own run directory; leave --out out")
+            raise UserError("--resume goes on in its own run directory, so there is no --out")
         recipe, run = _resumed(resume, overrides), resume
     else:
         recipe, default_run = _new(recipes, files, overrides)

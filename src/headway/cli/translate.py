@@ -41,10 +41,13 @@ def translate(
     file: Annotated[
         str, typer.Argument(metavar="[FILE|-]", help="Text, one sentence a line; - is standard input.")
     ] = "-",
-    output: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write here, when all is done; may be FILE itself.")] = None,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
-    n_best: Annotated[int, typer.Option(min=1, help="Translations a line, as `line ||| text ||| score`.")] = 1,
+    n_best: Annotated[
+        int,
+        typer.Option(min=1, help="Translations a line, best first by score / penalty, as `line ||| text ||| score`."),
+    ] = 1,
     max_length: Annotated[int | None, typer.Option(min=1, help="Most pieces of a translation.")] = None,
     no_repeat_ngram: Annotated[
         int | None, typer.Option(min=0, help="No run of so many pieces twice in a translation.")
@@ -112,7 +115,10 @@ def _parse_sampling(text: str) -> Sampling:
 
 def _shown(translation: Translation, number: int, as_json: bool, n_best: int) -> str:
     if as_json:
-        return json.dumps(asdict(translation), ensure_ascii=False) + "\n"
+        document = asdict(translation)
+        for alternative in document["alternatives"]:
+            del alternative["source_tokens"], alternative["alternatives"]  # those of the best
+        return json.dumps(document, ensure_ascii=False) + "\n"
     if n_best > 1:
         every = (translation, *translation.alternatives)
         return "".join(f"{number} ||| {one.text} ||| {one.score:.4f}\n" for one in every)
@@ -136,6 +142,8 @@ def _lines(file: str) -> Iterator[str]:
     from headway.text.corpus import decode_lines, is_two_sided, read_lines
 
     if file == "-":
+        if sys.stdin is None:
+            raise UserError("standard input is closed; give a file")
         return decode_lines(sys.stdin.buffer, "standard input")
     if not Path(file).exists() or Path(file).is_dir():
         raise UserError(

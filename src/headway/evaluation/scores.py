@@ -82,11 +82,11 @@ def compare_translations(
     metrics = {"BLEU": BLEU(tokenize=tokenize, force=True), "chrF": CHRF()}
     signatures, results = PairedTest(systems, metrics, [references], test_type="bs", n_samples=RESAMPLES)()
     comparisons = []
-    for name, signature in signatures.items():
+    for metric, (name, signature) in zip(metrics, signatures.items(), strict=True):
         ours, other = results[name]
         assert isinstance(ours, Result)
         assert isinstance(other, Result)
         assert other.p_value is not None
         p_value = 1.0 if list(hypotheses) == list(others) else other.p_value  # sacreBLEU's is 1 / 1001 for equal texts
-        comparisons.append(Comparison(name, ours.score, other.score, p_value, str(signature)))
+        comparisons.append(Comparison(metric, ours.score, other.score, p_value, str(signature)))
     return comparisons

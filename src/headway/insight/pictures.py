@@ -91,9 +91,9 @@ def draw_curves(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], x
 def check_picture_path(path: Path, others: Sequence[str] = ()) -> None:
     """Raises UserError where no picture can be made there, before any work is done for it."""
     known = (*FORMATS, *others)
-    if path.suffix not in known:
+    if path.suffix.lower() not in known:
         raise UserError(f"{path}: a picture's name must end in {', '.join(known)}")
-    if path.suffix in FORMATS:
+    if path.suffix.lower() in FORMATS:
         _matplotlib()
 
 
@@ -105,7 +105,7 @@ def save_picture(figure: Figure, path: Path) -> None:
     with mpl.rc_context({"font.family": fonts, "svg.fonttype": "path", "svg.hashsalt": "headway"}):
         for text in figure.findobj(lambda artist: hasattr(artist, "set_fontfamily")):
             text.set_fontfamily(fonts)  # type: ignore[attr-defined]
-        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
 
 
 def _ticks(labels: Sequence[str], cell: float) -> tuple[list[int], list[str]]:

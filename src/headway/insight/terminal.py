@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from rich.cells import cell_len
 from torch import Tensor
 
 SHADES = " ░▒▓█"
+DARKER_FROM = (0.08, 0.35, 0.6, 0.85)
+"""Where the next shade begins; the first low enough that attention to a dozen places alike still shows."""
 BAR_WIDTH = 60
 
 Matrix = Tensor | NDArray[Any]
@@ -55,7 +58,7 @@ def draw_bars(values: Sequence[float], labels: Sequence[str], form: str) -> str:
 
 def shade(weight: float) -> str:
     """One character for a weight from 0 to 1."""
-    return SHADES[min(int(weight * len(SHADES)), len(SHADES) - 1)]
+    return SHADES[bisect_right(DARKER_FROM, weight)]
 
 
 def shown(piece: str) -> str:

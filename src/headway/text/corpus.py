@@ -65,6 +65,9 @@ def read_pairs(source_files: Sequence[Path], target_files: Sequence[Path], *, le
         for file in source_files:
             yield from _pairs_of_file(file, lenient)
         return
+    for file in (*source_files, *target_files):
+        if is_two_sided(file):
+            raise UserError(f"{file}: holds both sides; give it as the source alone")
     if len(source_files) != len(target_files):
         raise UserError(
             f"{len(source_files)} source files but {len(target_files)} target files: "

@@ -166,10 +166,11 @@ class SubwordTokenizer:
             if too_many:
                 return cls(_train_sentencepiece(lines, kind, int(too_many.group(1)), tags))
             too_few = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
-            if too_few:
+            if too_few or vocab_size <= len(CONTROL_PIECES) + len(tags) + 256:
+                needed = too_few.group(1) if too_few else f"more than {len(CONTROL_PIECES) + len(tags) + 256}"
                 raise UserError(
                     f"tokenizer.vocab_size={vocab_size} is too small: the characters of the text, the 256 bytes and "
-                    f"the control symbols need {too_few.group(1)} pieces already; use more"
+                    f"the control symbols need {needed} pieces already; use more"
                 ) from None
             raise UserError(f"sentencepiece can't learn a vocabulary from this text ({_one_line(error)})") from None
 

@@ -104,6 +104,11 @@ class Trainer:
         self.lengths = tuple(side.lengths + 1 for side in (self.data.train.source, self.data.train.target))
         self.plan = self._plan(epoch=0)
         self.last_step = self._last_step(len(self.plan))
+        if self.last_step is not None and self.last_step <= self.options.warmup_steps:
+            reporter.line(
+                f"notice: the run ends after {self.last_step} steps, within the warm-up of the learning rate "
+                f"(training.warmup_steps={self.options.warmup_steps})"
+            )
         self.validate_every = self.options.validate_every or min(max(len(self.plan), EPOCH_LIMITS[0]), EPOCH_LIMITS[1])
         self.save_every = self.options.save_every or self.validate_every
         parameters = sum(parameter.numel() for parameter in self.model.parameters())

@@ -44,7 +44,8 @@ def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8 text") from None
     except yaml.YAMLError as error:
-        raise UserError(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
+        problem = " ".join(str(error).replace('in "<unicode string>", ', "").split())
+        raise UserError(f"{path}: is not YAML: {problem}") from None
     if not isinstance(document, dict):
         raise UserError(f"{path}: must hold the sections data, tokenizer, model, training, decoding")
     return make_recipe(_anchored(document, path.parent), overrides, origin=str(path))
@@ -133,8 +134,8 @@ def _check_model(recipe: Recipe, origin: str) -> None:
 def _set(document: dict[str, Any], override: str) -> None:
     path, equals, value = override.partition("=")
     keys = path.split(".")
-    if not equals or not all(keys):
-        raise UserError(f"{override!r}: must be key.path=value, such as training.max_steps=1000")
+    if not equals or not all(keys) or not value.strip():
+        raise UserError(f"{override!r}: must be key.path=value, such as training.max_steps=1000 (null is none at all)")
     try:
         parsed = yaml.safe_load(value)
     except yaml.YAMLError:
@@ -195,6 +196,8 @@ def _first_problem(error: ValidationError) -> str:
         return f"unknown key {name}" + (f"; did you mean {'.'.join([*place[:-1], near[0]])}?" if near else "")
     if problem["type"] == "missing":
         return f"{name} is missing"
+    if problem["type"] == "model_type":
+        return f"{name}: must be a section of keys, not {problem['input']!r}"
     message = problem["msg"].removeprefix("Value error, ")
     given = problem["input"]
     return f"{name}: {message}" + ("" if isinstance(given, (dict, list, BaseModel)) else f" (given: {given!r})")

@@ -57,6 +57,8 @@ class ParallelFiles(Section):
         if not self.target:
             if one_sided := [file for file in self.source if not is_two_sided(file)]:
                 raise ValueError(f"target is missing, and {one_sided[0]} isn't a .tsv or .jsonl file with both sides")
+        elif two_sided := [file for file in (*self.source, *self.target) if is_two_sided(file)]:
+            raise ValueError(f"{two_sided[0]} holds both sides; leave target out")
         elif len(self.source) != len(self.target):
             raise ValueError(f"{len(self.source)} source files but {len(self.target)} target files")
         return self
