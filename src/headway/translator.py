@@ -50,7 +50,7 @@ class Translation:
     text: str
     """Detokenised, without line breaks; empty for a blank or too long text."""
     score: float
-    """Total log-probability of the tokens, and of <eos> where the translation ended by it; 0 for empty text."""
+    """Total log-probability of the tokens and of <eos>; 0 for a blank or too long source."""
     tokens: list[Piece]
     """The pieces of `text`, each with its characters' place in it."""
     source_tokens: list[Piece]

@@ -65,7 +65,7 @@ def uncached_greedy(model: Transformer, source: list[int], cap: int) -> tuple[li
         if token == model.config.eos_id:
             return target[1:], score + value.item(), "eos"
         if len(target) > cap:
-            return target[1:], score, "max_length"
+            return target[1:], score + log_probabilities[model.config.eos_id].item(), "max_length"
         score += value.item()
         target.append(int(token))
 

@@ -151,19 +151,12 @@ def test_inspect_in_every_form(trained, tmp_path):
     text = run_headway("inspect", trained, "ant bee cat").out
     assert "encoder-decoder attention, layer 2, mean of its heads" in text
     assert "▁cat" in text
-    for suffix in ("svg", "png", "json"):
-        options = (
-            "--kind",
-            "all",
-            "--layers",
-            "all",
-            "--heads",
-            "1,2",
-            "--words",
-            "--output",
-            tmp_path / f"a.{suffix}",
-        )
-        lines(run_headway("inspect", trained, "ant bee cat", *options))
+    options = ("--kind", "all", "--layers", "all", "--heads", "1,2")
+    for suffix in ("svg", "png"):
+        lines(run_headway("inspect", trained, "ant bee cat", *options, "--output", tmp_path / f"a.{suffix}"))
+    file = tmp_path / "a.json"
+    lines(run_headway("inspect", trained, "ant bee cat", "--words", "--output", file))
+    assert "a .json file holds every map" in complaint("inspect", trained, "ant", *options, "--output", file)
     record = json.loads((tmp_path / "a.json").read_text())
     assert record["source"] == ["ant", "bee", "cat", "<eos>"]
     assert len(record["attention"]["encoder"]["weights"]) == 2

@@ -43,8 +43,7 @@ def beam_search(
 
     source: (batch, source length), padded and with <eos>. At each step the `beam_size` likeliest continuations of a
     sentence go on; one that is <eos> is finished. A sentence is done when `beam_size` hypotheses are finished, or when
-    they have its max_length of tokens and don't end with the next: they are finished as they are, and ranked behind
-    those that ended by themselves.
+    they have its max_length of tokens: then <eos> is all that may follow, whatever its probability.
     """
     batch = source.size(0)
     finished: list[list[Hypothesis]] = [[] for _ in range(batch)]
@@ -59,12 +58,17 @@ def beam_search(
         row_sentences = [sentence for sentence in beams.sentences for _ in range(beams.tokens.size(1))]
         log_probabilities = engine.step(state, rows_tokens[:, -1])  # (sentences * beam, vocabulary)
         log_probabilities = constraints.apply(log_probabilities, rows_tokens, row_sentences)
-        before = beams
-        beams, rows = _advance(before, log_probabilities, engine.eos_id, beam_size, finished)
-        going_on = _end_sentences(before, beams, beam_size, max_lengths, finished)
+        ending = _ending(beams, log_probabilities, engine.eos_id)
+        beams, rows = _advance(beams, log_probabilities, engine.eos_id, beam_size, finished)
+        going_on = _end_sentences(ending, beams, beam_size, max_lengths, finished)
         beams, rows = _keep(beams, rows, going_on)
         engine.select(state, rows)
     return [_ranked(hypotheses, alpha)[:beam_size] for hypotheses in finished]
+
+
+def _ending(beams: Beams, log_probabilities: Tensor, eos_id: int) -> Beams:
+    """The same hypotheses, each as it were if <eos> came next."""
+    return Beams(beams.sentences, beams.tokens, beams.scores + log_probabilities[:, eos_id].view_as(beams.scores))
 
 
 def _advance(
@@ -89,12 +93,12 @@ def _advance(
 
 
 def _end_sentences(
-    before: Beams, beams: Beams, beam_size: int, max_lengths: Sequence[int], finished: list[list[Hypothesis]]
+    ending: Beams, beams: Beams, beam_size: int, max_lengths: Sequence[int], finished: list[list[Hypothesis]]
 ) -> list[int]:
-    """The indices of the sentences that go on. Of a sentence that was at its cap `before` this step, what did not end
-    by the step is finished as it was."""
+    """The indices of the sentences that go on. Those that were at their cap before this step take <eos> in place of the
+    token that it gave."""
     going_on = []
-    length = before.tokens.size(2) - 1
+    length = ending.tokens.size(2) - 1
     for i, sentence in enumerate(beams.sentences):
         if len(finished[sentence]) >= beam_size or not beams.scores[i, 0].isfinite():
             continue
@@ -102,10 +106,10 @@ def _end_sentences(
             going_on.append(i)
             continue
         ended = [hypothesis.ids for hypothesis in finished[sentence]]
-        for place in before.scores[i].isfinite().nonzero().flatten().tolist():
-            ids = before.tokens[i, place, 1:].tolist()
+        for place in ending.scores[i].isfinite().nonzero().flatten().tolist():
+            ids = ending.tokens[i, place, 1:].tolist()
             if ids not in ended:
-                finished[sentence].append(Hypothesis(ids, before.scores[i, place].item(), "max_length"))
+                finished[sentence].append(Hypothesis(ids, ending.scores[i, place].item(), "max_length"))
     return going_on
 
 
@@ -116,8 +120,7 @@ def _keep(beams: Beams, rows: Tensor, going_on: list[int]) -> tuple[Beams, Tenso
 
 
 def _ranked(hypotheses: list[Hypothesis], alpha: float) -> list[Hypothesis]:
-    def worth(hypothesis: Hypothesis) -> tuple[bool, float]:
-        ended = hypothesis.stopped == "eos"
-        return ended, hypothesis.score / length_penalty(len(hypothesis.ids) + ended, alpha)
+    def worth(hypothesis: Hypothesis) -> float:
+        return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, alpha)
 
     return sorted(hypotheses, key=worth, reverse=True)

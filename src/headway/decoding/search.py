@@ -23,7 +23,7 @@ class Hypothesis:
 
     ids: list[int]
     score: float
-    """Total log-probability, that of <eos> included where the translation ended by it."""
+    """Total log-probability, that of <eos> included, also where the cap on its length ended it."""
     stopped: Stopped
 
 
@@ -99,6 +99,8 @@ def _extend(
                 hypothesis.score += score
                 hypothesis.ids.append(token)
                 going_on.append(row)
+            else:
+                hypothesis.score += log_probabilities[row, engine.eos_id].item()
         if len(going_on) < len(running):
             running = [running[row] for row in going_on]
             rows = torch.tensor(going_on, dtype=torch.long, device=source.device)
