@@ -99,8 +99,9 @@ def _end_sentences(
     token that it gave."""
     going_on = []
     length = ending.tokens.size(2) - 1
+    alive = beams.scores[:, 0].isfinite().tolist()
     for i, sentence in enumerate(beams.sentences):
-        if len(finished[sentence]) >= beam_size or not beams.scores[i, 0].isfinite():
+        if len(finished[sentence]) >= beam_size or not alive[i]:
             continue
         if length < max_lengths[sentence]:
             going_on.append(i)
