@@ -38,7 +38,8 @@ from headway.text.tokenizer import Piece, fingerprint, language_tag
 
 Stopped = Literal["eos", "max_length", "blank", "too_long"]
 
-ROWS_PER_BATCH = 64
+SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
+"""Sentences that are translated together, at most, and hypotheses of theirs (see docs/results.md)."""
 TOKENS_PER_BATCH = 4096
 """Padded source tokens that are translated together, at most."""
 
@@ -147,7 +148,8 @@ class Translator:
         prefixes = self._prefixes(prefix, len(texts), options.max_length)
         sources = self._encoded(texts)
         readable = [i for i, ids in enumerate(sources) if 0 < len(ids) <= self.longest_source]
-        batches = self._batches(readable, [len(ids) for ids in sources])
+        width = 1 if options.sample is not None else options.beam_size
+        batches = self._batches(readable, [len(ids) for ids in sources], ROWS_PER_BATCH // width)
 
         def search(batch: list[int]) -> list[list[Hypothesis]]:
             return self._search([sources[i] for i in batch], options, [prefixes[i] for i in batch])
@@ -176,7 +178,7 @@ class Translator:
         scores = [(0.0 if not target else -math.inf) if not source else math.nan for source, target in pairs]
         readable = [i for i, pair in enumerate(pairs) if pair[0] and max(map(len, pair)) <= self.longest_source]
         config = self.model.config
-        for batch in self._batches(readable, [sum(map(len, pair)) for pair in pairs]):
+        for batch in self._batches(readable, [sum(map(len, pair)) for pair in pairs], SENTENCES_PER_BATCH):
             source = pad([[*pairs[i][0], config.eos_id] for i in batch], config.pad_id)
             target = pad([[config.bos_id, *pairs[i][1], config.eos_id] for i in batch], config.pad_id)
             totals = self._engine.score(torch.from_numpy(source), torch.from_numpy(target)).sum(dim=1)  # (batch,)
@@ -282,14 +284,14 @@ class Translator:
         cap = max_length if max_length is not None else max(2 * source_length, prefix_length) + 50
         return min(cap, self._max_length - 1)  # <bos> takes a place
 
-    def _batches(self, indices: list[int], lengths: list[int]) -> list[list[int]]:
-        """The indices in batches of like length, longest first."""
+    def _batches(self, indices: list[int], lengths: list[int], most: int) -> list[list[int]]:
+        """The indices in batches of like length, longest first, at most so many in one."""
         order = sorted(indices, key=lambda i: lengths[i], reverse=True)
         batches: list[list[int]] = []
         start = 0
         while start < len(order):
             width = lengths[order[start]] + 1  # the longest of the batch comes first
-            end = start + max(1, min(ROWS_PER_BATCH, TOKENS_PER_BATCH // width))
+            end = start + max(1, min(most, SENTENCES_PER_BATCH, TOKENS_PER_BATCH // width))
             batches.append(order[start:end])
             start = end
         return batches
