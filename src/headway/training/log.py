@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class RunLog:
-    """The log of a run, open for more; what was logged after step `step` is taken back, because it comes again."""
+    """The log of a run, open for more; what was logged after step `step` is taken back, because it comes again.
+    `tensorboard` needs what `check_tensorboard` looks for."""
 
     def __init__(self, run: Path, step: int, *, tensorboard: bool) -> None:
-        """Raises UserError where TensorBoard is asked for and isn't installed."""
         _cut(run / "log.jsonl", step)
         self._board = _open_board(run / "tensorboard", step) if tensorboard else None
         self._file = open(run / "log.jsonl", "a", encoding="utf-8")  # noqa: SIM115
@@ -51,7 +51,6 @@ def check_tensorboard() -> None:
 
 
 def _open_board(folder: Path, step: int) -> SummaryWriter:
-    check_tensorboard()
     from torch.utils.tensorboard import SummaryWriter
 
     return SummaryWriter(str(folder), purge_step=step + 1)
