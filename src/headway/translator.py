@@ -28,7 +28,7 @@ from headway.decoding import (
     greedy,
     sample,
 )
-from headway.devices import DeviceName, Precision, pick_device, translating_dtype
+from headway.devices import DeviceName, Precision, keep_large_allocations, pick_device, translating_dtype
 from headway.errors import UserError
 from headway.insight import TranslationRecord, record_translation
 from headway.storage import StoredModel, load_model
@@ -75,6 +75,7 @@ class Translator:
     ) -> None:
         self.stored = stored
         self.device = pick_device(device)
+        keep_large_allocations(self.device)
         self.model = stored.model.to(self.device).eval()
         options = stored.target_tokenizer.never_generated, translating_dtype(precision, self.device)
         engines = [TorchEngine(self.model, *options)]
@@ -158,7 +159,7 @@ class Translator:
         for batch, hypotheses in zip(batches, self._map(search, batches), strict=True):
             found.update(zip(batch, hypotheses, strict=True))
         return [
-            self._translation(text, bool(ids), found.get(i, [])[: options.n_best])
+            self._translation(text, bool(ids), found.get(i, []))
             for i, (text, ids) in enumerate(zip(texts, sources, strict=True))
         ]
 
@@ -276,6 +277,7 @@ class Translator:
             rows,
             caps,
             beam_size=options.beam_size,
+            n_best=options.n_best,
             alpha=options.length_penalty,
             constraints=constraints,
         )

@@ -2,12 +2,14 @@
 
 import itertools
 import math
+from collections import Counter
 
 import pytest
 import torch
 
 from headway.decoding import TorchEngine, greedy
 from headway.decoding.beam import beam_search, length_penalty
+from headway.decoding.search import likeliest
 from headway.model import ModelConfig, Transformer
 from headway.text.batches import pad
 
@@ -20,7 +22,7 @@ class TableEngine:
     bos_id, eos_id = BOS, EOS
 
     def __init__(self, seed: int) -> None:
-        self.seed = seed
+        self.seed, self.steps = seed, 0
 
     def log_probabilities(self, history: tuple[int, ...]) -> torch.Tensor:
         generator = torch.Generator().manual_seed(hash((self.seed, *history)) % 2**31)
@@ -30,6 +32,7 @@ class TableEngine:
         return {"histories": [()] * source.size(0)}
 
     def step(self, state, tokens):
+        self.steps += 1
         state["histories"] = [
             (*history, token) for history, token in zip(state["histories"], tokens.tolist(), strict=True)
         ]
@@ -66,9 +69,11 @@ def test_a_beam_as_wide_as_the_tree_finds_the_optimum(alpha, seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_cap_that_the_best_just_reaches_changes_nothing(seed):
-    free = beam_search(TableEngine(seed), torch.zeros(1, 1), [STEPS], beam_size=8)[0][0]
+    free = beam_search(TableEngine(seed), torch.zeros(1, 1), [STEPS], beam_size=8, n_best=8)[0][0]
     assert free.stopped == "eos"
-    [capped, *others] = beam_search(TableEngine(seed), torch.zeros(1, 1), [max(1, len(free.ids))], beam_size=8)[0]
+    [capped, *others] = beam_search(
+        TableEngine(seed), torch.zeros(1, 1), [max(1, len(free.ids))], beam_size=8, n_best=8
+    )[0]
     assert capped == free
     assert free.ids not in [other.ids for other in others]
     [alone] = greedy(TableEngine(seed), torch.zeros(1, 1), [STEPS])
@@ -77,7 +82,7 @@ def test_a_cap_that_the_best_just_reaches_changes_nothing(seed):
 
 
 def test_hypotheses_are_distinct_and_ranked():
-    [found] = beam_search(TableEngine(3), torch.zeros(1, 1), [STEPS], beam_size=6, alpha=0.6)
+    [found] = beam_search(TableEngine(3), torch.zeros(1, 1), [STEPS], beam_size=6, n_best=6, alpha=0.6)
     assert len({tuple(hypothesis.ids) for hypothesis in found}) == len(found) == 6
     worths = [
         hypothesis.score / length_penalty(len(hypothesis.ids) + 1, 0.6)
@@ -85,6 +90,31 @@ def test_hypotheses_are_distinct_and_ranked():
         if hypothesis.stopped == "eos"
     ]
     assert worths == sorted(worths, reverse=True)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+def test_stopping_where_nothing_better_can_come_changes_nothing(alpha):
+    steps, best = Counter(), {}
+    for n_best in (1, 2, 6):
+        engines = [TableEngine(seed) for seed in range(30)]
+        options = {"beam_size": 6, "n_best": n_best, "alpha": alpha}
+        best[n_best] = [beam_search(engine, torch.zeros(1, 1), [12], **options)[0][0] for engine in engines]
+        steps[n_best] = sum(engine.steps for engine in engines)
+    assert best[1] == best[2] == best[6]
+    assert steps[1] <= steps[2] <= steps[6]
+    if alpha == 0.0:
+        assert steps[1] < 0.8 * steps[6]
+
+
+@pytest.mark.parametrize("vocabulary", [10, 64, 1000, 1024, 2050])
+@pytest.mark.parametrize("count", [1, 4, 10])
+def test_the_likeliest_are_those_of_topk(vocabulary, count):
+    values = torch.rand(7, vocabulary, generator=torch.Generator().manual_seed(vocabulary))
+    values[:, [0, vocabulary - 1]] = torch.tensor([2.0, 3.0])  # the ends are seen
+    values[:, 5] = -torch.inf
+    wanted, found = values.topk(count), likeliest(values, count)
+    assert torch.equal(found[0], wanted[0])
+    assert torch.equal(found[1], wanted[1])
 
 
 @pytest.mark.parametrize(("length", "penalty"), [(5, 1.358655), (10, 1.732862), (20, 2.354362), (50, 3.778565)])
@@ -128,9 +158,9 @@ def test_a_sentence_does_not_depend_on_its_batch(model, beam_size):
     texts = sources(model)
     caps = [20, 5, 30, 1, 12, 40]
     engine = TorchEngine(model)
-    together = beam_search(engine, rows(texts), caps, beam_size=beam_size, alpha=0.6)
+    together = beam_search(engine, rows(texts), caps, beam_size=beam_size, n_best=beam_size, alpha=0.6)
     for text, cap, found in zip(texts, caps, together, strict=True):
-        [alone] = beam_search(engine, rows([text]), [cap], beam_size=beam_size, alpha=0.6)
+        [alone] = beam_search(engine, rows([text]), [cap], beam_size=beam_size, n_best=beam_size, alpha=0.6)
         assert [hypothesis.ids for hypothesis in alone] == [hypothesis.ids for hypothesis in found]
         for one, other in zip(alone, found, strict=True):
             assert one.score == pytest.approx(other.score, abs=1e-4)
@@ -139,7 +169,7 @@ def test_a_sentence_does_not_depend_on_its_batch(model, beam_size):
 @torch.inference_mode()
 def test_scores_are_those_of_the_model(model):
     [text, *_] = sources(model, (7,))
-    [found] = beam_search(TorchEngine(model), rows([text]), [15], beam_size=4)
+    [found] = beam_search(TorchEngine(model), rows([text]), [15], beam_size=4, n_best=4)
     for hypothesis in found:
         given = [*hypothesis.ids, 3]
         logits = model(torch.tensor([text]), torch.tensor([[2, *given[:-1]]]))[0].log_softmax(-1)

@@ -74,7 +74,7 @@ def test_beams_are_equal_without_a_length_penalty(tmp_path):
         max_decoding_length=12,
         suppress_sequences=[["<pad>"], ["<sos>"], ["<unk>"]],
     )
-    [ours] = beam_search(TorchEngine(one.model, [1]), torch.tensor([source]), [12], beam_size=4)
+    [ours] = beam_search(TorchEngine(one.model, [1]), torch.tensor([source]), [12], beam_size=4, n_best=4)
     assert theirs.hypotheses[0] == [vocabulary[id_] for id_ in ours[0].ids]
 
 

@@ -2,32 +2,76 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from headway.decoding.constraints import FREE, Constraints
 from headway.decoding.engine import Engine
-from headway.decoding.search import Hypothesis
+from headway.decoding.search import Hypothesis, likeliest
 
 
 @dataclass
 class Beams:
-    """The hypotheses in the making, `beam` places for each sentence; rows of the engine are (sentence, place)."""
+    """The hypotheses in the making, `width` places for each sentence; rows of the engine are (sentence, place). They
+    are arrays of numpy: small, and looked at by Python at every step."""
 
-    sentences: list[int]
-    """Which sentence of the batch each belongs to; those that are done have left."""
-    tokens: Tensor
-    """(sentences, beam, length), <bos> first."""
-    scores: Tensor
-    """(sentences, beam) total log-probabilities, best first; -inf where a place is empty."""
+    sentences: np.ndarray
+    """Which sentence of the batch each belongs to; those that are done have left. (sentences,)"""
+    tokens: np.ndarray
+    """(sentences, width, length), <bos> first."""
+    scores: np.ndarray
+    """Total log-probabilities, best first; -inf where a place is empty. (sentences, width)"""
+
+    @property
+    def length(self) -> int:
+        """Tokens that each has, without <bos>."""
+        return self.tokens.shape[2] - 1
+
+    def sentence_of_row(self) -> list[int]:
+        return self.sentences.repeat(self.scores.shape[1]).tolist()
+
+    def keep(self, kept: list[int]) -> Beams:
+        """Those of some of the sentences."""
+        return Beams(self.sentences[kept], self.tokens[kept], self.scores[kept])
 
 
 def length_penalty(length: int, alpha: float) -> float:
     """lp(Y) = ((5 + |Y|) / 6) ** alpha; a hypothesis is ranked by its score divided by this. |Y| counts <eos>."""
     return ((5.0 + length) / 6.0) ** alpha
+
+
+class Finished:
+    """The hypotheses of one sentence that have ended."""
+
+    def __init__(self, beam_size: int, n_best: int, alpha: float, cap: int) -> None:
+        self.cap = cap
+        self._beam_size, self._n_best, self._alpha = beam_size, n_best, alpha
+        self._hypotheses: list[Hypothesis] = []
+
+    def add(self, hypothesis: Hypothesis) -> None:
+        """One that is there already stays as it is."""
+        if all(other.ids != hypothesis.ids for other in self._hypotheses):
+            self._hypotheses.append(hypothesis)
+
+    def ranked(self) -> list[Hypothesis]:
+        """The n best, best first."""
+        return sorted(self._hypotheses, key=self._worth, reverse=True)[: self._n_best]
+
+    def wants_more(self, score: float) -> bool:
+        """Whether the search shall go on, when `score` is the best of the hypotheses that do. That score only falls: at
+        best it stays as it is, and is divided by the penalty of the longest translation."""
+        if len(self._hypotheses) < self._n_best:
+            return score > -math.inf
+        reachable = score / length_penalty(self.cap + 1, self._alpha)
+        return len(self._hypotheses) < self._beam_size and reachable > self._worth(self.ranked()[-1])
+
+    def _worth(self, hypothesis: Hypothesis) -> float:
+        return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, self._alpha)
 
 
 def beam_search(
@@ -36,92 +80,70 @@ def beam_search(
     max_lengths: Sequence[int],
     *,
     beam_size: int,
+    n_best: int = 1,
     alpha: float = 0.0,
     constraints: Constraints = FREE,
 ) -> list[list[Hypothesis]]:
-    """The best hypotheses of each sentence, best first, at most `beam_size` of them.
+    """The `n_best` hypotheses of each sentence, best first; fewer where there are no more.
 
     source: (batch, source length), padded and with <eos>. At each step the `beam_size` likeliest continuations of a
-    sentence go on; one that is <eos> is finished. A sentence is done when `beam_size` hypotheses are finished, or when
-    they have its max_length of tokens: then <eos> is all that may follow, whatever its probability.
+    sentence go on; one that is <eos> is finished. A sentence is done when `beam_size` hypotheses are finished, when
+    none that goes on can be one of the `n_best`, or when they have its max_length of tokens: then <eos> is all that may
+    follow, whatever its probability.
     """
     batch = source.size(0)
-    finished: list[list[Hypothesis]] = [[] for _ in range(batch)]
+    finished = [Finished(beam_size, n_best, alpha, cap) for cap in max_lengths]
     state = engine.start(source)
-    beams = Beams(
-        sentences=list(range(batch)),
-        tokens=torch.full((batch, 1, 1), engine.bos_id, device=source.device),
-        scores=torch.zeros(batch, 1, device=source.device),
-    )
-    while beams.sentences:
-        rows_tokens = beams.tokens.flatten(0, 1)  # (sentences * beam, length)
-        row_sentences = [sentence for sentence in beams.sentences for _ in range(beams.tokens.size(1))]
-        log_probabilities = engine.step(state, rows_tokens[:, -1])  # (sentences * beam, vocabulary)
-        log_probabilities = constraints.apply(log_probabilities, rows_tokens, row_sentences)
-        ending = _ending(beams, log_probabilities, engine.eos_id)
-        beams, rows = _advance(beams, log_probabilities, engine.eos_id, beam_size, finished)
-        going_on = _end_sentences(ending, beams, beam_size, max_lengths, finished)
-        beams, rows = _keep(beams, rows, going_on)
-        engine.select(state, rows)
-    return [_ranked(hypotheses, alpha)[:beam_size] for hypotheses in finished]
+    beams = Beams(np.arange(batch), np.full((batch, 1, 1), engine.bos_id), np.zeros((batch, 1)))
+    while True:
+        tokens = torch.from_numpy(beams.tokens).flatten(0, 1).to(source.device)  # (sentences * width, length)
+        log_probabilities = engine.step(state, tokens[:, -1])  # (sentences * width, vocabulary)
+        log_probabilities = constraints.apply(log_probabilities, tokens, beams.sentence_of_row())
+        before = beams
+        beams, rows = _advance(before, log_probabilities, engine.eos_id, beam_size, finished)
+        kept = []
+        for i, best in enumerate(beams.scores[:, 0].tolist()):
+            ended = finished[beams.sentences[i]]
+            if ended.wants_more(best):
+                if before.length < ended.cap:
+                    kept.append(i)
+                else:
+                    _end(before, i, log_probabilities[:, engine.eos_id], ended)
+        if not kept:
+            return [hypotheses.ranked() for hypotheses in finished]
+        beams = beams.keep(kept)
+        engine.select(state, torch.from_numpy(rows[kept]).to(source.device))
 
 
-def _ending(beams: Beams, log_probabilities: Tensor, eos_id: int) -> Beams:
-    """The same hypotheses, each as it were if <eos> came next."""
-    return Beams(beams.sentences, beams.tokens, beams.scores + log_probabilities[:, eos_id].view_as(beams.scores))
+def _end(beams: Beams, i: int, eos: Tensor, finished: Finished) -> None:
+    """Ends each hypothesis of a sentence, whatever its probability. eos: (rows,) log-probabilities of <eos>."""
+    width = beams.scores.shape[1]
+    scores = beams.scores[i] + eos[i * width : (i + 1) * width].cpu().numpy()  # (width,)
+    for place in np.flatnonzero(np.isfinite(scores)):
+        finished.add(Hypothesis(beams.tokens[i, place, 1:].tolist(), float(scores[place]), "max_length"))
 
 
 def _advance(
-    beams: Beams, log_probabilities: Tensor, eos_id: int, beam_size: int, finished: list[list[Hypothesis]]
-) -> tuple[Beams, Tensor]:
-    """One token further. Returns the new beams and the row that each of their places came from, (sentences, beam)."""
+    beams: Beams, log_probabilities: Tensor, eos_id: int, beam_size: int, finished: list[Finished]
+) -> tuple[Beams, np.ndarray]:
+    """One token further. Returns the new beams and the row that each of their places came from, (sentences, width)."""
     sentences, width = beams.scores.shape
-    vocabulary = log_probabilities.size(-1)
-    totals = (beams.scores[:, :, None] + log_probabilities.view(sentences, width, vocabulary)).flatten(1)
-    scores, flat = totals.topk(min(2 * beam_size, totals.size(1)))  # as many as may be <eos>, and as many again
-    places, tokens = flat // vocabulary, flat % vocabulary  # (sentences, candidates)
+    candidates = min(2 * beam_size, log_probabilities.size(1))  # as many as may be <eos>, and as many again
+    values, ids = (found.cpu().numpy().reshape(sentences, -1) for found in likeliest(log_probabilities, candidates))
+    totals = beams.scores.repeat(candidates, axis=1) + values  # (sentences, width * candidates)
+    order = np.argsort(-totals, axis=1, kind="stable")[:, : 2 * beam_size]
+    places, tokens, scores = (
+        order // candidates,
+        np.take_along_axis(ids, order, 1),
+        np.take_along_axis(totals, order, 1),
+    )
     ends = tokens == eos_id
-    for i, rank in (ends[:, :beam_size] & scores[:, :beam_size].isfinite()).nonzero().tolist():
-        ids = beams.tokens[i, places[i, rank], 1:].tolist()
-        finished[beams.sentences[i]].append(Hypothesis(ids, scores[i, rank].item(), "eos"))
-    order = ends.long().argsort(dim=1, stable=True)[:, :beam_size]  # the others, best first
-    places, tokens = places.gather(1, order), tokens.gather(1, order)
-    scores = scores.masked_fill(ends, -torch.inf).gather(1, order)
-    history = beams.tokens.gather(1, places[:, :, None].expand(-1, -1, beams.tokens.size(2)))
-    rows = places + torch.arange(sentences, device=places.device)[:, None] * width
-    return Beams(beams.sentences, torch.cat([history, tokens[:, :, None]], dim=2), scores), rows
-
-
-def _end_sentences(
-    ending: Beams, beams: Beams, beam_size: int, max_lengths: Sequence[int], finished: list[list[Hypothesis]]
-) -> list[int]:
-    """The indices of the sentences that go on. Those that were at their cap before this step take <eos> in place of the
-    token that it gave."""
-    going_on = []
-    length = ending.tokens.size(2) - 1
-    alive = beams.scores[:, 0].isfinite().tolist()
-    for i, sentence in enumerate(beams.sentences):
-        if len(finished[sentence]) >= beam_size or not alive[i]:
-            continue
-        if length < max_lengths[sentence]:
-            going_on.append(i)
-            continue
-        ended = [hypothesis.ids for hypothesis in finished[sentence]]
-        for place in ending.scores[i].isfinite().nonzero().flatten().tolist():
-            ids = ending.tokens[i, place, 1:].tolist()
-            if ids not in ended:
-                finished[sentence].append(Hypothesis(ids, ending.scores[i, place].item(), "max_length"))
-    return going_on
-
-
-def _keep(beams: Beams, rows: Tensor, going_on: list[int]) -> tuple[Beams, Tensor]:
-    kept = torch.tensor(going_on, dtype=torch.long, device=rows.device)
-    sentences = [beams.sentences[i] for i in going_on]
-    return Beams(sentences, beams.tokens[kept], beams.scores[kept]), rows[kept]
-
-
-def _ranked(hypotheses: list[Hypothesis], alpha: float) -> list[Hypothesis]:
-    def worth(hypothesis: Hypothesis) -> float:
-        return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, alpha)
-
-    return sorted(hypotheses, key=worth, reverse=True)
+    for i, rank in zip(*np.nonzero(ends[:, :beam_size] & np.isfinite(scores[:, :beam_size])), strict=True):
+        history = beams.tokens[i, places[i, rank], 1:].tolist()
+        finished[beams.sentences[i]].add(Hypothesis(history, float(scores[i, rank]), "eos"))
+    others = np.argsort(ends, axis=1, kind="stable")[:, :beam_size]  # best first
+    places, tokens = np.take_along_axis(places, others, 1), np.take_along_axis(tokens, others, 1)
+    scores = np.take_along_axis(np.where(ends, -np.inf, scores), others, 1)
+    history = np.take_along_axis(beams.tokens, places[:, :, None], 1)
+    rows = places + np.arange(sentences)[:, None] * width
+    return Beams(beams.sentences, np.concatenate([history, tokens[:, :, None]], axis=2), scores), rows

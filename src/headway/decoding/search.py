@@ -35,7 +35,9 @@ def greedy(
 
     source: (batch, source length), padded and with <eos>. A finished sentence leaves the batch.
     """
-    return _extend(engine, source, max_lengths, constraints, lambda log_probabilities, _: log_probabilities.argmax(-1))
+    return _extend(
+        engine, source, max_lengths, constraints, lambda log_probabilities, _: likeliest(log_probabilities, 1)[1][:, 0]
+    )
 
 
 def sample(
@@ -71,6 +73,29 @@ def draw_tokens(log_probabilities: Tensor, chances: Tensor, sampling: Sampling) 
     places = torch.searchsorted(totals, chances.double() * totals[:, -1:], right=True)  # (rows, 1)
     last = (probabilities > 0).sum(-1, keepdim=True) - 1
     return tokens.gather(1, places.minimum(last))[:, 0]
+
+
+BLOCK = 64
+"""Neighbours in a vocabulary of which only the best is looked at first."""
+
+
+def likeliest(log_probabilities: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """As `torch.topk`: the largest values of each row, best first, and their ids; both (rows, count).
+
+    Several times as fast on CPU: the `count` largest of a row are in the `count` blocks with the largest maxima, and
+    maxima of whole blocks are cheap.
+    """
+    vocabulary = log_probabilities.size(1)
+    blocks = vocabulary // BLOCK
+    if blocks <= 2 * count:
+        return log_probabilities.topk(count)
+    maxima = log_probabilities[:, : blocks * BLOCK].unflatten(1, (blocks, BLOCK)).amax(dim=-1)  # (rows, blocks)
+    within = torch.arange(BLOCK, device=maxima.device)
+    ids = (maxima.topk(count)[1][:, :, None] * BLOCK + within).flatten(1)  # (rows, count * BLOCK)
+    rest = torch.arange(blocks * BLOCK, vocabulary, device=maxima.device).expand(len(ids), -1)
+    ids = torch.cat([ids, rest], dim=1)
+    values, places = log_probabilities.gather(1, ids).topk(count)
+    return values, ids.gather(1, places)
 
 
 def _extend(
