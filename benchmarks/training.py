@@ -1,75 +1,72 @@
-"""How fast is a training step? headway against torch.nn.Transformer of the same size, on the same batches.
+"""How fast is a training step, and how much of the machine does it use?
 
-    python benchmarks/training.py [--rounds 5]
+    headway data multi30k && python benchmarks/training.py [--preset small|base] [--rounds 5] [--json FILE]
 
-Alternating rounds in one process, medians, target tokens a second, and the ratio. Both run whole steps: forward, loss,
-backward, clipping, Adam. The peer runs as its users run it (fp32, dropout by torch, batches pooled by length).
+headway against the textbook's code, torch.nn.Transformer and, where it is installed, Marian of Hugging Face: one
+configuration, the same sentences in the same batches of like length, about 4,096 padded tokens of both sides each. Each
+peer runs twice: as its users run it (fp32), and with what headway sets for itself (bf16 where the processor has it, the
+allocator's settings). Every contender is a process of its own; they take turns, a round is each one's time for the same
+steps, and the medians are compared.
+
+Share of the peak: 6 x (encoder weights x source tokens + (decoder + output weights) x target tokens) a second, padding
+and look-ups not counted, of what a product of two large matrices reaches in bf16 (fp32 where that is faster) in the
+same run.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import json
+import multiprocessing
+import resource
 import statistics
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headway.devices import keep_large_allocations, pick_device, training_dtype
-from headway.model import ModelConfig, SinusoidalPositions, Transformer, padding_mask
+from headway.model import ModelConfig, Transformer
+from headway.text.batches import collate, plan_epoch
 from headway.training.loss import translation_loss
 from headway.training.optim import make_optimizer
+from headway.training.prepare import PreparedData, prepare
+from headway.training.reading import load_recipe
+from machine import matrix_peak, versions
+from peers import peers
 
-VOCABULARY = 8000
-STEPS = 8
-
-
-class PeerTransformer(nn.Module):
-    """torch.nn.Transformer with embeddings, positions and a shared output layer."""
-
-    def __init__(self, d_model: int, num_heads: int, layers: int, d_ff: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(VOCABULARY, d_model)
-        self.positions = SinusoidalPositions(d_model)
-        self.transformer = nn.Transformer(d_model, num_heads, layers, layers, d_ff, 0.1, batch_first=True)
-        self.dropout = nn.Dropout(0.1)
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        hidden_source, hidden_target = (
-            self.dropout(self.embedding(ids) * self.embedding.embedding_dim**0.5 + self.positions(ids.size(1)))
-            for ids in (source, target)
-        )
-        no_future = torch.ones(target.size(1), target.size(1), dtype=torch.bool).triu(1)
-        padding = ~padding_mask(source, 0)[:, 0, 0]
-        hidden = self.transformer(
-            hidden_source,
-            hidden_target,
-            tgt_mask=no_future,
-            src_key_padding_mask=padding,
-            memory_key_padding_mask=padding,
-        )
-        return F.linear(hidden, self.embedding.weight)
+RECIPE = Path(__file__).parent.parent / "recipes" / "multi30k-de-en.yaml"
+HEADWAY = "headway"
+TUNED = " + bf16, allocator"
+CPU = pick_device("cpu")
+Batch = tuple[Tensor, Tensor]
 
 
-def batches() -> list[tuple[Tensor, Tensor]]:
-    """Sentences of like length together, about 4,096 padded tokens on both sides, as in Multi30K."""
-    random = torch.Generator().manual_seed(1)
-    made = []
-    for length in torch.randint(8, 24, (STEPS,), generator=random).tolist():
-        rows = 4096 // (2 * length)
-        source, target = (torch.randint(4, VOCABULARY, (rows, length), generator=random) for _ in range(2))
-        target[:, 0] = 2
-        made.append((source, target))
-    return made
+def batches(data: PreparedData, steps: int) -> list[Batch]:
+    lengths = (data.train.source.lengths + 1, data.train.target.lengths + 1)
+    plan = plan_epoch(*lengths, tokens_per_batch=4096, tokens_per_micro_batch=4096, seed=1, epoch=0)
+    collated = (collate(data.train, batch) for [batch] in plan[:steps])
+    return [(torch.from_numpy(source), torch.from_numpy(target)) for source, target in collated]
 
 
-def stepper(model: nn.Module, loss_of: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], None]:
-    optimizer = make_optimizer(model, beta2=0.98)  # type: ignore[arg-type]
+def headway_step(config: ModelConfig) -> Callable[[Batch], None]:
+    """As `headway.training.loop` does it."""
+    keep_large_allocations(CPU)
+    dtype = training_dtype("auto", CPU)
+    model = Transformer(config)
+    optimizer = make_optimizer(model, beta2=0.98)
 
-    def step(source: Tensor, target: Tensor) -> None:
-        (loss_of(source, target) / target[:, 1:].numel()).backward()
+    def step(batch: Batch) -> None:
+        with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
+            loss = translation_loss(model, *batch, 0.1)
+        (loss / (batch[1][:, 1:] != 0).sum()).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
@@ -77,45 +74,131 @@ def stepper(model: nn.Module, loss_of: Callable[[Tensor, Tensor], Tensor]) -> Ca
     return step
 
 
+def peer_step(name: str, config: ModelConfig, tuned: bool) -> Callable[[Batch], None]:
+    dtype = torch.float32
+    if tuned:
+        keep_large_allocations(CPU)
+        dtype = training_dtype("auto", CPU)
+    model = peers()[name](config)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
+
+    def step(batch: Batch) -> None:
+        source, target = batch
+        with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
+            logits = model(source, target[:, :-1])
+        loss = F.cross_entropy(
+            logits.flatten(0, 1).float(), target[:, 1:].flatten(), ignore_index=0, label_smoothing=0.1
+        )
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def work(name: str, config: ModelConfig, todo: list[Batch], pipe: Connection) -> None:
+    """A contender: for each request, the seconds that the batches take; at the end its peak memory, in MiB."""
+    step = (
+        headway_step(config) if name == HEADWAY else peer_step(name.removesuffix(TUNED), config, name.endswith(TUNED))
+    )
+    while pipe.recv():
+        gc.collect()
+        start = time.perf_counter()
+        for batch in todo:
+            step(batch)
+        pipe.send(time.perf_counter() - start)
+    pipe.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+class Contender:
+    """A process that trains when it is asked to."""
+
+    def __init__(self, name: str, config: ModelConfig, todo: list[Batch]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.name = name
+        self.seconds: list[float] = []
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=work, args=(name, config, todo, theirs), daemon=True)
+        self._process.start()
+
+    def round(self) -> float:
+        self._pipe.send(True)
+        return self._pipe.recv()
+
+    def end(self) -> float:
+        self._pipe.send(False)
+        memory = self._pipe.recv()
+        self._process.join()
+        return memory
+
+
+def flops(config: ModelConfig, todo: list[Batch]) -> float:
+    """Of the products of a round, forward and backward."""
+    model = Transformer(config)
+    encoder, decoder = (
+        sum(weight.numel() for weight in part.parameters() if weight.dim() > 1)
+        for part in (model.encoder, model.decoder)
+    )
+    source = sum(int((batch[0] != 0).sum()) for batch in todo)
+    return 6.0 * (encoder * source + (decoder + model.output.weight.numel()) * target_tokens(todo))
+
+
+def target_tokens(todo: list[Batch]) -> int:
+    return sum(int((batch[1][:, 1:] != 0).sum()) for batch in todo)
+
+
+def table(contenders: list[Contender], config: ModelConfig, todo: list[Batch], peak: float) -> Iterator[dict[str, Any]]:
+    medians = {one.name: statistics.median(one.seconds) for one in contenders}
+    for one in contenders:
+        seconds = medians[one.name]
+        yield {
+            "name": one.name,
+            "target_tokens_per_second": target_tokens(todo) / seconds,
+            "headway_is_times_as_fast": seconds / medians[HEADWAY],
+            "share_of_peak": flops(config, todo) / seconds / peak,
+            "peak_memory_mib": one.end(),
+            "seconds": one.seconds,
+        }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--preset", default="small", choices=["tiny", "small", "base"])
     parser.add_argument("--rounds", type=int, default=5)
-    rounds: int = parser.parse_args().rounds
-    device = pick_device("cpu")
-    keep_large_allocations(device)
-    dtype = training_dtype("auto", device)
-    config = ModelConfig.preset("small", source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY)
-    ours, peer = (
-        Transformer(config),
-        PeerTransformer(config.d_model, config.num_heads, config.encoder_layers, config.d_ff),
-    )
-
-    def our_loss(source: Tensor, target: Tensor) -> Tensor:
-        with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
-            return translation_loss(ours, source, target, 0.1)
-
-    def peer_loss(source: Tensor, target: Tensor) -> Tensor:
-        logits = peer(source, target[:, :-1])
-        return F.cross_entropy(
-            logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0, label_smoothing=0.1, reduction="sum"
-        )
-
-    steppers = {"headway": stepper(ours, our_loss), "torch.nn.Transformer": stepper(peer, peer_loss)}
-    work = batches()
-    tokens = sum(target[:, 1:].numel() for _, target in work)
-    speeds: dict[str, list[float]] = {name: [] for name in steppers}
-    for round_ in range(rounds + 1):
-        for name, step in steppers.items():
-            start = time.perf_counter()
-            for source, target in work:
-                step(source, target)
+    parser.add_argument("--steps", type=int, help="training steps a round; default 16, of base 4")
+    parser.add_argument("--only", nargs="*", help="names of contenders beside headway, as the table has them")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    recipe = load_recipe(RECIPE)
+    with tempfile.TemporaryDirectory() as folder:
+        data = prepare(recipe, Path(folder) / "data", max_length=100, notice=print)
+        todo = batches(data, options.steps or (4 if options.preset == "base" else 16))
+        size = data.target_tokenizer.vocab_size
+    config = ModelConfig.preset(options.preset, source_vocab_size=size, target_vocab_size=size, dropout=0.1)
+    names = [name + tuned for tuned in ("", TUNED) for name in peers()]
+    chosen = names if options.only is None else options.only
+    contenders = [Contender(name, config, todo) for name in (HEADWAY, *chosen)]
+    peaks = []
+    for round_ in range(options.rounds + 1):
+        for one in contenders:
+            seconds = one.round()
             if round_:  # the first warms up
-                speeds[name].append(tokens / (time.perf_counter() - start))
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, preset small, {VOCABULARY} pieces, {dtype}")
-    medians = {name: statistics.median(values) for name, values in speeds.items()}
-    for name, median in medians.items():
-        print(f"{name:<22} {median:8,.0f} target tokens/s")
-    print(f"ratio                  {medians['headway'] / medians['torch.nn.Transformer']:8.2f}")
+                one.seconds.append(seconds)
+        peaks.append(max(matrix_peak(torch.float32), matrix_peak(torch.bfloat16)))
+    peak = statistics.median(peaks)
+    found = {**versions("transformers"), "preset": options.preset, "vocabulary": size, "peak_gflops": peak / 1e9}
+    print(", ".join(f"{name} {value}" for name, value in found.items()))
+    print(f"{'':<44}{'tokens/s':>9}{'ratio':>7}{'of peak':>9}{'MiB':>7}")
+    rows = []
+    for row in table(contenders, config, todo, peak):
+        rows.append(row)
+        print(
+            f"{row['name']:<44}{row['target_tokens_per_second']:9,.0f}{row['headway_is_times_as_fast']:7.2f}"
+            f"{row['share_of_peak']:9.0%}{row['peak_memory_mib']:7.0f}"
+        )
+    if options.json:
+        options.json.write_text(json.dumps({**found, "rows": rows}, indent=2))
 
 
 if __name__ == "__main__":

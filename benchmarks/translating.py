@@ -1,66 +1,168 @@
-"""How fast is greedy search? The cached decoder against the textbook's loop, which runs the whole model for each token.
+"""How fast do we translate?
 
-    python benchmarks/translating.py [--sentences 100]
+    python benchmarks/translating.py MODEL SOURCE [--sentences 1000] [--rounds 3] [--json FILE]
 
-One untrained model of preset small, the same sentences and the same number of tokens for both; sentences a second, and
-whether both gave the same ids.
+headway in fp32 and bf16 against the loop of a textbook, which runs the whole decoder for each token, and, where it is
+installed, CTranslate2 with the same weights. Alternating rounds in one run, medians; sentences a second with all
+sentences at once, and milliseconds for one sentence alone, greedy and with a beam of 5; tokenisation counts for all.
+The lines that are equal to headway's in fp32 are counted. CTranslate2's length penalty is another one, so all beams go
+without.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import json
+import statistics
+import tempfile
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import torch
 
-from headway.decoding import TorchEngine, greedy
-from headway.model import ModelConfig, Transformer
+from headway.interop.ctranslate2 import export_ctranslate2
+from headway.model import padding_mask
+from headway.storage import load_model
+from headway.text.batches import pad
+from headway.text.corpus import read_lines
+from headway.translator import Translator
+from machine import versions
 
-VOCABULARY = 8000
-LENGTH = 14
+Translate = Callable[[list[str], int], list[str]]
+ALONE = 30
+"""Sentences that are translated one by one."""
+SLOW = 64
+"""Sentences that the textbook's loop is given."""
 
 
-@torch.inference_mode()
-def textbook(model: Transformer, source: torch.Tensor) -> list[int]:
-    """One sentence: memory once, then the whole target through the decoder for each token."""
-    memory = model.encode(source)
-    target = torch.tensor([[model.config.bos_id]])
-    for _ in range(LENGTH):
-        hidden = model.decode(target, memory, torch.ones(1, 1, target.size(1), target.size(1), dtype=torch.bool).tril())
-        token = model.output(hidden[:, -1:]).argmax(-1)
-        target = torch.cat([target, token], dim=1)
-    return target[0, 1:].tolist()
+def ours(model: Path, precision: str) -> Translate:
+    translator = Translator.load(model, device="cpu", precision=precision)  # type: ignore[arg-type]
+
+    def translate(texts: list[str], beam_size: int) -> list[str]:
+        return [one.text for one in translator.translate(texts, beam_size=beam_size, length_penalty=0.0)]
+
+    return translate
+
+
+def textbook(model: Path) -> Translate:
+    """Greedy, in batches of 64, without a cache."""
+    stored = load_model(model)
+    source, target, net = stored.source_tokenizer, stored.target_tokenizer, stored.model.eval()
+    config = net.config
+
+    @torch.inference_mode()
+    def search(rows: torch.Tensor) -> list[list[int]]:
+        mask = padding_mask(rows, config.pad_id)
+        memory = net.encode(rows, mask)
+        ids = torch.full((len(rows), 1), config.bos_id)
+        ended = torch.zeros(len(rows), dtype=torch.bool)
+        while not ended.all() and ids.size(1) < 2 * rows.size(1) + 50:
+            causal = torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).tril()
+            logits = net.output(net.decode(ids, memory, causal[None, None], mask)[:, -1])
+            logits[:, [config.pad_id, config.bos_id]] = -torch.inf
+            ids = torch.cat([ids, logits.argmax(-1, keepdim=True)], dim=1)
+            ended |= ids[:, -1] == config.eos_id
+        return [row[1 : row.index(config.eos_id) if config.eos_id in row else None] for row in ids.tolist()]
+
+    def translate(texts: list[str], beam_size: int) -> list[str]:
+        rows = [[*source.encode(text), config.eos_id] for text in texts]
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+        found = [""] * len(rows)
+        for start in range(0, len(order), 64):
+            batch = order[start : start + 64]
+            for i, ids in zip(batch, search(torch.from_numpy(pad([rows[i] for i in batch]))), strict=True):
+                found[i] = target.decode(ids)
+        return found
+
+    return translate
+
+
+def theirs(model: Path, compute_type: str, workers: int, threads: int) -> Translate:
+    import ctranslate2
+
+    stored = load_model(model)
+    folder = Path(tempfile.mkdtemp()) / "model"
+    export_ctranslate2(stored, folder)
+    engine = ctranslate2.Translator(
+        str(folder), compute_type=compute_type, inter_threads=workers, intra_threads=threads
+    )
+    source, target = stored.source_tokenizer, stored.target_tokenizer
+    pieces = source.vocabulary
+    ids = {piece: id_ for id_, piece in enumerate(target.vocabulary)}
+
+    def translate(texts: list[str], beam_size: int) -> list[str]:
+        sources = [[*(pieces[id_] for id_ in source.encode(text)), pieces[3]] for text in texts]
+        results = engine.translate_batch(
+            sources, beam_size=beam_size, length_penalty=0.0, max_batch_size=64, max_decoding_length=100
+        )
+        return [target.decode([ids[piece] for piece in result.hypotheses[0]]) for result in results]
+
+    return translate
+
+
+def contenders(model: Path) -> dict[str, Translate]:
+    cores = torch.get_num_threads()
+    found = {"headway fp32": ours(model, "fp32"), "headway bf16": ours(model, "bf16"), "textbook": textbook(model)}
+    if importlib.util.find_spec("ctranslate2"):
+        found[f"CTranslate2 fp32, {cores} x 1"] = theirs(model, "float32", cores, 1)
+        found[f"CTranslate2 fp32, 1 x {cores}"] = theirs(model, "float32", 1, cores)
+        found[f"CTranslate2 int8, {cores} x 1"] = theirs(model, "int8", cores, 1)
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--sentences", type=int, default=100)
-    count: int = parser.parse_args().sentences
-    torch.manual_seed(1)
-    config = ModelConfig.preset("small", source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, output_bias=True)
-    model = Transformer(config).eval()
-    with torch.no_grad():
-        model.output.bias.zero_()
-        model.output.bias[config.eos_id] = -1e9  # so that every translation has LENGTH tokens
-    sources = torch.randint(4, VOCABULARY, (count, LENGTH))
-    engine = TorchEngine(model)
-
-    start = time.perf_counter()
-    slow = [textbook(model, source[None]) for source in sources]
-    middle = time.perf_counter()
-    fast = [
-        hypothesis.ids
-        for first in range(0, count, 64)
-        for hypothesis in greedy(engine, sources[first : first + 64], [LENGTH] * len(sources[first : first + 64]))
-    ]
-    end = time.perf_counter()
-    same = sum(a == b for a, b in zip(slow, fast, strict=True))
-    print(
-        f"torch {torch.__version__}, {torch.get_num_threads()} threads, preset small, {LENGTH} tokens a sentence, fp32"
-    )
-    print(f"textbook loop          {count / (middle - start):8.1f} sentences/s")
-    print(f"headway, batches of 64 {count / (end - middle):8.1f} sentences/s")
-    print(f"ratio                  {(middle - start) / (end - middle):8.1f}   same ids: {same} of {count}")
+    parser.add_argument("model", type=Path)
+    parser.add_argument("source", type=Path)
+    parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    texts = list(read_lines(options.source))[: options.sentences]
+    engines = contenders(options.model)
+    found = versions("ctranslate2")
+    print(", ".join(f"{name} {value}" for name, value in found.items()))
+    rows = []
+    for beam_size in (1, 5):
+        speeds: dict[str, list[float]] = {name: [] for name in engines}
+        alone: dict[str, list[float]] = {name: [] for name in engines}
+        lines: dict[str, list[str]] = {}
+        for _ in range(options.rounds):
+            for name, translate in engines.items():
+                if name == "textbook" and beam_size > 1:
+                    continue
+                mine = texts[:: len(texts) // SLOW] if name == "textbook" else texts
+                translate(texts[:64], beam_size)  # warms up
+                start = time.perf_counter()
+                lines[name] = translate(mine, beam_size)
+                speeds[name].append(len(mine) / (time.perf_counter() - start))
+                for text in texts[:ALONE]:
+                    start = time.perf_counter()
+                    translate([text], beam_size)
+                    alone[name].append(1000 * (time.perf_counter() - start))
+        reference, first = lines["headway fp32"], statistics.median(speeds["headway fp32"])
+        for name, of_engine in lines.items():
+            wanted = reference[:: len(texts) // SLOW] if name == "textbook" else reference
+            speed = statistics.median(speeds[name])
+            row = {
+                "engine": name,
+                "beam_size": beam_size,
+                "sentences_per_second": speed,
+                "ratio_to_headway_fp32": speed / first,
+                "one_sentence_ms": statistics.median(alone[name]),
+                "equal_lines": sum(a == b for a, b in zip(wanted, of_engine, strict=True)),
+                "lines": len(wanted),
+            }
+            rows.append(row)
+            print(
+                f"{name:<24} beam {beam_size}  {speed:7.0f} sentences/s  {row['ratio_to_headway_fp32']:5.2f}  "
+                f"one {row['one_sentence_ms']:6.1f} ms  equal {row['equal_lines']} of {row['lines']}",
+                flush=True,
+            )
+    if options.json:
+        options.json.write_text(json.dumps({**found, "rows": rows}, indent=2))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,15 @@ def test_a_resumed_run_may_go_on_longer(corpus, trained, tmp_path):
     assert [step for step, _ in losses(run)] == list(range(1, 26))
 
 
+def test_a_longer_cosine_says_that_the_rate_jumps(corpus, tmp_path):
+    run = tmp_path / "run"
+    options = [*corpus.train_options, *QUICK, "training.schedule=cosine", "training.max_steps=6"]
+    assert run_headway("train", *options, "--out", run).code == 0
+    outcome = run_headway("train", "--resume", run, "training.max_steps=8")
+    assert outcome.code == 0
+    assert "the learning rate jumps" in outcome.err
+
+
 def test_a_recipe_trains(corpus, tmp_path):
     recipe = tmp_path / "mine.yaml"
     recipe.write_text(f"""

@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 
 from headway.errors import UserError
 from headway.text.corpus import read_lines
+from headway.training import loop
 from headway.training.checkpoint import step_folders
 from headway.training.log import RunLog
 from headway.training.loop import Trainer
@@ -191,6 +192,20 @@ def test_what_came_after_the_checkpoint_is_taken_back(files, tmp_path):
     assert [path.name for path in step_folders(tmp_path / "run" / "models")][-1] == "step-00000016"
     best = json.loads((tmp_path / "run" / "best.json").read_text())["model"]
     assert (tmp_path / "run" / "models" / best).is_dir()
+
+
+def test_the_best_of_every_checkpoint_is_kept(files, tmp_path, monkeypatch):
+    """Should the last checkpoint be damaged, the one before it is resumed, and its best must still be there."""
+    monkeypatch.setattr(loop, "MODELS_KEPT", 1)
+    losses = iter([3.0, 4.0, 4.0, 2.0])
+    monkeypatch.setattr(Trainer, "_validation_loss", lambda _: next(losses))
+    run(recipe(files, max_steps=16, save_every=4, validate_every=4, best_by="valid_loss"), tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-00000016")
+    again = Trainer(
+        recipe(files, max_steps=16, save_every=4, validate_every=4, best_by="valid_loss"), tmp_path / "run", Reporter()
+    )
+    assert again.progress.best_step == 4
+    assert [path.name for path in step_folders(tmp_path / "run" / "models")] == ["step-00000004"]
 
 
 @pytest.mark.parametrize("layers", [0, 2])

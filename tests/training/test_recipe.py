@@ -9,7 +9,7 @@ from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
 from headway.text.tokenizer import WordTokenizer
 from headway.training.reading import load_recipe, make_recipe
-from headway.training.run_directory import refuse_changes
+from headway.training.run_directory import rate_will_jump, refuse_changes
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 TEXT = """
@@ -157,12 +157,13 @@ def test_a_key_may_not_stand_twice(tmp_path):
         load_recipe(tmp_path / "r.yaml")
 
 
-def test_the_rate_of_a_resumed_run_never_jumps(recipe_file):
-    cosine = load_recipe(recipe_file, ["training.schedule=cosine"])
-    longer = load_recipe(recipe_file, ["training.schedule=cosine", "training.max_steps=20"])
-    with pytest.raises(UserError, match="the learning rate would jump"):
-        refuse_changes(cosine, longer)
-    refuse_changes(cosine, load_recipe(recipe_file, ["training.schedule=cosine", "training.max_minutes=1"]))
+@pytest.mark.parametrize("schedule", ["cosine", "inverse_sqrt"])
+def test_a_run_may_be_made_longer(recipe_file, schedule):
+    before = load_recipe(recipe_file, [f"training.schedule={schedule}"])
+    for change, jumps in (("max_steps=20", schedule == "cosine"), ("max_minutes=1", False)):
+        after = load_recipe(recipe_file, [f"training.schedule={schedule}", f"training.{change}"])
+        refuse_changes(before, after)
+        assert rate_will_jump(before, after) == jumps
 
 
 @pytest.mark.parametrize("text", ["", "training: 5", "- a", "a: [", "data: 3", "\x00"])

@@ -132,11 +132,8 @@ def _advance(
     values, ids = (found.cpu().numpy().reshape(sentences, -1) for found in likeliest(log_probabilities, candidates))
     totals = beams.scores.repeat(candidates, axis=1) + values  # (sentences, width * candidates)
     order = np.argsort(-totals, axis=1, kind="stable")[:, : 2 * beam_size]
-    places, tokens, scores = (
-        order // candidates,
-        np.take_along_axis(ids, order, 1),
-        np.take_along_axis(totals, order, 1),
-    )
+    scores, tokens = np.take_along_axis(totals, order, 1), np.take_along_axis(ids, order, 1)
+    places = order // candidates
     ends = tokens == eos_id
     for i, rank in zip(*np.nonzero(ends[:, :beam_size] & np.isfinite(scores[:, :beam_size])), strict=True):
         history = beams.tokens[i, places[i, rank], 1:].tolist()

@@ -72,12 +72,13 @@ def refuse_changes(before: Recipe, after: Recipe) -> None:
     ]
     if changed:
         raise UserError(f"a resumed run can't change {', '.join(changed)}; start a new run with another --out")
-    limits = ("training.max_steps", "training.max_epochs")
-    if after.training.schedule == "cosine" and any(old.get(key) != new.get(key) for key in limits):
-        raise UserError(
-            "schedule: cosine falls to zero at the last step, so a resumed run can't change max_steps or max_epochs: "
-            "the learning rate would jump; start a new run with --init-from"
-        )
+
+
+def rate_will_jump(before: Recipe, after: Recipe) -> bool:
+    """Whether the learning rate of a resumed run is another one than it would have been: a cosine ends at the last
+    step."""
+    old, new = before.training, after.training
+    return new.schedule == "cosine" and (old.max_steps, old.max_epochs) != (new.max_steps, new.max_epochs)
 
 
 def _flat(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
