@@ -4,9 +4,10 @@ import math
 
 import pytest
 import torch
+from torch.nn import functional
 
 from headway.model import ModelConfig, Transformer
-from headway.training.loss import cross_entropy, translation_loss
+from headway.training.loss import CHUNK, output_cross_entropy, translation_loss
 from headway.training.optim import learning_rate, paper_peak
 
 
@@ -29,19 +30,63 @@ def test_other_schedules():
         learning_rate(101, "cosine", 1.0, 100)
 
 
+def loss_of(logits: torch.Tensor, targets: list[int], label_smoothing: float = 0.0) -> float:
+    """Of logits that are the hidden states themselves."""
+    return output_cross_entropy(logits, torch.eye(logits.size(1)), None, torch.tensor(targets), label_smoothing).item()
+
+
 def test_cross_entropy_by_hand():
-    logits = torch.tensor([[[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [9.0, 0.0, 0.0]]])
     expected = -math.log(math.exp(3) / (math.exp(1) + math.exp(2) + math.exp(3))) + math.log(3)
-    assert cross_entropy(logits, torch.tensor([[2, 1, 0]]), pad_id=0).item() == pytest.approx(expected, abs=1e-6)
+    assert loss_of(torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), [2, 1]) == pytest.approx(expected, abs=1e-6)
 
 
 def test_least_smoothed_loss():
     """Reached where the prediction is the smoothed target itself: 0.9 + 0.01 on one class, 0.01 on the nine others."""
     best = torch.full((1, 10), 0.01)
     best[0, 4] = 0.91
-    assert cross_entropy(best.log(), torch.tensor([4]), pad_id=-100, label_smoothing=0.1).item() == pytest.approx(
-        0.500288, abs=1e-6
+    assert loss_of(best.log(), [4], 0.1) == pytest.approx(0.500288, abs=1e-6)
+
+
+@pytest.mark.parametrize("chunk", [1, 40, 10**6])
+@pytest.mark.parametrize("with_bias", [False, True])
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1, 1.0])
+def test_values_and_gradients_are_those_of_torch(monkeypatch, chunk, with_bias, label_smoothing):
+    monkeypatch.setitem(CHUNK, "cpu", chunk)
+    random = torch.Generator().manual_seed(1)
+    hidden, weight, bias = (
+        torch.randn(*shape, generator=random, dtype=torch.float64, requires_grad=True)
+        for shape in ((9, 6), (20, 6), (20,))
     )
+    targets = torch.randint(20, (9,), generator=random)
+    inputs = [hidden, weight, *([bias] if with_bias else [])]
+    logits = functional.linear(hidden, weight, bias if with_bias else None)
+    wanted = functional.cross_entropy(logits, targets, reduction="sum", label_smoothing=label_smoothing)
+    found = output_cross_entropy(hidden, weight, bias if with_bias else None, targets, label_smoothing)
+    torch.testing.assert_close(found, wanted)
+    for one, other in zip(torch.autograd.grad(found / 7, inputs), torch.autograd.grad(wanted / 7, inputs), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_logits_far_apart_give_finite_losses():
+    logits = torch.tensor([[0.0, 500.0, -500.0], [1e4, 0.0, 0.0]])
+    assert loss_of(logits, [2, 1]) == pytest.approx(1000.0 + 1e4)
+
+
+def test_in_bf16_the_loss_is_near_that_of_fp32():
+    random = torch.Generator().manual_seed(1)
+    hidden, weight = torch.randn(200, 32, generator=random), torch.randn(500, 32, generator=random) / 6
+    targets = torch.randint(500, (200,), generator=random)
+    losses, gradients = [], []
+    for enabled in (False, True):
+        leaf = weight.clone().requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            loss = output_cross_entropy(hidden, leaf, None, targets, 0.1)
+        loss.backward()
+        losses.append(loss.item())
+        gradients.append(leaf.grad)
+    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
+    assert (gradients[1] - gradients[0]).norm() < 0.01 * gradients[0].norm()
+    assert gradients[1].dtype == torch.float32
 
 
 @pytest.fixture
