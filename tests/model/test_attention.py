@@ -32,21 +32,30 @@ def test_worked_example():
 
 
 @pytest.mark.parametrize("with_mask", [False, True])
-def test_both_bodies_are_equal_in_values_and_gradients(with_mask, monkeypatch):
-    mask = torch.rand(3, 1, 5, 7) > 0.4 if with_mask else None
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("keys", [7, 16, 20])
+def test_both_bodies_are_equal_in_values_and_gradients(monkeypatch, with_mask, plain, keys):
+    monkeypatch.setattr("headway.model.fast_attention._plain_is_faster", lambda *_: plain)
+    mask = torch.rand(3, 1, 5, keys) > 0.4 if with_mask else None
     if mask is not None:
         mask[0, :, 2] = False  # a row whose keys are all hidden
     results = []
-    for plain in (True, False):
-        monkeypatch.setattr("headway.model.attention._plain_is_faster", lambda *_, plain=plain: plain)
+    for readable in (True, False):
         torch.manual_seed(1)
-        inputs = [tensor.requires_grad_() for tensor in random_inputs()]
-        output, weights = attend(*inputs, mask)
-        assert weights is None
+        inputs = [tensor.requires_grad_() for tensor in random_inputs(keys=keys)]
+        output, _ = attend(*inputs, mask, return_weights=readable)
         (output.sin().sum()).backward()
         results.append([output, *(tensor.grad for tensor in inputs)])
-    for readable, fast in zip(*results, strict=True):
-        torch.testing.assert_close(readable, fast, atol=1e-10, rtol=0)
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-10, rtol=0)
+
+
+def test_in_bf16_both_bodies_are_near():
+    inputs = random_inputs(torch.bfloat16)
+    mask = torch.rand(3, 1, 5, 7) > 0.4
+    readable, _ = attend(*(tensor.float() for tensor in inputs), mask, return_weights=True)
+    fast, _ = attend(*inputs, mask)
+    torch.testing.assert_close(fast.float(), readable, atol=0.03, rtol=0.03)
 
 
 def test_weights_are_a_distribution_over_visible_keys():

@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from headway.model.dropout import dropout as apply_dropout
+from headway.model.fast_attention import fast_attend
 
 Record = Callable[[str, Tensor], None]
 """Receives named intermediate tensors, such as ("encoder.layers.0.self_attention.weights", ...)."""
@@ -50,8 +50,8 @@ def attend(
         if mask.dtype != torch.bool:
             raise ValueError(f"mask has dtype {mask.dtype}, must be bool (True = may attend)")
         mask = torch.atleast_2d(mask)
-    if not return_weights and not _plain_is_faster(query, key, value):
-        return F.scaled_dot_product_attention(query, key, value, mask, dropout), None
+    if not return_weights:
+        return fast_attend(query, key, value, mask, dropout), None
 
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))  # (..., query, key)
     if mask is not None:
@@ -60,13 +60,7 @@ def attend(
     if mask is not None:
         weights = weights.masked_fill(~mask, 0.0)  # changes only rows whose keys are all hidden
     output = apply_dropout(weights, dropout) @ value  # (..., query, d_v)
-    return output, weights if return_weights else None
-
-
-def _plain_is_faster(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """On CPU the backward of the fused kernel is slower than two matrix products at the lengths of sentences."""
-    needs_grad = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-    return query.device.type == "cpu" and needs_grad
+    return output, weights
 
 
 class MultiHeadAttention(nn.Module):

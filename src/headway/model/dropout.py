@@ -1,14 +1,19 @@
-"""Dropout (section 5.4) with cheap random numbers on CPU.
+"""Dropout (section 5.4) that is cheap on CPU.
 
 torch draws one random number for each element there, a fifth of a whole training step. Here four elements share one
-draw of 64 bits, 16 each, so that a probability is exact to 2^-16. Other devices use torch's own.
+draw of 64 bits, 16 each, of which 15 decide, so that a probability is exact to 2^-15; and elements are zeroed by
+integers, all bits or none, which costs a third of a product with ones and zeros. Other devices use torch's own.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+_INTEGER_OF_SIZE = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def dropout(x: Tensor, probability: float) -> Tensor:
@@ -17,10 +22,34 @@ def dropout(x: Tensor, probability: float) -> Tensor:
         return x
     if x.device.type != "cpu":
         return F.dropout(x, probability)
-    draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-    bits = draws.view(torch.int16)[: x.numel()].view(x.shape)  # uniform over -32768 .. 32767
-    kept = bits >= min(round(probability * 65536), 65535) - 32768
-    return x * (kept.to(x.dtype) * (1.0 / (1.0 - probability)))
+    kept: Tensor = _Kept.apply(x, _bits(x.shape, 1.0 - probability))  # type: ignore[assignment]
+    return kept * (1.0 / (1.0 - probability))
+
+
+def _bits(shape: torch.Size, probability: float) -> Tensor:
+    """int16: all bits set with the probability, else none."""
+    draws = torch.empty((shape.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    uniform = draws.view(torch.int16)[: shape.numel()].bitwise_and_(2**15 - 1)  # 0 .. 32767
+    return uniform.sub_(round(probability * 2**15)).bitwise_right_shift_(15).view(shape)  # the sign, everywhere
+
+
+class _Kept(torch.autograd.Function):
+    """The elements whose bits are set, and the gradients of the same ones; 0 for the others."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, bits: Tensor) -> Tensor:
+        ctx.save_for_backward(bits)
+        return _masked(x, bits)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        [gradient], [bits] = gradients, ctx.saved_tensors
+        return _masked(gradient, bits), None
+
+
+def _masked(x: Tensor, bits: Tensor) -> Tensor:
+    integer = _INTEGER_OF_SIZE[x.element_size()]
+    return (x.contiguous().view(integer) & bits.to(integer)).view(x.dtype)
 
 
 class Dropout(nn.Module):

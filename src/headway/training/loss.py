@@ -58,13 +58,15 @@ class _OutputCrossEntropy(torch.autograd.Function):
         uniform, one_hot = label_smoothing / vocabulary, 1.0 - label_smoothing
         wide = torch.promote_types(hidden.dtype, torch.float32)
         loss = torch.zeros((), dtype=wide, device=hidden.device)
-        gradient = hidden.new_empty(len(hidden), vocabulary)
+        gradient = torch.mm(hidden, weight.T)  # (tokens, vocabulary): logits, until their turn has come
         rows = max(1, CHUNK.get(hidden.device.type, LARGE_CHUNK) // vocabulary)
-        for start in range(0, len(hidden), rows):
-            part, target = gradient[start : start + rows], targets[start : start + rows, None]
-            torch.mm(hidden[start : start + rows], weight.T, out=part)
-            logits = part.to(wide) if bias is None else part + bias  # (rows, vocabulary)
-            p = logits.softmax(dim=-1)
+        buffers = hidden.new_empty(2, min(rows, len(hidden)), vocabulary, dtype=wide)
+        for part, target in zip(gradient.split(rows), targets[:, None].split(rows), strict=True):
+            logits, p = buffers[:, : len(part)]  # (rows, vocabulary) each
+            logits.copy_(part)
+            if bias is not None:
+                logits += bias
+            torch.softmax(logits, dim=-1, out=p)
             log_sums = logits.amax(dim=-1) - p.amax(dim=-1).log()  # (rows,): log sum exp(logits)
             loss += log_sums.sum() - one_hot * logits.gather(1, target).sum() - uniform * logits.sum()
             p -= uniform
