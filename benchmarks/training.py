@@ -32,7 +32,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from headway.devices import keep_large_allocations, pick_device, training_dtype
+from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.model import ModelConfig, Transformer
 from headway.text.batches import collate, plan_epoch
 from headway.training.loss import translation_loss
@@ -59,6 +59,7 @@ def batches(data: PreparedData, steps: int) -> list[Batch]:
 def headway_step(config: ModelConfig) -> Callable[[Batch], None]:
     """As `headway.training.loop` does it."""
     keep_large_allocations(CPU)
+    keep_matrix_kernels(CPU)
     dtype = training_dtype("auto", CPU)
     model = Transformer(config)
     optimizer = make_optimizer(model, beta2=0.98)

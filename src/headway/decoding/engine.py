@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from headway.decoding.linear import PackedLinear, packed
 from headway.decoding.step import DecoderState, DecoderStep
 from headway.model import Transformer, padding_mask
 
@@ -51,9 +51,9 @@ class TorchEngine:
         weights that translate. `score` is of the model's own."""
         self._model = model
         self._device = next(model.parameters()).device
-        self._encoder = model.encoder if dtype == torch.float32 else copy.deepcopy(model.encoder).to(dtype)
+        self._encoder = packed(model.encoder, dtype)
         self._decoder = DecoderStep(model, dtype)
-        self._output = model.output if dtype == torch.float32 else copy.deepcopy(model.output).to(dtype)
+        self._output = PackedLinear([model.output], dtype)
         self._dtype = dtype
         self.bos_id = model.config.bos_id
         self.eos_id = model.config.eos_id

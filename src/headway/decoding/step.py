@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from headway.decoding.linear import PackedLinear
 from headway.model import Transformer
 from headway.model.layers import ACTIVATIONS, DecoderLayer
 
@@ -58,7 +59,7 @@ class DecoderStep:
         sentences, length, _ = memory.shape
         keys, values = [], []
         for layer in self._layers:
-            both = F.linear(memory, *layer.memory).view(sentences, length, 2, self._heads, -1)
+            both = layer.memory(memory).view(sentences, length, 2, self._heads, -1)
             keys.append(both[:, :, 0].permute(0, 2, 3, 1).contiguous())
             values.append(both[:, :, 1].transpose(1, 2).contiguous())
         cache = memory.new_empty(len(self._layers), 2, sentences, 16, self._d_model)
@@ -90,21 +91,21 @@ class DecoderStep:
 
     def _layer(self, x: Tensor, layer: _LayerWeights, state: DecoderState, index: int) -> Tensor:
         def attend_to_self(y: Tensor) -> Tensor:
-            query, key, value = F.linear(y, *layer.self_attention).chunk(3, dim=-1)  # (rows, d_model) each
+            query, key, value = layer.self_attention(y).chunk(3, dim=-1)  # (rows, d_model) each
             state.cache[index, 0, :, state.length - 1], state.cache[index, 1, :, state.length - 1] = key, value
             keys, values = state.cache[index, :, :, : state.length].unflatten(-1, (self._heads, -1))
             scores = (keys * query.view(len(y), 1, self._heads, -1)).sum(dim=-1)  # (rows, length, heads)
             heads = (scores.softmax(dim=1)[..., None] * values).sum(dim=1)  # (rows, heads, d_head)
-            return F.linear(heads.flatten(1), *layer.self_output)
+            return layer.self_output(heads.flatten(1))
 
         def attend_to_memory(y: Tensor) -> Tensor:
-            query = F.linear(y, *layer.query).view(-1, state.width, self._heads, self._d_model // self._heads)
+            query = layer.query(y).view(-1, state.width, self._heads, self._d_model // self._heads)
             scores = query.transpose(1, 2) @ state.memory_keys[index] + state.memory_mask
             heads = scores.softmax(dim=-1) @ state.memory_values[index]  # (sentences, heads, width, d_head)
-            return F.linear(heads.transpose(1, 2).reshape(len(y), -1), *layer.memory_output)
+            return layer.memory_output(heads.transpose(1, 2).reshape(len(y), -1))
 
         def feed_forward(y: Tensor) -> Tensor:
-            return F.linear(self._activation(F.linear(y, *layer.inner)), *layer.outer)
+            return layer.outer(self._activation(layer.inner(y)))
 
         sublayers = (attend_to_self, attend_to_memory, feed_forward)
         for sublayer, norm in zip(sublayers, layer.norms, strict=True):
@@ -117,38 +118,30 @@ class DecoderStep:
 
 
 class _Affine(NamedTuple):
-    """Weight and bias of a linear layer or a normalisation."""
+    """Weight and bias of a normalisation."""
 
     weight: Tensor
     bias: Tensor
 
     @staticmethod
     def of(module: nn.Module, dtype: torch.dtype) -> _Affine:
-        assert isinstance(module, (nn.Linear, nn.LayerNorm))
-        assert module.bias is not None
+        assert isinstance(module, nn.LayerNorm)
         return _Affine(module.weight.detach().to(dtype), module.bias.detach().to(dtype))
-
-    @staticmethod
-    def joined(modules: Iterable[nn.Linear], dtype: torch.dtype, scale: float = 1.0) -> _Affine:
-        """One layer that gives the outputs of all, one after the other; those of the first times `scale`."""
-        weights, biases = zip(*(_Affine.of(module, torch.float32) for module in modules), strict=True)
-        scaled = _Affine(torch.cat([weights[0] * scale, *weights[1:]]), torch.cat([biases[0] * scale, *biases[1:]]))
-        return _Affine(scaled.weight.to(dtype), scaled.bias.to(dtype))
 
 
 class _LayerWeights(NamedTuple):
     """A decoder layer's weights as a step uses them."""
 
-    self_attention: _Affine
+    self_attention: PackedLinear
     """To queries, scaled by 1 / sqrt(d_k), keys and values."""
-    self_output: _Affine
-    query: _Affine
+    self_output: PackedLinear
+    query: PackedLinear
     """Of the encoder-decoder attention, scaled."""
-    memory: _Affine
+    memory: PackedLinear
     """From the encoder's output to keys and values."""
-    memory_output: _Affine
-    inner: _Affine
-    outer: _Affine
+    memory_output: PackedLinear
+    inner: PackedLinear
+    outer: PackedLinear
     norms: tuple[_Affine, _Affine, _Affine]
 
     @staticmethod
@@ -158,12 +151,12 @@ class _LayerWeights(NamedTuple):
         first, second, third = (_Affine.of(residual.norm, dtype) for residual in residuals)
         scale = (own.query.out_features / own.num_heads) ** -0.5
         return _LayerWeights(
-            self_attention=_Affine.joined((own.query, own.key, own.value), dtype, scale),
-            self_output=_Affine.of(own.output, dtype),
-            query=_Affine.joined((cross.query,), dtype, scale),
-            memory=_Affine.joined((cross.key, cross.value), dtype),
-            memory_output=_Affine.of(cross.output, dtype),
-            inner=_Affine.of(feed_forward.inner, dtype),
-            outer=_Affine.of(feed_forward.outer, dtype),
+            self_attention=PackedLinear([own.query, own.key, own.value], dtype, scale),
+            self_output=PackedLinear([own.output], dtype),
+            query=PackedLinear([cross.query], dtype, scale),
+            memory=PackedLinear([cross.key, cross.value], dtype),
+            memory_output=PackedLinear([cross.output], dtype),
+            inner=PackedLinear([feed_forward.inner], dtype),
+            outer=PackedLinear([feed_forward.outer], dtype),
             norms=(first, second, third),
         )

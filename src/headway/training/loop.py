@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headway.devices import keep_large_allocations, pick_device, training_dtype
+from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.errors import UserError
 from headway.evaluation import Scores, score_translations, tokenization
 from headway.model import ModelConfig, Transformer
@@ -75,6 +75,7 @@ class Trainer:
         self.device = pick_device(self.options.device)
         self.dtype = training_dtype(self.options.precision, self.device)
         keep_large_allocations(self.device)
+        keep_matrix_kernels(self.device)
         if self.options.tensorboard:
             check_tensorboard()
         checkpoint = open_run(run)
