@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system lint bench reference clean
+.PHONY: setup demo test test-system lint bench bench-peers reference clean
 
 setup: $(READY)
 
@@ -33,9 +33,34 @@ lint: setup
 reference: setup
 	$(BIN)/python docs/make_reference.py
 
-bench: setup
+# Speed, in minutes; leave the machine alone meanwhile. The model to translate with need not be good.
+BENCH_MODEL := runs/bench
+BENCH_SOURCE := data/multi30k/raw/test_2016_flickr.de
+
+data/multi30k: | setup
+	$(BIN)/headway data multi30k
+
+$(BENCH_MODEL): | data/multi30k
+	$(BIN)/headway train recipes/multi30k-de-en.yaml --out $@ training.max_minutes=5
+
+bench: setup $(BENCH_MODEL)
 	$(BIN)/python benchmarks/training.py
-	$(BIN)/python benchmarks/translating.py
+	$(BIN)/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
+	$(BIN)/python benchmarks/starting.py $(BENCH_MODEL)
+	$(BIN)/python benchmarks/growing.py $(BENCH_MODEL)
+
+# The same against the packages that others use, in an environment of their own.
+PEERS := .venv-peers
+$(PEERS)/.ready: constraints.txt benchmarks/peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
+	$(PEERS)/bin/python -m pip install --quiet -c constraints.txt -r benchmarks/peers.txt -e .
+	touch $@
+
+bench-peers: $(PEERS)/.ready $(BENCH_MODEL)
+	$(PEERS)/bin/python benchmarks/training.py
+	$(PEERS)/bin/python benchmarks/training.py --preset base --rounds 3
+	$(PEERS)/bin/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 
 clean:
-	rm -rf $(VENV) headway-demo
+	rm -rf $(VENV) $(PEERS) headway-demo

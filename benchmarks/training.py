@@ -3,7 +3,7 @@
     headway data multi30k && python benchmarks/training.py [--preset small|base] [--rounds 5] [--json FILE]
 
 headway against the textbook's code, torch.nn.Transformer and, where it is installed, Marian of Hugging Face: one
-configuration, the same sentences in the same batches of like length, about 4,096 padded tokens of both sides each. Each
+configuration, the same sentences in the same batches of like length, 4,096 padded tokens of both sides each. Each
 peer runs twice: as its users run it (fp32), and with what headway sets for itself (bf16 where the processor has it, the
 allocator's settings). Every contender is a process of its own; they take turns, a round is each one's time for the same
 steps, and the medians are compared.
@@ -16,15 +16,10 @@ same run.
 from __future__ import annotations
 
 import argparse
-import gc
 import json
-import multiprocessing
-import resource
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from contenders import Contender
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.model import ModelConfig, Transformer
 from headway.text.batches import collate, plan_epoch
@@ -49,9 +45,9 @@ CPU = pick_device("cpu")
 Batch = tuple[Tensor, Tensor]
 
 
-def batches(data: PreparedData, steps: int) -> list[Batch]:
+def batches(data: PreparedData, tokens: int, steps: int) -> list[Batch]:
     lengths = (data.train.source.lengths + 1, data.train.target.lengths + 1)
-    plan = plan_epoch(*lengths, tokens_per_batch=4096, tokens_per_micro_batch=4096, seed=1, epoch=0)
+    plan = plan_epoch(*lengths, tokens_per_batch=tokens, tokens_per_micro_batch=tokens, seed=1, epoch=0)
     collated = (collate(data.train, batch) for [batch] in plan[:steps])
     return [(torch.from_numpy(source), torch.from_numpy(target)) for source, target in collated]
 
@@ -98,40 +94,15 @@ def peer_step(name: str, config: ModelConfig, tuned: bool) -> Callable[[Batch], 
     return step
 
 
-def work(name: str, config: ModelConfig, todo: list[Batch], pipe: Connection) -> None:
-    """A contender: for each request, the seconds that the batches take; at the end its peak memory, in MiB."""
-    step = (
-        headway_step(config) if name == HEADWAY else peer_step(name.removesuffix(TUNED), config, name.endswith(TUNED))
-    )
-    while pipe.recv():
-        gc.collect()
-        start = time.perf_counter()
+def make_worker(name: str, config: ModelConfig, todo: list[Batch]) -> Callable[[], None]:
+    tuned = name.endswith(TUNED)
+    step = headway_step(config) if name == HEADWAY else peer_step(name.removesuffix(TUNED), config, tuned)
+
+    def work() -> None:
         for batch in todo:
             step(batch)
-        pipe.send(time.perf_counter() - start)
-    pipe.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
-
-class Contender:
-    """A process that trains when it is asked to."""
-
-    def __init__(self, name: str, config: ModelConfig, todo: list[Batch]) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.name = name
-        self.seconds: list[float] = []
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=work, args=(name, config, todo, theirs), daemon=True)
-        self._process.start()
-
-    def round(self) -> float:
-        self._pipe.send(True)
-        return self._pipe.recv()
-
-    def end(self) -> float:
-        self._pipe.send(False)
-        memory = self._pipe.recv()
-        self._process.join()
-        return memory
+    return work
 
 
 def flops(config: ModelConfig, todo: list[Batch]) -> float:
@@ -149,17 +120,18 @@ def target_tokens(todo: list[Batch]) -> int:
     return sum(int((batch[1][:, 1:] != 0).sum()) for batch in todo)
 
 
-def table(contenders: list[Contender], config: ModelConfig, todo: list[Batch], peak: float) -> Iterator[dict[str, Any]]:
-    medians = {one.name: statistics.median(one.seconds) for one in contenders}
+def table(
+    contenders: list[Contender], seconds: dict[str, list[float]], config: ModelConfig, todo: list[Batch], peak: float
+) -> Iterator[dict[str, Any]]:
+    medians = {name: statistics.median(rounds) for name, rounds in seconds.items()}
     for one in contenders:
-        seconds = medians[one.name]
         yield {
             "name": one.name,
-            "target_tokens_per_second": target_tokens(todo) / seconds,
-            "headway_is_times_as_fast": seconds / medians[HEADWAY],
-            "share_of_peak": flops(config, todo) / seconds / peak,
+            "target_tokens_per_second": target_tokens(todo) / medians[one.name],
+            "headway_is_times_as_fast": medians[one.name] / medians[HEADWAY],
+            "share_of_peak": flops(config, todo) / medians[one.name] / peak,
             "peak_memory_mib": one.end(),
-            "seconds": one.seconds,
+            "seconds": seconds[one.name],
         }
 
 
@@ -168,31 +140,33 @@ def main() -> None:
     parser.add_argument("--preset", default="small", choices=["tiny", "small", "base"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, help="training steps a round; default 16, of base 4")
+    parser.add_argument("--tokens", type=int, default=4096, help="padded tokens a batch, both sides")
     parser.add_argument("--only", nargs="*", help="names of contenders beside headway, as the table has them")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     recipe = load_recipe(RECIPE)
     with tempfile.TemporaryDirectory() as folder:
         data = prepare(recipe, Path(folder) / "data", max_length=100, notice=print)
-        todo = batches(data, options.steps or (4 if options.preset == "base" else 16))
+        todo = batches(data, options.tokens, options.steps or (4 if options.preset == "base" else 16))
         size = data.target_tokenizer.vocab_size
     config = ModelConfig.preset(options.preset, source_vocab_size=size, target_vocab_size=size, dropout=0.1)
     names = [name + tuned for tuned in ("", TUNED) for name in peers()]
     chosen = names if options.only is None else options.only
-    contenders = [Contender(name, config, todo) for name in (HEADWAY, *chosen)]
+    contenders = [Contender(name, make_worker, name, config, todo) for name in (HEADWAY, *chosen)]
+    seconds: dict[str, list[float]] = {one.name: [] for one in contenders}
     peaks = []
     for round_ in range(options.rounds + 1):
         for one in contenders:
-            seconds = one.round()
+            spent, _ = one.work()
             if round_:  # the first warms up
-                one.seconds.append(seconds)
+                seconds[one.name].append(spent)
         peaks.append(max(matrix_peak(torch.float32), matrix_peak(torch.bfloat16)))
     peak = statistics.median(peaks)
     found = {**versions("transformers"), "preset": options.preset, "vocabulary": size, "peak_gflops": peak / 1e9}
     print(", ".join(f"{name} {value}" for name, value in found.items()))
     print(f"{'':<44}{'tokens/s':>9}{'ratio':>7}{'of peak':>9}{'MiB':>7}")
     rows = []
-    for row in table(contenders, config, todo, peak):
+    for row in table(contenders, seconds, config, todo, peak):
         rows.append(row)
         print(
             f"{row['name']:<44}{row['target_tokens_per_second']:9,.0f}{row['headway_is_times_as_fast']:7.2f}"

@@ -16,12 +16,12 @@ import importlib.util
 import json
 import statistics
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
+from contenders import Contender
 from headway.interop.ctranslate2 import export_ctranslate2
 from headway.model import padding_mask
 from headway.storage import load_model
@@ -31,6 +31,7 @@ from headway.translator import Translator
 from machine import versions
 
 Translate = Callable[[list[str], int], list[str]]
+REFERENCE, TEXTBOOK = "headway fp32", "textbook"
 ALONE = 30
 """Sentences that are translated one by one."""
 SLOW = 64
@@ -102,13 +103,17 @@ def theirs(model: Path, compute_type: str, workers: int, threads: int) -> Transl
     return translate
 
 
-def contenders(model: Path) -> dict[str, Translate]:
+def contenders(model: Path) -> list[Contender]:
     cores = torch.get_num_threads()
-    found = {"headway fp32": ours(model, "fp32"), "headway bf16": ours(model, "bf16"), "textbook": textbook(model)}
+    found = [
+        Contender(REFERENCE, ours, model, "fp32"),
+        Contender("headway bf16", ours, model, "bf16"),
+        Contender(TEXTBOOK, textbook, model),
+    ]
     if importlib.util.find_spec("ctranslate2"):
-        found[f"CTranslate2 fp32, {cores} x 1"] = theirs(model, "float32", cores, 1)
-        found[f"CTranslate2 fp32, 1 x {cores}"] = theirs(model, "float32", 1, cores)
-        found[f"CTranslate2 int8, {cores} x 1"] = theirs(model, "int8", cores, 1)
+        for type_, workers, threads in (("float32", cores, 1), ("float32", 1, cores), ("int8", cores, 1)):
+            name = f"CTranslate2 {type_}, {workers} x {threads}"
+            found.append(Contender(name, theirs, model, type_, workers, threads))
     return found
 
 
@@ -121,30 +126,25 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     texts = list(read_lines(options.source))[: options.sentences]
-    engines = contenders(options.model)
     found = versions("ctranslate2")
     print(", ".join(f"{name} {value}" for name, value in found.items()))
+    engines = contenders(options.model)
     rows = []
     for beam_size in (1, 5):
-        speeds: dict[str, list[float]] = {name: [] for name in engines}
-        alone: dict[str, list[float]] = {name: [] for name in engines}
+        racing = [one for one in engines if beam_size == 1 or one.name != TEXTBOOK]
+        speeds: dict[str, list[float]] = {one.name: [] for one in racing}
+        alone: dict[str, list[float]] = {one.name: [] for one in racing}
         lines: dict[str, list[str]] = {}
         for _ in range(options.rounds):
-            for name, translate in engines.items():
-                if name == "textbook" and beam_size > 1:
-                    continue
-                mine = texts[:: len(texts) // SLOW] if name == "textbook" else texts
-                translate(texts[:64], beam_size)  # warms up
-                start = time.perf_counter()
-                lines[name] = translate(mine, beam_size)
-                speeds[name].append(len(mine) / (time.perf_counter() - start))
-                for text in texts[:ALONE]:
-                    start = time.perf_counter()
-                    translate([text], beam_size)
-                    alone[name].append(1000 * (time.perf_counter() - start))
-        reference, first = lines["headway fp32"], statistics.median(speeds["headway fp32"])
+            for one in racing:
+                mine = texts[:: len(texts) // SLOW] if one.name == TEXTBOOK else texts
+                one.work(texts[:64], beam_size)  # warms up
+                seconds, lines[one.name] = one.work(mine, beam_size)
+                speeds[one.name].append(len(mine) / seconds)
+                alone[one.name] += [1000 * one.work([text], beam_size)[0] for text in texts[:ALONE]]
+        reference, first = lines[REFERENCE], statistics.median(speeds[REFERENCE])
         for name, of_engine in lines.items():
-            wanted = reference[:: len(texts) // SLOW] if name == "textbook" else reference
+            wanted = reference[:: len(texts) // SLOW] if name == TEXTBOOK else reference
             speed = statistics.median(speeds[name])
             row = {
                 "engine": name,
@@ -157,10 +157,12 @@ def main() -> None:
             }
             rows.append(row)
             print(
-                f"{name:<24} beam {beam_size}  {speed:7.0f} sentences/s  {row['ratio_to_headway_fp32']:5.2f}  "
+                f"{name:<28} beam {beam_size}  {speed:7.0f} sentences/s  {row['ratio_to_headway_fp32']:5.2f}  "
                 f"one {row['one_sentence_ms']:6.1f} ms  equal {row['equal_lines']} of {row['lines']}",
                 flush=True,
             )
+    for one in engines:
+        one.end()
     if options.json:
         options.json.write_text(json.dumps({**found, "rows": rows}, indent=2))
 
