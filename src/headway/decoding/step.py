@@ -21,6 +21,9 @@ from headway.decoding.linear import PackedLinear
 from headway.model import Transformer
 from headway.model.layers import ACTIVATIONS, DecoderLayer
 
+GROWTH = 8
+"""Positions that a cache has room for at first, and those that it grows by, at least."""
+
 
 @dataclass
 class DecoderState:
@@ -34,7 +37,8 @@ class DecoderState:
     """What is added to scores: 0 where a place may be read, a very negative number at padding.
     (sentences, 1, 1, source length)"""
     cache: Tensor
-    """Keys and values of the positions so far: (layers, 2, rows, capacity, d_model); the capacity doubles when full."""
+    """Keys and values of the positions so far: (rows, layers, 2, capacity, d_model). A row lies together, because rows
+    are selected; the capacity grows when it is full."""
     width: int = 1
     length: int = 0
     """Positions that every row has read."""
@@ -62,14 +66,15 @@ class DecoderStep:
             both = layer.memory(memory).view(sentences, length, 2, self._heads, -1)
             keys.append(both[:, :, 0].permute(0, 2, 3, 1).contiguous())
             values.append(both[:, :, 1].transpose(1, 2).contiguous())
-        cache = memory.new_empty(len(self._layers), 2, sentences, 16, self._d_model)
+        cache = memory.new_empty(sentences, len(self._layers), 2, GROWTH, self._d_model)
         added = torch.zeros_like(memory_mask, dtype=self._dtype).masked_fill(~memory_mask, -1e9)
         return DecoderState(keys, values, added, cache)
 
     def __call__(self, state: DecoderState, tokens: Tensor) -> Tensor:
         """tokens: (rows,), one for each row -> hidden states (rows, d_model); the state has one position more."""
         if state.length == state.cache.size(3):
-            state.cache = torch.cat([state.cache, torch.empty_like(state.cache)], dim=3)
+            room = state.cache[:, :, :, : max(GROWTH, state.length // 4)]
+            state.cache = torch.cat([state.cache, torch.empty_like(room)], dim=3)
         x = (self._embedding(tokens) + self._positions(1, state.length)).to(self._dtype)  # (rows, d_model)
         state.length += 1
         for index, layer in enumerate(self._layers):
@@ -83,17 +88,14 @@ class DecoderStep:
             state.memory_keys = [keys[sentences] for keys in state.memory_keys]
             state.memory_values = [values[sentences] for values in state.memory_values]
             state.memory_mask = state.memory_mask[sentences]
-        layers, sides, _, capacity, d_model = state.cache.shape
-        cache = state.cache.new_empty(layers, sides, rows.numel(), capacity, d_model)
-        filled = state.cache[:, :, :, : state.length]
-        cache[:, :, :, : state.length] = filled.index_select(2, rows.flatten())
-        state.cache, state.width = cache, rows.size(1)
+        state.cache, state.width = state.cache.index_select(0, rows.flatten()), rows.size(1)
 
     def _layer(self, x: Tensor, layer: _LayerWeights, state: DecoderState, index: int) -> Tensor:
         def attend_to_self(y: Tensor) -> Tensor:
-            query, key, value = layer.self_attention(y).chunk(3, dim=-1)  # (rows, d_model) each
-            state.cache[index, 0, :, state.length - 1], state.cache[index, 1, :, state.length - 1] = key, value
-            keys, values = state.cache[index, :, :, : state.length].unflatten(-1, (self._heads, -1))
+            query, keys_and_values = layer.self_attention(y).split([self._d_model, 2 * self._d_model], dim=-1)
+            cache = state.cache[:, index, :, : state.length]  # (rows, 2, length, d_model)
+            cache[:, :, -1] = keys_and_values.unflatten(-1, (2, -1))
+            keys, values = cache.unflatten(-1, (self._heads, -1)).unbind(1)  # (rows, length, heads, d_head) each
             scores = (keys * query.view(len(y), 1, self._heads, -1)).sum(dim=-1)  # (rows, length, heads)
             heads = (scores.softmax(dim=1)[..., None] * values).sum(dim=1)  # (rows, heads, d_head)
             return layer.self_output(heads.flatten(1))
