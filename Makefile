@@ -37,13 +37,14 @@ reference: setup
 BENCH_MODEL := runs/bench
 BENCH_SOURCE := data/multi30k/raw/test_2016_flickr.de
 
-data/multi30k: | setup
+$(BENCH_SOURCE): | setup
 	$(BIN)/headway data multi30k
 
-$(BENCH_MODEL): | data/multi30k
-	$(BIN)/headway train recipes/multi30k-de-en.yaml --out $@ training.max_minutes=5
+$(BENCH_MODEL)/best.json: | $(BENCH_SOURCE)
+	rm -rf $(BENCH_MODEL)
+	$(BIN)/headway train recipes/multi30k-de-en.yaml --out $(BENCH_MODEL) training.max_minutes=5
 
-bench: setup $(BENCH_MODEL)
+bench: setup $(BENCH_MODEL)/best.json
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 	$(BIN)/python benchmarks/starting.py $(BENCH_MODEL)
@@ -57,7 +58,7 @@ $(PEERS)/.ready: constraints.txt benchmarks/peers.txt
 	$(PEERS)/bin/python -m pip install --quiet -c constraints.txt -r benchmarks/peers.txt -e .
 	touch $@
 
-bench-peers: $(PEERS)/.ready $(BENCH_MODEL)
+bench-peers: $(PEERS)/.ready $(BENCH_MODEL)/best.json
 	$(PEERS)/bin/python benchmarks/training.py
 	$(PEERS)/bin/python benchmarks/training.py --preset base --rounds 3
 	$(PEERS)/bin/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)

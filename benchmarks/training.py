@@ -4,9 +4,9 @@
 
 headway against the textbook's code, torch.nn.Transformer and, where it is installed, Marian of Hugging Face: one
 configuration, the same sentences in the same batches of like length, 4,096 padded tokens of both sides each. Each
-peer runs twice: as its users run it (fp32), and with what headway sets for itself (bf16 where the processor has it, the
-allocator's settings). Every contender is a process of its own; they take turns, a round is each one's time for the same
-steps, and the medians are compared.
+peer runs twice: as its users run it (fp32), and tuned, with what headway sets for itself (bf16 where the processor has
+it, the allocator's and oneDNN's settings). Every contender is a process of its own; they take turns, a round is each
+one's time for the same steps, and the medians are compared.
 
 Share of the peak: 6 x (encoder weights x source tokens + (decoder + output weights) x target tokens) a second, padding
 and look-ups not counted, of what a product of two large matrices reaches in bf16 (fp32 where that is faster) in the
@@ -40,7 +40,7 @@ from peers import peers
 
 RECIPE = Path(__file__).parent.parent / "recipes" / "multi30k-de-en.yaml"
 HEADWAY = "headway"
-TUNED = " + bf16, allocator"
+TUNED = " tuned"
 CPU = pick_device("cpu")
 Batch = tuple[Tensor, Tensor]
 
@@ -75,6 +75,7 @@ def peer_step(name: str, config: ModelConfig, tuned: bool) -> Callable[[Batch], 
     dtype = torch.float32
     if tuned:
         keep_large_allocations(CPU)
+        keep_matrix_kernels(CPU)
         dtype = training_dtype("auto", CPU)
     model = peers()[name](config)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)

@@ -35,7 +35,7 @@ REFERENCE, TEXTBOOK = "headway fp32", "textbook"
 ALONE = 30
 """Sentences that are translated one by one."""
 SLOW = 64
-"""Sentences that the textbook's loop is given."""
+"""About so many sentences are given to the textbook's loop."""
 
 
 def ours(model: Path, precision: str) -> Translate:
@@ -126,6 +126,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     texts = list(read_lines(options.source))[: options.sentences]
+    some = slice(None, None, max(1, len(texts) // SLOW))
     found = versions("ctranslate2")
     print(", ".join(f"{name} {value}" for name, value in found.items()))
     engines = contenders(options.model)
@@ -137,14 +138,14 @@ def main() -> None:
         lines: dict[str, list[str]] = {}
         for _ in range(options.rounds):
             for one in racing:
-                mine = texts[:: len(texts) // SLOW] if one.name == TEXTBOOK else texts
+                mine = texts[some] if one.name == TEXTBOOK else texts
                 one.work(texts[:64], beam_size)  # warms up
                 seconds, lines[one.name] = one.work(mine, beam_size)
                 speeds[one.name].append(len(mine) / seconds)
                 alone[one.name] += [1000 * one.work([text], beam_size)[0] for text in texts[:ALONE]]
         reference, first = lines[REFERENCE], statistics.median(speeds[REFERENCE])
         for name, of_engine in lines.items():
-            wanted = reference[:: len(texts) // SLOW] if name == TEXTBOOK else reference
+            wanted = reference[some] if name == TEXTBOOK else reference
             speed = statistics.median(speeds[name])
             row = {
                 "engine": name,

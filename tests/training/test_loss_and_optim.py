@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 
 from headway.model import ModelConfig, Transformer
-from headway.training.loss import CHUNK, output_cross_entropy, translation_loss
+from headway.training.loss import output_cross_entropy, translation_loss
 from headway.training.optim import learning_rate, paper_peak
 
 
@@ -51,7 +51,7 @@ def test_least_smoothed_loss():
 @pytest.mark.parametrize("with_bias", [False, True])
 @pytest.mark.parametrize("label_smoothing", [0.0, 0.1, 1.0])
 def test_values_and_gradients_are_those_of_torch(monkeypatch, chunk, with_bias, label_smoothing):
-    monkeypatch.setitem(CHUNK, "cpu", chunk)
+    monkeypatch.setattr("headway.training.loss.CHUNK", chunk)
     random = torch.Generator().manual_seed(1)
     hidden, weight, bias = (
         torch.randn(*shape, generator=random, dtype=torch.float64, requires_grad=True)
@@ -70,6 +70,21 @@ def test_values_and_gradients_are_those_of_torch(monkeypatch, chunk, with_bias, 
 def test_logits_far_apart_give_finite_losses():
     logits = torch.tensor([[0.0, 500.0, -500.0], [1e4, 0.0, 0.0]])
     assert loss_of(logits, [2, 1]) == pytest.approx(1000.0 + 1e4)
+
+
+def test_no_tokens_have_no_loss():
+    hidden, weight = torch.zeros(0, 4, requires_grad=True), torch.zeros(9, 4, requires_grad=True)
+    loss = output_cross_entropy(hidden, weight, None, torch.zeros(0, dtype=torch.long))
+    assert loss.item() == 0.0
+    loss.backward()
+    assert not weight.grad.any()
+
+
+def test_the_loss_alone_is_that_of_training():
+    hidden, weight, targets = torch.randn(9, 4), torch.randn(20, 4, requires_grad=True), torch.arange(9)
+    with torch.inference_mode():
+        alone = output_cross_entropy(hidden, weight, None, targets, 0.1)
+    assert alone.item() == output_cross_entropy(hidden, weight, None, targets, 0.1).item()
 
 
 def test_in_bf16_the_loss_is_near_that_of_fp32():

@@ -128,7 +128,7 @@ def _advance(
 ) -> tuple[Beams, np.ndarray]:
     """One token further. Returns the new beams and the row that each of their places came from, (sentences, width)."""
     sentences, width = beams.scores.shape
-    candidates = min(2 * beam_size, log_probabilities.size(1))  # as many as may be <eos>, and as many again
+    candidates = min(beam_size + 1, log_probabilities.size(1))  # of each row: one of them may be <eos>
     values, ids = (found.cpu().numpy().reshape(sentences, -1) for found in likeliest(log_probabilities, candidates))
     totals = beams.scores.repeat(candidates, axis=1) + values  # (sentences, width * candidates)
     order = np.argsort(-totals, axis=1, kind="stable")[:, : 2 * beam_size]

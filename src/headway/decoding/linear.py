@@ -19,18 +19,17 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 class PackedLinear(nn.Module):
-    """x W^T + b, of one linear layer, or of several with the same input, their outputs one after the other."""
+    """x W^T + b, of one linear layer, or of several with the same input, their outputs one after the other; their
+    weights as they are now. Packed weights stay where they are: they can be neither moved, copied nor pickled."""
 
     def __init__(self, layers: Sequence[nn.Linear], dtype: torch.dtype, scale: float = 1.0) -> None:
         """`scale` is a factor of the first layer's outputs."""
         super().__init__()
-        weights = [layer.weight.detach() for layer in layers]
-        biases = [layer.bias.detach() if layer.bias is not None else None for layer in layers]
-        weight = torch.cat([weights[0] * scale, *weights[1:]]).to(dtype)
-        self._bias: Tensor | None = None
-        if biases[0] is not None:
-            self._bias = torch.cat([biases[0] * scale, *(bias for bias in biases[1:] if bias is not None)]).to(dtype)
-        self._packed = weight.device.type == "cpu" and torch.backends.mkldnn.is_available()
+        weight = _joined([layer.weight for layer in layers], dtype, scale)
+        biases = [layer.bias for layer in layers if layer.bias is not None]
+        assert len(biases) in (0, len(layers))
+        self._bias: Tensor | None = _joined(biases, dtype, scale) if biases else None
+        self._packed = _can_be_packed(weight)
         self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, None) if self._packed else weight
 
     def forward(self, x: Tensor) -> Tensor:
@@ -40,9 +39,23 @@ class PackedLinear(nn.Module):
         return torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "none", [], "")
 
 
+def _joined(tensors: Sequence[Tensor], dtype: torch.dtype, scale: float) -> Tensor:
+    first, *others = (tensor.detach() for tensor in tensors)
+    return torch.cat([first * scale, *others]).to(dtype)
+
+
+def _can_be_packed(weight: Tensor) -> bool:
+    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+        return False
+    if not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+        return False
+    bf16 = weight.dtype == torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return weight.dtype == torch.float32 or bf16
+
+
 def packed(module: Module, dtype: torch.dtype) -> Module:
-    """A copy of the module in `dtype`, each linear layer in it packed."""
-    copied = copy.deepcopy(module).to(dtype)
+    """A copy of the module for using it, in `dtype`, each linear layer below it packed."""
+    copied = copy.deepcopy(module).to(dtype).eval()
     for parent in list(copied.modules()):
         for name, child in list(parent.named_children()):
             if isinstance(child, nn.Linear):

@@ -9,10 +9,8 @@ from torch import Tensor
 
 from headway.model import Transformer
 
-CHUNK = {"cpu": 2**20}
-"""Logits that are looked at together: as many as stay in a processor's cache."""
-LARGE_CHUNK = 2**26
-"""The same for accelerators."""
+CHUNK, ACCELERATOR_CHUNK = 2**20, 2**26
+"""Logits that are looked at together: on CPU as many as stay in the cache."""
 
 
 def translation_loss(model: Transformer, source: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
@@ -37,9 +35,9 @@ def output_cross_entropy(
     Label smoothing mixes the one-hot target with the uniform distribution over the vocabulary: epsilon / V each
     (section 5.4).
     """
-    device = hidden.device.type
-    if torch.is_autocast_enabled(device):
-        hidden, weight = (x.to(torch.get_autocast_dtype(device)) for x in (hidden, weight))
+    kind = hidden.device.type
+    if torch.is_autocast_enabled(kind):
+        hidden, weight = (x.to(torch.get_autocast_dtype(kind)) for x in (hidden, weight))
     loss: Tensor = _OutputCrossEntropy.apply(hidden, weight, bias, targets, label_smoothing)  # type: ignore[assignment]
     return loss
 
@@ -59,7 +57,7 @@ class _OutputCrossEntropy(torch.autograd.Function):
         wide = torch.promote_types(hidden.dtype, torch.float32)
         loss = torch.zeros((), dtype=wide, device=hidden.device)
         gradient = torch.mm(hidden, weight.T)  # (tokens, vocabulary): logits, until their turn has come
-        rows = max(1, CHUNK.get(hidden.device.type, LARGE_CHUNK) // vocabulary)
+        rows = max(1, (CHUNK if hidden.device.type == "cpu" else ACCELERATOR_CHUNK) // vocabulary)
         buffers = hidden.new_empty(2, min(rows, len(hidden)), vocabulary, dtype=wide)
         for part, target in zip(gradient.split(rows), targets[:, None].split(rows), strict=True):
             logits, p = buffers[:, : len(part)]  # (rows, vocabulary) each
@@ -68,9 +66,10 @@ class _OutputCrossEntropy(torch.autograd.Function):
                 logits += bias
             torch.softmax(logits, dim=-1, out=p)
             log_sums = logits.amax(dim=-1) - p.amax(dim=-1).log()  # (rows,): log sum exp(logits)
-            loss += log_sums.sum() - one_hot * logits.gather(1, target).sum() - uniform * logits.sum()
-            p -= uniform
-            part.copy_(p.scatter_add_(1, target, torch.full_like(target, -one_hot, dtype=wide)))
+            loss += (log_sums - one_hot * logits.gather(1, target)[:, 0] - uniform * logits.sum(dim=-1)).sum()
+            if any(ctx.needs_input_grad):
+                p -= uniform
+                part.copy_(p.scatter_add_(1, target, torch.full_like(target, -one_hot, dtype=wide)))
         ctx.save_for_backward(hidden, weight, gradient)
         ctx.has_bias = bias is not None
         return loss

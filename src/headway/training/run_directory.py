@@ -75,7 +75,7 @@ def refuse_changes(before: Recipe, after: Recipe) -> None:
 
 
 def rate_will_jump(before: Recipe, after: Recipe) -> bool:
-    """Whether the learning rate of a resumed run is another one than it would have been: a cosine ends at the last
+    """Whether the learning rate of a resumed run may be another one than it would have been: a cosine ends at the last
     step."""
     old, new = before.training, after.training
     return new.schedule == "cosine" and (old.max_steps, old.max_epochs) != (new.max_steps, new.max_epochs)
