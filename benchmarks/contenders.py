@@ -10,6 +10,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+SETTLED = 0.3
+"""Seconds between two contenders: the threads of one wait busily for a while when its work is done."""
 Worker = Callable[..., Any]
 """Does one round of work."""
 
@@ -27,6 +29,8 @@ def _serve(make: Callable[..., Worker], arguments: tuple[Any, ...], pipe: Connec
 class Contender:
     """A process that works when it is asked to."""
 
+    _last: Contender | None = None
+
     def __init__(self, name: str, make: Callable[..., Worker], *arguments: Any) -> None:
         """`make(*arguments)` gives the worker, in the process."""
         context = multiprocessing.get_context("spawn")
@@ -37,6 +41,9 @@ class Contender:
 
     def work(self, *request: Any) -> tuple[float, Any]:
         """A round of work: its seconds and its result."""
+        if Contender._last is not self:
+            time.sleep(SETTLED)
+            Contender._last = self
         self._pipe.send(request)
         return self._pipe.recv()
 
