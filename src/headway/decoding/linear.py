@@ -20,7 +20,7 @@ Module = TypeVar("Module", bound=nn.Module)
 
 class PackedLinear(nn.Module):
     """x W^T + b, of one linear layer, or of several with the same input, their outputs one after the other; their
-    weights as they are now. Packed weights stay where they are: they can be neither moved, copied nor pickled."""
+    weights as they are now. Packed weights stay in their process, on their device: nothing can copy them."""
 
     def __init__(self, layers: Sequence[nn.Linear], dtype: torch.dtype, scale: float = 1.0) -> None:
         """`scale` is a factor of the first layer's outputs."""

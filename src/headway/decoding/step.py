@@ -15,9 +15,8 @@ from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from headway.decoding.linear import PackedLinear
+from headway.decoding.linear import PackedLinear, packed
 from headway.model import Transformer
 from headway.model.layers import ACTIVATIONS, DecoderLayer
 
@@ -55,7 +54,7 @@ class DecoderStep:
         self._activation = ACTIVATIONS[config.activation]
         self._embedding, self._positions = model.target_embedding, model.target_positions
         self._layers = [_LayerWeights.of(layer, dtype) for layer in cast(Iterable[DecoderLayer], model.decoder.layers)]
-        self._last_norm = _Affine.of(model.decoder.norm, dtype) if self._norm_first else None
+        self._last_norm = packed(model.decoder.norm, dtype) if self._norm_first else None
         self._dtype = dtype
 
     def start(self, memory: Tensor, memory_mask: Tensor) -> DecoderState:
@@ -79,7 +78,7 @@ class DecoderStep:
         state.length += 1
         for index, layer in enumerate(self._layers):
             x = self._layer(x, layer, state, index)
-        return self._normalised(x, self._last_norm)
+        return x if self._last_norm is None else self._last_norm(x)
 
     def select(self, state: DecoderState, rows: Tensor) -> None:
         """Keeps the given rows; rows: (sentences, width), where each sentence keeps rows of its own."""
@@ -111,24 +110,8 @@ class DecoderStep:
 
         sublayers = (attend_to_self, attend_to_memory, feed_forward)
         for sublayer, norm in zip(sublayers, layer.norms, strict=True):
-            pre, post = (norm, None) if self._norm_first else (None, norm)
-            x = self._normalised(x + sublayer(self._normalised(x, pre)), post)
+            x = x + sublayer(norm(x)) if self._norm_first else norm(x + sublayer(x))
         return x
-
-    def _normalised(self, x: Tensor, norm: _Affine | None) -> Tensor:
-        return x if norm is None else F.layer_norm(x, (self._d_model,), norm.weight, norm.bias)
-
-
-class _Affine(NamedTuple):
-    """Weight and bias of a normalisation."""
-
-    weight: Tensor
-    bias: Tensor
-
-    @staticmethod
-    def of(module: nn.Module, dtype: torch.dtype) -> _Affine:
-        assert isinstance(module, nn.LayerNorm)
-        return _Affine(module.weight.detach().to(dtype), module.bias.detach().to(dtype))
 
 
 class _LayerWeights(NamedTuple):
@@ -144,13 +127,13 @@ class _LayerWeights(NamedTuple):
     memory_output: PackedLinear
     inner: PackedLinear
     outer: PackedLinear
-    norms: tuple[_Affine, _Affine, _Affine]
+    norms: tuple[nn.LayerNorm, nn.LayerNorm, nn.LayerNorm]
 
     @staticmethod
     def of(layer: DecoderLayer, dtype: torch.dtype) -> _LayerWeights:
         own, cross, feed_forward = layer.self_attention, layer.cross_attention, layer.feed_forward
         residuals = (layer.self_residual, layer.cross_residual, layer.feed_forward_residual)
-        first, second, third = (_Affine.of(residual.norm, dtype) for residual in residuals)
+        first, second, third = (packed(residual.norm, dtype) for residual in residuals)
         scale = (own.query.out_features / own.num_heads) ** -0.5
         return _LayerWeights(
             self_attention=PackedLinear([own.query, own.key, own.value], dtype, scale),
