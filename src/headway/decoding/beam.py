@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headway.decoding.constraints import FREE, Constraints
 from headway.decoding.engine import Engine
-from headway.decoding.search import Hypothesis, likeliest
+from headway.decoding.search import Hypothesis, likeliest, worth_leaving
 
 
 @dataclass
@@ -38,6 +38,12 @@ class Beams:
     def keep(self, kept: list[int]) -> Beams:
         """Those of some of the sentences."""
         return Beams(self.sentences[kept], self.tokens[kept], self.scores[kept])
+
+    def give_up(self, kept: list[int]) -> None:
+        """Empties the places of all other sentences."""
+        others = np.ones(len(self.sentences), dtype=bool)
+        others[kept] = False
+        self.scores[others] = -np.inf
 
 
 def length_penalty(length: int, alpha: float) -> float:
@@ -111,8 +117,11 @@ def beam_search(
                     _end(before, i, log_probabilities[:, engine.eos_id], ended)
         if not kept:
             return [hypotheses.ranked() for hypotheses in finished]
-        beams = beams.keep(kept)
-        engine.select(state, torch.from_numpy(rows[kept]).to(source.device))
+        if worth_leaving(len(rows), len(kept)):
+            beams, rows = beams.keep(kept), rows[kept]
+        else:
+            beams.give_up(kept)
+        engine.select(state, torch.from_numpy(rows).to(source.device))
 
 
 def _end(beams: Beams, i: int, eos: Tensor, finished: Finished) -> None:

@@ -109,15 +109,17 @@ def _extend(
     state = engine.start(source)
     hypotheses = [Hypothesis([], 0.0, "max_length") for _ in max_lengths]
     running = list(range(len(hypotheses)))  # the sentence of each row
+    going_on = list(running)  # the rows that are not at their end
     tokens = torch.full((len(running), 1), engine.bos_id, device=source.device)  # (rows, length)
-    while running:
+    while going_on:
         log_probabilities = constraints.apply(engine.step(state, tokens[:, -1]), tokens, running)
         chosen = choose(log_probabilities, running)[:, None]  # (rows, 1)
         scores = log_probabilities.gather(1, chosen)
         tokens = torch.cat([tokens, chosen], dim=1)
-        going_on = []
-        for row, (token, score) in enumerate(zip(chosen[:, 0].tolist(), scores[:, 0].tolist(), strict=True)):
-            hypothesis = hypotheses[running[row]]
+        chosen_tokens, chosen_scores = chosen[:, 0].tolist(), scores[:, 0].tolist()
+        before, going_on = going_on, []
+        for row in before:
+            hypothesis, token, score = hypotheses[running[row]], chosen_tokens[row], chosen_scores[row]
             if token == engine.eos_id:
                 hypothesis.score, hypothesis.stopped = hypothesis.score + score, "eos"
             elif len(hypothesis.ids) < max_lengths[running[row]]:
@@ -126,9 +128,15 @@ def _extend(
                 going_on.append(row)
             else:
                 hypothesis.score += log_probabilities[row, engine.eos_id].item()
-        if len(going_on) < len(running):
+        if worth_leaving(len(running), len(going_on)):
             running = [running[row] for row in going_on]
             rows = torch.tensor(going_on, dtype=torch.long, device=source.device)
-            tokens = tokens[rows]
+            tokens, going_on = tokens[rows], list(range(len(running)))
             engine.select(state, rows[:, None])
     return hypotheses
+
+
+def worth_leaving(count: int, going_on: int) -> bool:
+    """Whether the sentences of a batch that are done shall leave it: some at a time, because each new number of rows
+    costs: the state is copied, and oneDNN compiles its products anew."""
+    return count - going_on > count // 8
