@@ -16,7 +16,7 @@ from headway.training.loop import Trainer
 from headway.training.reading import make_recipe
 from headway.training.reporter import Reporter
 from headway.training.run_directory import open_run, refuse_used_folder
-from headway.training.stopping import Interrupted
+from headway.training.stopping import Interrupted, StopRequests
 from headway.translator import Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -64,12 +64,24 @@ def recipe(files, **training):
     )
 
 
-def never() -> None:
-    return None
+class StopAfter(StopRequests):
+    """SIGTERM while a step is done, so that it comes before the validation after it."""
+
+    trainer: Trainer
+
+    def __init__(self, step):
+        super().__init__()
+        self.step = step
+
+    def __call__(self):
+        return 15 if self.trainer.progress.step >= self.step else None
 
 
-def run(recipe, folder, stop=never):
-    return Trainer(recipe, folder, Reporter()).train(stop)
+def run(recipe, folder, stop=None):
+    trainer = Trainer(recipe, folder, Reporter())
+    stop = stop or StopRequests()
+    stop.trainer = trainer
+    return trainer.train(stop)
 
 
 def log(folder):
@@ -101,18 +113,12 @@ def test_loss_falls_and_the_run_directory_is_complete(files, tmp_path):
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("stop_after", [5, 12])
+@pytest.mark.parametrize("stop_after", [5, 12, 16])
 def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, tmp_path, precision, stop_after):
     wanted = recipe(files, precision=precision, tokens_per_micro_batch=150)
     run(wanted, tmp_path / "whole")
-    asked = []
-
-    def stop():
-        asked.append(True)
-        return 15 if len(asked) == stop_after else None
-
     with pytest.raises(Interrupted):
-        run(wanted, tmp_path / "parts", stop)
+        run(wanted, tmp_path / "parts", StopAfter(stop_after))
     assert losses(tmp_path / "parts")[-1][0] == stop_after
     torch.manual_seed(999)  # the state of the process does not matter
     run(wanted, tmp_path / "parts")
@@ -138,7 +144,7 @@ def test_accumulation_is_one_large_batch(files, tmp_path):
             tmp_path / name,
             Reporter(),
         )
-        trainer.train(never)
+        trainer.train(StopRequests())
     [(_, first), *_], [(_, second), *_] = losses(tmp_path / "whole"), losses(tmp_path / "fine")
     assert first == pytest.approx(second, abs=1e-6)
     moments = [
@@ -155,14 +161,8 @@ def test_by_default_resuming_validates_at_the_same_steps(files, tmp_path):
     """Once an epoch, though epochs differ in length."""
     wanted = recipe(files, validate_every=None, save_every=None, max_steps=None, max_epochs=3, tokens_per_batch=14)
     run(wanted, tmp_path / "whole")
-    asked = []
-
-    def stop():
-        asked.append(True)
-        return 15 if len(asked) == 150 else None
-
     with pytest.raises(Interrupted):
-        run(wanted, tmp_path / "parts", stop)
+        run(wanted, tmp_path / "parts", StopAfter(150))
     run(wanted, tmp_path / "parts")
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
     assert (tmp_path / "parts" / "best.json").read_bytes() == (tmp_path / "whole" / "best.json").read_bytes()
@@ -172,7 +172,7 @@ def test_a_start_without_a_checkpoint_begins_anew(files, tmp_path):
     wanted = recipe(files)
     run(wanted, tmp_path / "whole")
     trainer = Trainer(wanted, tmp_path / "run", Reporter())
-    with RunLog(tmp_path / "run", 0, tensorboard=False) as trainer.log:
+    with RunLog(tmp_path / "run", 0, 0, tensorboard=False) as trainer.log:
         for step in trainer.plan[0][:3]:
             trainer._step([step])  # and then it is killed
     run(wanted, tmp_path / "run")
@@ -240,9 +240,10 @@ def test_a_run_starts_from_a_model(files, tmp_path):
     for name, weight in trainer.model.named_parameters():
         assert torch.equal(weight, first.model.get_parameter(name))
     assert trainer.data.source_tokenizer.to_bytes() == first.stored.source_tokenizer.to_bytes()
-    trainer.train(never)
+    trainer.train(StopRequests())
     shutil.rmtree(tmp_path / "first")
-    run(recipe(files, max_steps=2).model_copy(update={"training": second.training}), tmp_path / "second")
+    longer = second.training.model_copy(update={"max_steps": 2})
+    assert run(second.model_copy(update={"training": longer}), tmp_path / "second").step == 2
 
 
 @pytest.mark.parametrize(
@@ -298,7 +299,7 @@ def test_a_loss_that_is_not_finite_stops_before_the_update(files, tmp_path):
         trainer.model.decoder.layers[0].feed_forward.outer.bias[0] = float("inf")
     before = trainer.model.encoder.layers[0].self_attention.query.weight.clone()
     with pytest.raises(UserError, match=r"step 1, epoch 1, batch 1: the loss is not finite"):
-        trainer.train(never)
+        trainer.train(StopRequests())
     assert torch.equal(trainer.model.encoder.layers[0].self_attention.query.weight, before)
     assert not list((tmp_path / "run" / "checkpoints").iterdir())
 
@@ -313,7 +314,7 @@ def test_out_of_memory_comes_at_once_and_names_the_key(files, tmp_path, monkeypa
     with pytest.raises(
         UserError, match=r"out of memory with \d+ sentences .*training.tokens_per_micro_batch \(now 75\)"
     ):
-        trainer.train(never)
+        trainer.train(StopRequests())
 
 
 def test_the_largest_batch_is_tried_first_and_changes_nothing(files, tmp_path):
@@ -325,20 +326,24 @@ def test_the_largest_batch_is_tried_first_and_changes_nothing(files, tmp_path):
     assert all(parameter.grad is None for parameter in trainer.model.parameters())
 
 
-@pytest.mark.parametrize("remade", [True, False])
-def test_a_run_whose_prepared_data_is_gone_keeps_its_vocabulary(files, tmp_path, remade):
+def test_a_run_whose_prepared_data_is_gone_makes_it_again(files, tmp_path):
+    run(recipe(files), tmp_path / "whole")
     run(recipe(files, max_steps=8), tmp_path / "run")
-    before = Translator.load(tmp_path / "run").stored.source_tokenizer.to_bytes()
     shutil.rmtree(tmp_path / "run" / "data")
-    if remade:
-        shutil.copytree(files, tmp_path / "files")
-        with open(files / "train.src", "a") as sources, open(files / "train.tgt", "a") as targets:
-            sources.write("eleven twelve\n" * 9)
-            targets.write("twelve eleven\n" * 9)
-    run(recipe(files, max_steps=9), tmp_path / "run")
-    if remade:
-        shutil.copytree(tmp_path / "files", files, dirs_exist_ok=True)
-    assert Translator.load(tmp_path / "run").stored.source_tokenizer.to_bytes() == before
+    run(recipe(files), tmp_path / "run")
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_other_data_is_refused(files, tmp_path):
+    shutil.copytree(files, tmp_path / "files")
+    wanted = recipe(tmp_path / "files", max_steps=8)
+    run(wanted, tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "data")
+    with open(tmp_path / "files" / "train.src", "a") as sources, open(tmp_path / "files" / "train.tgt", "a") as targets:
+        sources.write("one two\n")
+        targets.write("two one\n")
+    with pytest.raises(UserError, match="isn't the data that the run began with"):
+        run(wanted, tmp_path / "run")
 
 
 def test_a_folder_that_is_not_ours_is_left_alone(files, tmp_path):
@@ -348,6 +353,13 @@ def test_a_folder_that_is_not_ours_is_left_alone(files, tmp_path):
     (tmp_path / "recipe.yaml").write_text("data: {}\n")
     with pytest.raises(UserError, match="is not empty and holds no run"):
         refuse_used_folder(tmp_path)
-    open_run(tmp_path)
+    open_run(tmp_path, print)
     assert (tmp_path / "data" / "mine.txt").read_text() == "mine"
     assert (tmp_path / "recipe.yaml").exists()
+
+
+def test_a_recipe_that_was_edited_is_refused(files, tmp_path):
+    run(recipe(files, max_steps=4), tmp_path / "run")
+    with pytest.raises(UserError, match=r"can't change training.seed \(1 -> 2\)"):
+        run(recipe(files, seed=2), tmp_path / "run")
+    assert run(recipe(files, max_steps=5, patience=3, save_every=1), tmp_path / "run").step == 5

@@ -37,7 +37,7 @@ def demo(
     source, target = parse_languages(languages)
     run, recipe = out / "run", _recipe(out / "data", source, target)
     if (run / "recipe.yaml").exists():
-        refuse_changes(load_recipe(run / "recipe.yaml"), recipe)
+        refuse_changes(load_recipe(run / "recipe.yaml").model_dump(mode="json"), recipe)
     if not (out / "data").exists():
         corpus = dates_corpus(source, target)
         with write_directory(out / "data") as folder:

@@ -124,15 +124,8 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tup
 
 def _resumed(run: Path, overrides: list[str]) -> Recipe:
     from headway.training.reading import load_recipe
-    from headway.training.run_directory import is_run, rate_will_jump, refuse_changes
+    from headway.training.run_directory import is_run
 
     if not is_run(run):
         raise UserError(f"{run}: is not a run directory, so there is nothing to resume")
-    before, after = load_recipe(run / "recipe.yaml"), load_recipe(run / "recipe.yaml", overrides)
-    refuse_changes(before, after)
-    if rate_will_jump(before, after):
-        typer.echo(
-            "notice: schedule: cosine ends at the last step, which is another one now, so the learning rate jumps",
-            err=True,
-        )
-    return after
+    return load_recipe(run / "recipe.yaml", overrides)

@@ -2,35 +2,76 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from headway.errors import UserError
+
 TEMPORARY_SUFFIX = ".partial"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_ERROR_NUMBER = re.compile(r"\(os error (\d+)\)")
+"""How safetensors tells of an error of the system."""
 
 
 @contextmanager
-def write_directory(path: Path) -> Iterator[Path]:
-    """A folder to fill; it becomes `path` (and replaces it) when the block ends well, and vanishes otherwise."""
+def write_directory(path: Path, size: int = 0) -> Iterator[Path]:
+    """A folder to fill; it becomes `path` (and replaces it) when the block ends well, and vanishes otherwise.
+
+    Raises UserError where the disk is full; `size` is what about will be written, in bytes, 0 where nobody knows.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
     shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
+    if size > shutil.disk_usage(path.parent).free:
+        raise _no_space(path, size)
+    temporary.mkdir()
     try:
         yield temporary
         for file in temporary.rglob("*"):
             _fsync(file)
         _fsync(temporary)
-        if path.exists():
-            shutil.rmtree(path)
-        temporary.rename(path)
-        _fsync(path.parent)
-    except BaseException:
+        _put_in_place(temporary, path)
+    except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
+        if is_out_of_space(error):
+            raise _no_space(path, size) from None
         raise
+
+
+def is_out_of_space(error: BaseException) -> bool:
+    """Whether an error, of Python's or of safetensors', means that the disk, a quota or a file's limit is full."""
+    if isinstance(error, OSError):
+        return error.errno in _NO_SPACE
+    found = _ERROR_NUMBER.search(str(error))
+    return found is not None and int(found[1]) in _NO_SPACE
+
+
+def _no_space(path: Path, size: int) -> UserError:
+    needed = f"about {_megabytes(size)} needed, " if size else ""
+    free = _megabytes(shutil.disk_usage(path.parent).free)
+    return UserError(f"{path}: no space to write it: {needed}{free} free; what was there before is intact, make room")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+def _put_in_place(folder: Path, path: Path) -> None:
+    """Renames the folder to `path`; what was there moves aside before, and goes after."""
+    old = path.with_name(f"{path.name}.old{TEMPORARY_SUFFIX}")
+    shutil.rmtree(old, ignore_errors=True)
+    if path.exists():
+        path.rename(old)
+    folder.rename(path)
+    _fsync(path.parent)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -44,9 +44,10 @@ class StoredModel:
 
 def save_model(path: Path, stored: StoredModel) -> None:
     """Writes the model directory, whole or not at all."""
-    with write_directory(path) as folder:
+    weights = named_weights(stored.model)
+    with write_directory(path, sum(weight.nbytes for weight in weights.values())) as folder:
         tokenizer_files = _save_tokenizers(folder, stored.source_tokenizer, stored.target_tokenizer)
-        save_file(named_weights(stored.model), folder / WEIGHTS_FILE)
+        save_file(weights, folder / WEIGHTS_FILE)
         write_json(folder / DECODING_FILE, stored.decoding)
         (folder / CARD_FILE).write_text(stored.card, encoding="utf-8")
         write_json(

@@ -1,16 +1,19 @@
 """Checkpoints: all that an exact resume needs, in safetensors and JSON.
 
 `weights.safetensors`, `optimizer.safetensors` (Adam's moments by weight name), `average.safetensors` (the moving
-average of the weights, where there is one), `random.safetensors` (the state of each random generator) and `state.json`.
-Where the run stands in the data is a number: the plan of batches is a function of seed and epoch.
+average of the weights, where there is one), `random.safetensors` (the state of each random generator), `state.json`
+(where the run stands, and what it is a run of) and `SHA256SUMS`. Where the run stands in the data is a number: the plan
+of batches is a function of seed and epoch.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -19,11 +22,15 @@ from torch import Tensor
 from headway.errors import UserError
 from headway.model import Transformer
 from headway.storage.atomic import write_directory, write_json
+from headway.storage.checksums import find_damage, write_checksums
 from headway.storage.model_directory import load_named_weights, named_weights
 from headway.training.averaging import MovingAverage
 
 KEPT = 2
 """The last one, and the one before it."""
+DAMAGED_SUFFIX = ".damaged"
+"""What is added to the name of one that can't be used, when the one before it is."""
+FORMAT_VERSION = 1
 
 
 @dataclass
@@ -42,30 +49,50 @@ class Progress:
     """Validation loss of the best model; decides where scores are equal."""
     best_step: int = 0
     validations_without_better: int = 0
+    validated_step: int = 0
+    """The last step that was validated after."""
+
+
+def conditions() -> dict[str, Any]:
+    """What the last digits of a training step depend on."""
+    return {"torch": torch.__version__, "threads": torch.get_num_threads()}
+
+
+@dataclass
+class State:
+    """What a checkpoint says of its run."""
+
+    progress: Progress
+    recipe: dict[str, Any]
+    data: str
+    """Fingerprint of the prepared data."""
+    made_with: dict[str, Any] = field(default_factory=conditions)
+    """What the last digits of the numbers depend on, beside all this."""
 
 
 def save_checkpoint(
-    folder: Path,
-    model: Transformer,
-    optimizer: torch.optim.Adam,
-    average: MovingAverage | None,
-    progress: Progress,
+    folder: Path, model: Transformer, optimizer: torch.optim.Adam, average: MovingAverage | None, state: State
 ) -> None:
-    """Writes `folder/step-NNNNNNNN`, whole or not at all, and removes all but the last few."""
-    with write_directory(folder / step_name(progress.step)) as path:
-        save_file(named_weights(model), path / "weights.safetensors")
-        save_file(_optimizer_tensors(model, optimizer), path / "optimizer.safetensors")
-        if average is not None:
-            save_file(average.named_tensors(), path / "average.safetensors")
-        save_file(random_states(), path / "random.safetensors")
-        write_json(path / "state.json", asdict(progress))
+    """Writes `folder/step-NNNNNNNN`, whole or not at all, and removes all but the last few. Raises UserError where the
+    disk is full."""
+    files = {
+        "weights": named_weights(model),
+        "optimizer": _optimizer_tensors(model, optimizer),
+        "average": average.named_tensors() if average is not None else {},
+        "random": random_states(),
+    }
+    size = sum(tensor.nbytes for tensors in files.values() for tensor in tensors.values())
+    with write_directory(folder / step_name(state.progress.step), size) as path:
+        for name, tensors in files.items():
+            if tensors:
+                save_file(tensors, path / f"{name}.safetensors")
+        write_json(path / "state.json", {"format_version": FORMAT_VERSION, **asdict(state)})
+        write_checksums(path)
     for old in step_folders(folder)[:-KEPT]:
         shutil.rmtree(old)
 
 
-def load_checkpoint(
-    path: Path, model: Transformer, optimizer: torch.optim.Adam, average: MovingAverage | None
-) -> Progress:
+def load_checkpoint(path: Path, model: Transformer, optimizer: torch.optim.Adam, average: MovingAverage | None) -> None:
     """Puts model, optimizer and random generators where they were. Raises UserError."""
     try:
         load_named_weights(model, load_file(path / "weights.safetensors"), str(path / "weights.safetensors"))
@@ -73,24 +100,50 @@ def load_checkpoint(
         if average is not None:
             average.restore(load_file(path / "average.safetensors"))
         restore_random_states(load_file(path / "random.safetensors"))
-        return Progress(**json.loads((path / "state.json").read_text(encoding="utf-8")))
     except UserError:
         raise
     except Exception as error:
-        raise UserError(
-            f"{path}: this checkpoint can't be read ({error}); delete it to resume from the one before"
-        ) from None
+        raise UserError(f"{path}: this checkpoint doesn't fit its run ({error})") from None
 
 
-def last_checkpoint(folder: Path) -> Path | None:
-    folders = step_folders(folder)
-    return folders[-1] if folders else None
+def read_state(path: Path) -> State:
+    """What a checkpoint says of its run. Raises UserError."""
+    try:
+        document = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        version = document.pop("format_version")
+        if version == FORMAT_VERSION:
+            return State(**{**document, "progress": Progress(**document["progress"])})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{path}/state.json: can't be read ({error})") from None
+    raise UserError(
+        f"{path}/state.json: format_version {version!r} is not {FORMAT_VERSION}; use the headway of the run"
+    )
+
+
+def last_checkpoint(folder: Path, notice: Callable[[str], None]) -> Path | None:
+    """The newest checkpoint that is as it was written, if the folder has any. Newer ones that are damaged are named and
+    put aside. Raises UserError where all are damaged: then nothing is touched."""
+    found, damaged = None, {}
+    for path in reversed(step_folders(folder)):
+        damage = find_damage(path)
+        if damage is None:
+            found = path
+            break
+        damaged[path] = damage
+    if damaged and found is None:
+        faults = "; ".join(f"{path.name}: {damage}" for path, damage in damaged.items())
+        raise UserError(f"{folder}: no checkpoint can be used ({faults}); restore one, or begin a new run elsewhere")
+    for path, damage in damaged.items():
+        notice(f"warning: {path}: {damage}; going on from {found.name}, which is whole" if found else "")
+        aside = path.with_name(path.name + DAMAGED_SUFFIX)
+        shutil.rmtree(aside, ignore_errors=True)
+        path.rename(aside)
+    return found
 
 
 def best_steps(folder: Path) -> set[int]:
     """The steps of the models that the checkpoints in the folder know as the best."""
-    states = [json.loads((path / "state.json").read_text(encoding="utf-8")) for path in step_folders(folder)]
-    return {state["best_step"] for state in states}
+    return {read_state(path).progress.best_step for path in step_folders(folder)}
 
 
 def step_name(step: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class RunLog:
-    """The log of a run, open for more; what was logged after step `step` is taken back, because it comes again.
-    `tensorboard` needs what `check_tensorboard` looks for."""
+    """The log of a run, open for more; what was logged after step `step`, or of validations after `validated_step`, is
+    taken back, because it comes again. `tensorboard` needs what `check_tensorboard` looks for."""
 
-    def __init__(self, run: Path, step: int, *, tensorboard: bool) -> None:
-        _cut(run / "log.jsonl", step)
+    def __init__(self, run: Path, step: int, validated_step: int, *, tensorboard: bool) -> None:
+        _cut(run / "log.jsonl", step, validated_step)
         self._board = _open_board(run / "tensorboard", step) if tensorboard else None
-        self._file = open(run / "log.jsonl", "a", encoding="utf-8")  # noqa: SIM115
+        self._file = open(run / "log.jsonl", "ab", buffering=0)  # noqa: SIM115
 
     def __enter__(self) -> RunLog:
         return self
@@ -34,12 +35,20 @@ class RunLog:
             self._board.close()
 
     def write(self, entry: dict[str, Any]) -> None:
-        """One line, and a point of each of its curves."""
-        self._file.write(json.dumps(entry) + "\n")
-        self._file.flush()
+        """One line, and a point of each of its curves. Raises UserError where the disk is full."""
+        try:
+            self._file.write(f"{json.dumps(entry)}\n".encode())
+        except OSError as error:
+            raise UserError(
+                f"{self._file.name}: can't be written ({error.strerror}); the last checkpoint is intact"
+            ) from None
         if self._board is not None:
             for name in entry.keys() - {"step", "epoch"}:
                 self._board.add_scalar(name, entry[name], entry["step"])
+
+    def settle(self) -> None:
+        """What was written is on the disk then, not only with the system."""
+        os.fsync(self._file.fileno())
 
 
 def check_tensorboard() -> None:
@@ -56,11 +65,16 @@ def _open_board(folder: Path, step: int) -> SummaryWriter:
     return SummaryWriter(str(folder), purge_step=step + 1)
 
 
-def _cut(log: Path, step: int) -> None:
+def _cut(log: Path, step: int, validated_step: int) -> None:
     if log.exists():
         kept = []
-        for line in log.read_text(encoding="utf-8").splitlines(keepends=True):
-            if not line.endswith("\n") or json.loads(line)["step"] > step:
-                break
-            kept.append(line)
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
+            try:
+                entry = json.loads(line) if line.endswith("\n") else None
+            except ValueError:
+                entry = None
+            if entry is None:
+                break  # the last words of a process that was killed
+            if entry["step"] <= (step if "loss" in entry else validated_step):
+                kept.append(line)
         write_file(log, "".join(kept).encode("utf-8"))

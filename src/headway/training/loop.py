@@ -6,8 +6,8 @@ import math
 import re
 import shutil
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,12 @@ from headway.training.averaging import MovingAverage
 from headway.training.card import model_card
 from headway.training.checkpoint import (
     Progress,
+    State,
     best_steps,
+    conditions,
     load_checkpoint,
     random_states,
+    read_state,
     restore_random_states,
     save_checkpoint,
     step_folders,
@@ -42,8 +45,8 @@ from headway.training.optim import learning_rate, make_optimizer, paper_peak
 from headway.training.prepare import PreparedData, prepare
 from headway.training.recipe import Recipe
 from headway.training.reporter import Reporter
-from headway.training.run_directory import open_run, write_recipe
-from headway.training.stopping import Interrupted, stop_requests
+from headway.training.run_directory import only_trainer, open_run, rate_will_jump, refuse_changes, write_recipe
+from headway.training.stopping import Interrupted, StopRequests
 from headway.translator import Translator
 
 MODELS_KEPT = 5
@@ -60,10 +63,11 @@ def train(recipe: Recipe, run: Path, reporter: Reporter) -> Progress:
 
     Raises UserError for what the user can mend, and Interrupted after SIGINT or SIGTERM, when all is saved.
     """
-    with reporter:
+    with reporter, only_trainer(run):
         trainer = Trainer(recipe, run, reporter)
-        with stop_requests(reporter.line) as stop_request:
-            return trainer.train(stop_request)
+        stop = StopRequests()
+        with stop.listening(reporter.line):
+            return trainer.train(stop)
 
 
 class Trainer:
@@ -78,7 +82,10 @@ class Trainer:
         keep_matrix_kernels(self.device)
         if self.options.tensorboard:
             check_tensorboard()
-        checkpoint = open_run(run)
+        checkpoint = open_run(run, reporter.line)
+        state = read_state(checkpoint) if checkpoint is not None else None
+        if state is not None:
+            self._check_same_run(state)
         write_recipe(run, recipe)
 
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
@@ -86,6 +93,11 @@ class Trainer:
         vocabulary_of = initial or (self._last_model() if checkpoint is not None else None)
         tokenizers = (vocabulary_of.source_tokenizer, vocabulary_of.target_tokenizer) if vocabulary_of else None
         self.data: PreparedData = prepare(recipe, run / "data", config.max_length, reporter.line, tokenizers)
+        if state is not None and state.data != self.data.fingerprint:
+            raise UserError(
+                f"{run / 'data'}: this isn't the data that the run began with; put its text back as it was and delete "
+                "this folder, or start a new run with another --out"
+            )
         torch.manual_seed(self.options.seed)
         self.model = Transformer(
             replace(
@@ -114,33 +126,37 @@ class Trainer:
         self.save_every = self.options.save_every or self.validate_every
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
         reporter.line(f"model: {parameters:,} parameters, {self.device}, {str(self.dtype).removeprefix('torch.')}")
-        self.progress = self._resume(checkpoint) if checkpoint is not None else Progress()
+        self.progress = state.progress if state is not None else Progress()
+        self.unsaved = False
+        if checkpoint is not None:
+            self._resume(checkpoint)
         self.clock = time.monotonic() - 60 * self.progress.minutes
 
-    def train(self, stop_request: Callable[[], int | None]) -> Progress:
+    def train(self, stop: StopRequests) -> Progress:
         """Steps until a limit of the recipe is reached. A stop request ends it after the step, saved."""
         self._try_largest_batch()
         progress = self.progress
         self.plan = self._plan(progress.epoch)
-        finished = self._finished()
-        with RunLog(self.run, progress.step, tensorboard=self.options.tensorboard) as self.log:
-            while not finished:
+        with RunLog(self.run, progress.step, progress.validated_step, tensorboard=self.options.tensorboard) as self.log:
+            while True:
+                finished = self._finished()
+                due = finished or progress.step % self.validate_every == 0
+                if due and progress.validated_step < progress.step:
+                    self._validate(stop)
+                    finished = self._finished()
+                signal_number = stop()
+                ending = finished or signal_number is not None
+                if self.unsaved and (ending or progress.step % self.save_every == 0):
+                    self._save_checkpoint()
+                if signal_number is not None:
+                    raise Interrupted(signal_number)
+                if finished:
+                    self.reporter.line(f"ended by {finished}")
+                    return progress
                 if progress.step_in_epoch == len(self.plan):
                     progress.epoch, progress.step_in_epoch = progress.epoch + 1, 0
                     self.plan = self._plan(progress.epoch)
                 self._step(self.plan[progress.step_in_epoch])
-                finished = self._finished()
-                if progress.step % self.validate_every == 0 or finished:
-                    with self.average.in_model() if self.average is not None else nullcontext():
-                        self._validate()
-                    finished = self._finished()
-                signal_number = stop_request()
-                if progress.step % self.save_every == 0 or signal_number is not None or finished:
-                    self._save_checkpoint()
-                if signal_number is not None:
-                    raise Interrupted(signal_number)
-        self.reporter.line(f"ended by {finished}")
-        return progress
 
     def _plan(self, epoch: int) -> list[list[MicroBatch]]:
         return plan_epoch(
@@ -162,15 +178,27 @@ class Trainer:
         models = step_folders(self.run / "models")
         return load_model(models[-1]) if models and not (self.run / "data").exists() else None
 
-    def _resume(self, checkpoint: Path) -> Progress:
+    def _check_same_run(self, state: State) -> None:
+        """Raises UserError for a checkpoint of another run, and says what may make a difference in the last digits."""
+        refuse_changes(state.recipe, self.recipe)
+        if rate_will_jump(state.recipe, self.recipe):
+            self.reporter.line(
+                "notice: schedule: cosine ends at the last step, which is another one now, so the learning rate jumps"
+            )
+        now = conditions()
+        if changed := [
+            f"{name} {value} -> {now[name]}" for name, value in state.made_with.items() if value != now[name]
+        ]:
+            self.reporter.line(f"notice: resuming with {', '.join(changed)}: the last digits will differ")
+
+    def _resume(self, checkpoint: Path) -> None:
         """Goes back to the checkpoint; what came after it will come again, so its models go."""
-        progress = load_checkpoint(checkpoint, self.model, self.optimizer, self.average)
+        load_checkpoint(checkpoint, self.model, self.optimizer, self.average)
         for folder in step_folders(self.run / "models"):
-            if folder.name > step_name(progress.step):
+            if folder.name > step_name(self.progress.step):
                 shutil.rmtree(folder)
-        self._write_best(progress)
-        self.reporter.line(f"resuming after step {progress.step:,}")
-        return progress
+        self._write_best(self.progress)
+        self.reporter.line(f"resuming after step {self.progress.step:,}")
 
     def _finished(self) -> str | None:
         """The recipe's limit that ends the run, if one is reached."""
@@ -207,7 +235,8 @@ class Trainer:
         progress = self.progress
         step, rate = progress.step + 1, self._rate(progress.step + 1)
         self.model.train()
-        loss_sum, tokens = self._accumulate(micro_batches)
+        with self._naming_memory(micro_batches):
+            loss_sum, tokens = self._accumulate(micro_batches)
         loss = loss_sum / tokens
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options.max_gradient_norm or math.inf)
         if not (math.isfinite(loss) and math.isfinite(norm.item())):
@@ -218,12 +247,13 @@ class Trainer:
             )
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        self.optimizer.step()
+        with self._naming_memory(micro_batches):
+            self.optimizer.step()
         self.optimizer.zero_grad()
         if self.average is not None:
             self.average.update(step)
         progress.step, progress.step_in_epoch = step, progress.step_in_epoch + 1
-        progress.minutes = self._minutes()
+        progress.minutes, self.unsaved = self._minutes(), True
         speed = tokens / (time.monotonic() - start)
         self.log.write(
             {
@@ -254,21 +284,30 @@ class Trainer:
 
     def _try_largest_batch(self) -> None:
         """So that running out of memory comes at once. Changes neither weights nor random generators."""
-        batches = [batch for step in self.plan for batch in step]
-        largest = max(batches, key=lambda batch: padded_tokens(batch, *self.lengths))
+        largest = self._largest([batch for step in self.plan for batch in step])
         before = random_states()
-        try:
+        with self._naming_memory([largest]):
             self._accumulate([largest])
+        self.optimizer.zero_grad()
+        restore_random_states(before)
+
+    def _largest(self, batches: list[MicroBatch]) -> MicroBatch:
+        return max(batches, key=lambda batch: padded_tokens(batch, *self.lengths))
+
+    @contextmanager
+    def _naming_memory(self, batches: list[MicroBatch]) -> Iterator[None]:
+        """Raises UserError where memory runs out, with the shape that it ran out for and the key that lowers it."""
+        try:
+            yield
         except (MemoryError, RuntimeError) as error:
             if not (isinstance(error, (MemoryError, torch.OutOfMemoryError)) or _OUT_OF_MEMORY.search(str(error))):
                 raise
+            largest = self._largest(batches)
             source, target = (int(lengths[largest].max()) for lengths in self.lengths)
             raise UserError(
                 f"out of memory with {len(largest)} sentences of up to {source} source and {target} target tokens; "
                 f"lower training.tokens_per_micro_batch (now {self.options.micro_batch_budget})"
             ) from None
-        self.optimizer.zero_grad()
-        restore_random_states(before)
 
     def _outlook(self) -> tuple[float | None, float | None]:
         """The share of the run that is done, and the minutes left, by the nearest limit."""
@@ -282,12 +321,27 @@ class Trainer:
         done = min(1.0, max(shares))
         return done, progress.minutes * (1 - done) / done
 
-    def _validate(self) -> None:
-        """Loss and BLEU of the validation set; a better model than before becomes the best."""
+    def _validate(self, stop: StopRequests) -> None:
+        """Loss and BLEU of the validation set; a better model than before becomes the best. A stop request leaves it
+        for the next time."""
+        self._refuse_broken_weights()
+        with self.average.in_model() if self.average is not None else nullcontext():
+            try:
+                with stop.at_once():
+                    loss = self._validation_loss()
+                    stored = self._stored_model()
+                    scores = self._validation_scores(Translator(stored, device=self.device))
+            except Interrupted:
+                return
+            self._keep_model(stored, loss, scores)
+
+    def _keep_model(self, stored: StoredModel, loss: float, scores: Scores) -> None:
         progress, options = self.progress, self.options
-        loss = self._validation_loss()
-        stored = self._stored_model()
-        scores = self._validation_scores(Translator(stored, device=self.device))
+        if not math.isfinite(loss):
+            raise UserError(
+                f"step {progress.step}: the validation loss is not finite; begin a new run with a lower "
+                "training.learning_rate, or with training.precision: fp32"
+            )
         score = scores.bleu if options.best_by == "valid_bleu" else -loss
         before = progress.best_score, -(progress.best_loss or math.inf)
         better = before[0] is None or (score, -loss) > before
@@ -304,6 +358,16 @@ class Trainer:
             self._write_best(progress)
         else:
             progress.validations_without_better += 1
+        progress.validated_step, self.unsaved = progress.step, True
+
+    def _refuse_broken_weights(self) -> None:
+        """Raises UserError where a weight is not finite, so that such a model is never saved."""
+        for name, parameter in self.model.named_parameters():
+            if not torch.isfinite(parameter).all():
+                raise UserError(
+                    f"step {self.progress.step}: weight {name!r} is not finite, nothing of it was saved; "
+                    "begin a new run with a lower training.learning_rate"
+                )
 
     def _write_best(self, progress: Progress) -> None:
         """best.json names the best model, and is absent where there is none yet."""
@@ -349,8 +413,12 @@ class Trainer:
 
     def _save_checkpoint(self) -> None:
         """Saves where the run stands; models that no checkpoint needs any more go after that."""
+        self._refuse_broken_weights()
         self.progress.minutes = self._minutes()
-        save_checkpoint(self.run / "checkpoints", self.model, self.optimizer, self.average, self.progress)
+        self.log.settle()
+        state = State(self.progress, self.recipe.model_dump(mode="json"), self.data.fingerprint)
+        save_checkpoint(self.run / "checkpoints", self.model, self.optimizer, self.average, state)
+        self.unsaved = False
         models = step_folders(self.run / "models")
         kept = {step_name(step) for step in best_steps(self.run / "checkpoints")}  # any of them may be resumed
         kept |= {path.name for path in models[-MODELS_KEPT:]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_json
+from headway.storage.checksums import checksum
 from headway.text.corpus import Pair, is_blank, read_lines, read_pairs
 from headway.text.shards import ParallelIds, write_ids
 from headway.text.tokenizer import (
@@ -38,6 +40,8 @@ class PreparedData:
     valid: ParallelIds
     valid_texts: list[tuple[str, str]]
     """The validation pairs as text, which BLEU is measured on; those with a blank side are left out."""
+    fingerprint: str
+    """Of all of this: equal for equal data."""
 
 
 def prepare(
@@ -57,7 +61,14 @@ def prepare(
         train=ParallelIds(folder / "train"),
         valid=ParallelIds(folder / "valid"),
         valid_texts=[(source, target) for source, target in json.loads((folder / VALID_TEXTS).read_bytes())],
+        fingerprint=_fingerprint(folder),
     )
+
+
+def _fingerprint(folder: Path) -> str:
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    names_and_sums = "".join(f"{file.relative_to(folder).as_posix()} {checksum(file)}\n" for file in files)
+    return hashlib.sha256(names_and_sums.encode()).hexdigest()
 
 
 def _prepare(recipe: Recipe, folder: Path, max_length: int, notice: Notice, tokenizers: Tokenizers) -> None:

@@ -3,13 +3,16 @@ goes on."""
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from headway.errors import UserError
 from headway.storage.atomic import remove_leftovers, write_file
-from headway.training.checkpoint import last_checkpoint
+from headway.training.checkpoint import last_checkpoint, step_folders
 from headway.training.recipe import Recipe
 
 FOLDERS = ("data", "models", "checkpoints", "tensorboard")
@@ -18,13 +21,36 @@ MARK = "# The recipe of the run in this folder, every value written out.\n"
 """First line of a run's recipe.yaml; a folder without it isn't ours, and nothing in it is ever removed."""
 
 
+@contextmanager
+def only_trainer(run: Path) -> Iterator[None]:
+    """Makes the folder and keeps every other trainer out of it as long as this one lives, however that ends. Raises
+    UserError where there is one already. Windows and file systems without locks keep nobody out."""
+    run.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    folder = os.open(run, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{run}: another process trains in this folder; wait for its end, or stop it") from None
+        except OSError:
+            pass
+        yield
+    finally:
+        os.close(folder)
+
+
 def refuse_used_folder(run: Path) -> None:
     """Raises UserError unless a new run can begin here: in a new or empty folder, or where a start has failed."""
     if not run.exists():
         return
     if not run.is_dir():
         raise UserError(f"{run}: is a file, the run directory can't be made there")
-    if last_checkpoint(run / "checkpoints") is not None:
+    if step_folders(run / "checkpoints"):
         raise UserError(f"{run}: holds a run already; go on with --resume {run}, or choose another --out")
     if not is_run(run) and any(run.iterdir()):
         raise UserError(f"{run}: is not empty and holds no run; choose another --out")
@@ -41,9 +67,9 @@ def write_recipe(run: Path, recipe: Recipe) -> None:
     write_file(run / "recipe.yaml", (MARK + recipe.to_yaml()).encode("utf-8"))
 
 
-def open_run(run: Path) -> Path | None:
+def open_run(run: Path, notice: Callable[[str], None]) -> Path | None:
     """Makes the folder ready and returns its last checkpoint; where there is none, what a failed start left goes."""
-    checkpoint = last_checkpoint(run / "checkpoints")
+    checkpoint = last_checkpoint(run / "checkpoints", notice)
     if checkpoint is None and is_run(run):
         for name in FOLDERS:
             shutil.rmtree(run / name, ignore_errors=True)
@@ -62,9 +88,10 @@ CHANGEABLE = {
 """What a resumed run may do otherwise than before."""
 
 
-def refuse_changes(before: Recipe, after: Recipe) -> None:
-    """Raises UserError with the list of differences that would make a resumed run another one."""
-    old, new = _flat(before.model_dump(mode="json")), _flat(after.model_dump(mode="json"))
+def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
+    """Raises UserError with the list of differences that would make a resumed run another one. `before` is the recipe
+    as it was when the run began, as `model_dump` gives it."""
+    old, new = _flat(before), _flat(after.model_dump(mode="json"))
     changed = [
         f"{key} ({old.get(key)} -> {new.get(key)})"
         for key in sorted(old.keys() | new.keys())
@@ -74,11 +101,11 @@ def refuse_changes(before: Recipe, after: Recipe) -> None:
         raise UserError(f"a resumed run can't change {', '.join(changed)}; start a new run with another --out")
 
 
-def rate_will_jump(before: Recipe, after: Recipe) -> bool:
+def rate_will_jump(before: dict[str, Any], after: Recipe) -> bool:
     """Whether the learning rate of a resumed run may be another one than it would have been: a cosine ends at the last
     step."""
-    old, new = before.training, after.training
-    return new.schedule == "cosine" and (old.max_steps, old.max_epochs) != (new.max_steps, new.max_epochs)
+    old, new = before["training"], after.training
+    return new.schedule == "cosine" and (old["max_steps"], old["max_epochs"]) != (new.max_steps, new.max_epochs)
 
 
 def _flat(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -16,21 +16,45 @@ class Interrupted(Exception):
         self.signal_number = signal_number
 
 
-@contextmanager
-def stop_requests(notice: Callable[[str], None]) -> Iterator[Callable[[], int | None]]:
-    """Turns SIGINT and SIGTERM into a request that the loop asks for after each step; a second one acts at once."""
-    received: list[int] = []
-    previous = {}
+class StopRequests:
+    """Signals that ask a run to stop; none comes in until they are listened to."""
 
-    def remember(number: int, frame: Any) -> None:
-        received.append(number)
-        notice("stopping after this step; again to stop at once, unsaved")
-        signal.signal(number, previous[number])
+    def __init__(self) -> None:
+        self._received: int | None = None
+        self._at_once = False
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        previous[number] = signal.signal(number, remember)
-    try:
-        yield lambda: received[0] if received else None
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+    def __call__(self) -> int | None:
+        """The signal that came, if one did."""
+        return self._received
+
+    @contextmanager
+    def listening(self, notice: Callable[[str], None]) -> Iterator[None]:
+        """Meanwhile SIGINT and SIGTERM are requests; a second one acts at once."""
+        previous = {}
+
+        def remember(number: int, frame: Any) -> None:
+            self._received = number
+            notice("stopping after this step; again to stop at once, unsaved")
+            signal.signal(number, previous[number])
+            if self._at_once:
+                raise Interrupted(number)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            previous[number] = signal.signal(number, remember)
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Meanwhile a request is not remembered alone, but raises Interrupted there and then: for what may end
+        anywhere, because it changes nothing."""
+        self._at_once = True
+        try:
+            if (number := self()) is not None:
+                raise Interrupted(number)
+            yield
+        finally:
+            self._at_once = False

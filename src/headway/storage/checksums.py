@@ -1,0 +1,41 @@
+"""Folders that know whether they are as they were written: a file `SHA256SUMS`, which `sha256sum --check` reads too."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+SUMS_FILE = "SHA256SUMS"
+_LINE = re.compile(r"([0-9a-f]{64})  ([^/\n]+)\n")
+
+
+def checksum(file: Path) -> str:
+    """SHA-256 of the file, in hexadecimal."""
+    with open(file, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_checksums(folder: Path) -> None:
+    """Writes down the checksums of all files of the folder."""
+    files = sorted(file for file in folder.iterdir() if file.name != SUMS_FILE)
+    (folder / SUMS_FILE).write_bytes("".join(f"{checksum(file)}  {file.name}\n" for file in files).encode())
+
+
+def find_damage(folder: Path) -> str | None:
+    """What is wrong with a folder that has checksums; None where every file is as it was written, and no other is
+    there."""
+    try:
+        text = (folder / SUMS_FILE).read_bytes().decode("utf-8")
+        sums = {name: sum_ for sum_, name in _LINE.findall(text)}
+        if not text or text != "".join(f"{sum_}  {name}\n" for name, sum_ in sums.items()):
+            return f"{SUMS_FILE} is damaged"
+        present = {file.name for file in folder.iterdir()} - {SUMS_FILE}
+        if present != sums.keys():
+            name = min(present ^ sums.keys())
+            return f"{name} is {'missing' if name in sums else 'not one of its files'}"
+        return next((f"{name} is damaged" for name, sum_ in sums.items() if checksum(folder / name) != sum_), None)
+    except UnicodeDecodeError:
+        return f"{SUMS_FILE} is damaged"
+    except OSError as error:
+        return f"{Path(error.filename or SUMS_FILE).name} can't be read ({error.strerror})"
