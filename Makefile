@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system lint bench bench-peers reference clean
+.PHONY: setup demo test test-system test-faults lint bench bench-peers reference clean
 
 setup: $(READY)
 
@@ -20,10 +20,14 @@ demo: setup
 	$(BIN)/headway demo
 
 test: setup
-	$(BIN)/python -m pytest -q --ignore tests/system
+	$(BIN)/python -m pytest -q --ignore tests/system --ignore tests/faults
 
 test-system: setup
 	$(BIN)/python -m pytest -q tests/system
+
+# The full counts of docs/reliability.md; half an hour.
+test-faults: setup
+	$(BIN)/python -m pytest -q -s tests/faults
 
 lint: setup
 	$(BIN)/ruff check .

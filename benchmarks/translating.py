@@ -84,11 +84,11 @@ def theirs(model: Path, compute_type: str, workers: int, threads: int) -> Transl
     import ctranslate2
 
     stored = load_model(model)
-    folder = Path(tempfile.mkdtemp()) / "model"
-    export_ctranslate2(stored, folder)
-    engine = ctranslate2.Translator(
-        str(folder), compute_type=compute_type, inter_threads=workers, intra_threads=threads
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        export_ctranslate2(stored, Path(folder) / "model")
+        engine = ctranslate2.Translator(
+            f"{folder}/model", compute_type=compute_type, inter_threads=workers, intra_threads=threads
+        )
     source, target = stored.source_tokenizer, stored.target_tokenizer
     pieces = source.vocabulary
     ids = {piece: id_ for id_, piece in enumerate(target.vocabulary)}

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from tests.faults.killing import Kills, check_exact_resume, entries, final_files, options, start, wait_until
 from tests.system.conftest import QUICK, complaint, run_headway
 
 
@@ -36,6 +37,48 @@ def test_a_stopped_run_goes_on_where_it_was(corpus, tmp_path, signal_number, cod
     assert losses(run)[-1][0] < 60
     assert run_headway("train", "--resume", run).code == 0
     assert losses(run) == losses(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_kills_change_nothing(corpus, tmp_path, precision):
+    """Twenty of them are in tests/faults."""
+    check_exact_resume(corpus, tmp_path, 40, precision, Kills(total=3, inside_a_save=1), seed=1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
+def test_a_disk_that_is_full_costs_nothing(corpus, tmp_path):
+    """No file may be larger than a limit, which the system tells a program as it tells of a full disk."""
+    import resource
+
+    command, run = options(corpus, 20, "fp32"), tmp_path / "run"
+    assert run_headway("train", *command, "--out", tmp_path / "whole").code == 0
+    assert run_headway("train", *command, "--out", run, "training.max_steps=9").code == 0
+    before = final_files(run)
+    outcome = subprocess.run(
+        [sys.executable, "-m", "headway", "train", "--resume", str(run), "training.max_steps=20"],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)),
+    )
+    assert outcome.returncode == 2
+    assert "no space to write it: about" in outcome.stderr
+    assert "Traceback" not in outcome.stderr
+    assert {name: data for name, data in final_files(run).items() if name in before} == before
+    assert run_headway("train", "--resume", run, "training.max_steps=20").code == 0
+    assert entries(run)[-1] == entries(tmp_path / "whole")[-1]
+
+
+def test_a_second_trainer_in_the_same_folder_is_refused(corpus, tmp_path):
+    command, run = options(corpus, 100_000, "fp32"), tmp_path / "run"
+    process = start(command, run)
+    try:
+        wait_until(process, lambda: len(entries(run)) > 3)
+        assert "another process trains in this folder" in complaint("train", "--resume", run)
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_resumed_run_may_go_on_longer(corpus, trained, tmp_path):

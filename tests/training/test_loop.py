@@ -1,7 +1,9 @@
 """The loop: it learns, it resumes exactly, it refuses numbers that are not finite, it fails early and clearly."""
 
 import json
+import os
 import shutil
+import signal
 
 import pytest
 import torch
@@ -363,3 +365,110 @@ def test_a_recipe_that_was_edited_is_refused(files, tmp_path):
     with pytest.raises(UserError, match=r"can't change training.seed \(1 -> 2\)"):
         run(recipe(files, seed=2), tmp_path / "run")
     assert run(recipe(files, max_steps=5, patience=3, save_every=1), tmp_path / "run").step == 5
+
+
+def test_a_validation_that_was_left_comes_when_the_run_goes_on(files, tmp_path):
+    """Also where a kill comes after it, before the next checkpoint: nothing is logged twice."""
+    wanted = recipe(files)
+    run(wanted, tmp_path / "whole")
+    with pytest.raises(Interrupted):
+        run(wanted, tmp_path / "parts", StopAfter(16))
+    assert log(tmp_path / "parts")[-1]["step"] == 16
+    assert "valid_loss" not in log(tmp_path / "parts")[-1]
+    trainer = Trainer(wanted, tmp_path / "parts", Reporter())
+    with RunLog(tmp_path / "parts", 16, 8, tensorboard=False) as trainer.log:
+        trainer._validate(StopRequests())  # and then it is killed
+    assert "valid_loss" in log(tmp_path / "parts")[-1]
+    run(wanted, tmp_path / "parts")
+    assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
+
+
+def test_a_stop_request_in_the_midst_of_a_validation_leaves_it_at_once(files, tmp_path, monkeypatch):
+    stop = StopRequests()
+    real = Trainer._validation_scores
+
+    def scores(self, translator):
+        if self.progress.step == 8:
+            os.kill(os.getpid(), signal.SIGTERM)
+            pytest.fail("went on")
+        return real(self, translator)
+
+    monkeypatch.setattr(Trainer, "_validation_scores", scores)
+    trainer = Trainer(recipe(files, ema_decay=0.9), tmp_path / "run", Reporter())
+    with pytest.raises(Interrupted), stop.listening(print):
+        trainer.train(stop)
+    monkeypatch.undo()
+    run(recipe(files, ema_decay=0.9), tmp_path / "run")
+    run(recipe(files, ema_decay=0.9), tmp_path / "whole")
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+    assert weights(tmp_path / "run") == weights(tmp_path / "whole")
+
+
+def test_weights_that_are_not_finite_are_never_saved(files, tmp_path, monkeypatch):
+    """The gradients of step 5 are fine, the weights after it aren't."""
+    trainer = Trainer(recipe(files), tmp_path / "run", Reporter())
+    real = trainer.optimizer.step
+
+    def step():
+        real()
+        if trainer.progress.step == 7:
+            trainer.model.output.weight.data[0, 0] = float("nan")
+
+    monkeypatch.setattr(trainer.optimizer, "step", step)
+    with pytest.raises(UserError, match=r"step 8: weight .* is not finite, nothing of it was saved"):
+        trainer.train(StopRequests())
+    assert [path.name for path in step_folders(tmp_path / "run" / "checkpoints")] == ["step-00000004"]
+
+
+def test_a_validation_loss_that_is_not_finite_is_no_model(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(Trainer, "_validation_loss", lambda _: float("nan"))
+    with pytest.raises(UserError, match="step 8: the validation loss is not finite"):
+        run(recipe(files), tmp_path / "run")
+    assert not list((tmp_path / "run" / "models").iterdir())
+
+
+@pytest.mark.parametrize("where", ["backward", "optimizer"])
+def test_memory_that_runs_out_later_leaves_the_checkpoint(files, tmp_path, monkeypatch, where):
+    trainer = Trainer(recipe(files), tmp_path / "run", Reporter())
+    name, owner = ("_accumulate", trainer) if where == "backward" else ("step", trainer.optimizer)
+    real = getattr(owner, name)
+
+    def fail(*arguments):
+        if trainer.progress.step == 5:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(*arguments)
+
+    monkeypatch.setattr(owner, name, fail)
+    with pytest.raises(UserError, match=r"out of memory with \d+ sentences of up to \d+ source and \d+ target tokens"):
+        trainer.train(StopRequests())
+    assert Trainer(recipe(files), tmp_path / "run", Reporter()).progress.step == 4
+
+
+def test_a_damaged_checkpoint_costs_only_the_way_from_the_one_before(files, tmp_path, capfd):
+    run(recipe(files), tmp_path / "whole")
+    run(recipe(files, max_steps=16), tmp_path / "run")
+    weights_file = tmp_path / "run" / "checkpoints" / "step-00000016" / "optimizer.safetensors"
+    data = bytearray(weights_file.read_bytes())
+    data[len(data) // 2] ^= 1
+    weights_file.write_bytes(bytes(data))
+    run(recipe(files), tmp_path / "run")
+    assert "optimizer.safetensors is damaged; going on from step-00000012" in " ".join(capfd.readouterr().err.split())
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+    assert weights(tmp_path / "run") == weights(tmp_path / "whole")
+
+
+def test_other_conditions_are_told(files, tmp_path, capfd):
+    run(recipe(files, max_steps=4), tmp_path / "run")
+    before = torch.get_num_threads()
+    torch.set_num_threads(before + 1)
+    Trainer(recipe(files, max_steps=5), tmp_path / "run", Reporter())
+    torch.set_num_threads(before)
+    assert f"threads {before} -> {before + 1}: the last digits will differ" in capfd.readouterr().err
+
+
+def test_a_log_that_can_not_be_written_is_named(files, tmp_path, monkeypatch):
+    run(recipe(files, max_steps=4), tmp_path / "run")
+    log_of_run = RunLog(tmp_path / "run", 4, 4, tensorboard=False)
+    log_of_run._file.close()
+    with open("/dev/full", "ab", buffering=0) as log_of_run._file, pytest.raises(UserError, match="No space left"):
+        log_of_run.write({"step": 5, "loss": 1.0})

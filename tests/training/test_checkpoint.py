@@ -1,0 +1,222 @@
+"""Checkpoints: damage of every kind is noticed, named, and costs no more than the way from the one before."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+
+from headway.errors import UserError
+from headway.model import ModelConfig, Transformer
+from headway.storage import atomic
+from headway.storage.atomic import write_directory
+from headway.storage.checksums import SUMS_FILE, find_damage, write_checksums
+from headway.training import checkpoint
+from headway.training.checkpoint import (
+    Progress,
+    State,
+    last_checkpoint,
+    load_checkpoint,
+    read_state,
+    save_checkpoint,
+    step_folders,
+)
+from headway.training.optim import make_optimizer
+from headway.training.run_directory import only_trainer
+
+CUTS, FLIPS = 100, 100
+
+
+def tiny():
+    config = ModelConfig(
+        source_vocab_size=7, target_vocab_size=7, d_model=8, num_heads=2, encoder_layers=1, decoder_layers=1, d_ff=8
+    )
+    model = Transformer(config)
+    optimizer = make_optimizer(model, 0.98)
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step()
+    return model, optimizer
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two checkpoints, after the steps 10 and 20."""
+    model, optimizer = tiny()
+    for step in (10, 20):
+        save_checkpoint(tmp_path, model, optimizer, None, State(Progress(step=step), {}, "data"))
+    return tmp_path
+
+
+def newest(folder):
+    return folder / "step-00000020"
+
+
+def spoiled(folder, change):
+    """The newest checkpoint after `change` of one of its files; the files take turns."""
+    for file in sorted(newest(folder).iterdir()):
+        data = file.read_bytes()
+        for spoilt in change(data):
+            file.write_bytes(spoilt)
+            yield file
+        file.write_bytes(data)
+    assert find_damage(newest(folder)) is None
+
+
+def test_every_cut_is_noticed(folder):
+    chance = random.Random(1)
+    files = len(list(newest(folder).iterdir()))
+
+    def cuts(data):
+        return [data[: chance.randrange(len(data))] for _ in range(CUTS // files + 1)]
+
+    seen = [find_damage(newest(folder)) for _ in spoiled(folder, cuts)]
+    assert len(seen) >= CUTS
+    assert all(seen)
+
+
+def test_every_flipped_bit_is_noticed(folder):
+    chance = random.Random(2)
+    files = len(list(newest(folder).iterdir()))
+
+    def flips(data):
+        for _ in range(FLIPS // files + 1):
+            flipped = bytearray(data)
+            flipped[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            yield bytes(flipped)
+
+    seen = [find_damage(newest(folder)) for _ in spoiled(folder, flips)]
+    assert len(seen) >= FLIPS
+    assert all(seen)
+
+
+def test_every_bit_of_the_checksums_counts(folder):
+    file = newest(folder) / SUMS_FILE
+    data = file.read_bytes()
+    for bit in range(8 * len(data)):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(bytes(flipped))
+        assert find_damage(newest(folder)), bit
+
+
+@pytest.mark.parametrize("name", [SUMS_FILE, "state.json", "weights.safetensors", "random.safetensors"])
+def test_a_file_that_is_missing_is_noticed(folder, name):
+    (newest(folder) / name).unlink()
+    assert name in find_damage(newest(folder))
+
+
+def test_a_file_too_many_is_noticed(folder):
+    (newest(folder) / "extra").touch()
+    assert find_damage(newest(folder)) == "extra is not one of its files"
+
+
+def test_the_checkpoint_before_a_damaged_one_is_used(folder):
+    (newest(folder) / "weights.safetensors").write_bytes(b"")
+    notices = []
+    assert last_checkpoint(folder, notices.append) == folder / "step-00000010"
+    [notice] = notices
+    assert notice.startswith(f"warning: {newest(folder)}: weights.safetensors is damaged; going on from step-00000010")
+    assert [path.name for path in step_folders(folder)] == ["step-00000010"]
+    assert (folder / "step-00000020.damaged").is_dir()
+    assert last_checkpoint(folder, notices.append) == folder / "step-00000010"
+    assert len(notices) == 1
+
+
+def test_where_all_are_damaged_nothing_is_touched(folder):
+    for path in step_folders(folder):
+        (path / "state.json").write_text("{}")
+    with pytest.raises(UserError, match=r"step-00000020: state.json is damaged; step-00000010: state.json is damaged"):
+        last_checkpoint(folder, print)
+    assert len(step_folders(folder)) == 2
+
+
+def test_a_checkpoint_gives_back_what_it_was_given(folder, tmp_path):
+    model, optimizer = tiny()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_()
+    state = State(Progress(step=30, best_score=1.5), {"a": [1, None]}, "data")
+    save_checkpoint(tmp_path, model, optimizer, None, state)
+    drawn = torch.rand(5)
+    other, other_optimizer = tiny()
+    load_checkpoint(tmp_path / "step-00000030", other, other_optimizer, None)
+    assert read_state(tmp_path / "step-00000030") == state
+    assert torch.equal(torch.rand(5), drawn)
+    for name, parameter in model.named_parameters():
+        assert torch.equal(other.get_parameter(name), parameter)
+
+
+def test_a_checkpoint_of_a_newer_headway_is_refused(folder):
+    document = json.loads((newest(folder) / "state.json").read_text())
+    (newest(folder) / "state.json").write_text(json.dumps({**document, "format_version": 2}))
+    with pytest.raises(UserError, match="format_version 2"):
+        read_state(newest(folder))
+
+
+@pytest.mark.parametrize("number", [28, 27])
+def test_a_full_disk_is_named_and_leaves_all_as_it_was(folder, monkeypatch, number):
+    """As Python tells of it, and as safetensors does."""
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    real, written = checkpoint.save_file, []
+
+    def full(tensors, path):
+        written.append(path)
+        if len(written) == 1:
+            return real(tensors, path)
+        if number == 28:
+            raise OSError(number, os.strerror(number))
+        raise RuntimeError(f"Error while serializing: I/O error: {os.strerror(number)} (os error {number})")
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
+    with pytest.raises(UserError, match=r"no space to write it: about 0\.0 MB needed, [\d,.]+ MB free"):
+        save_checkpoint(folder, *tiny(), None, State(Progress(step=30), {}, ""))
+    assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
+
+
+def test_what_does_not_fit_is_not_begun(folder, monkeypatch):
+    monkeypatch.setattr(atomic.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 0))
+    monkeypatch.setattr(checkpoint, "save_file", None)
+    with pytest.raises(UserError, match=r"needed, 0\.0 MB free"):
+        save_checkpoint(folder, *tiny(), None, State(Progress(step=30), {}, ""))
+
+
+def test_other_errors_stay_what_they_are(tmp_path):
+    with pytest.raises(OSError, match="else"), write_directory(tmp_path / "new"):
+        raise OSError(5, "something else")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_replaced_is_there_all_the_time_but_a_moment(tmp_path):
+    for text in ("first", "second"):
+        with write_directory(tmp_path / "folder") as folder:
+            (folder / "file").write_text(text)
+            write_checksums(folder)
+    assert (tmp_path / "folder" / "file").read_text() == "second"
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_second_trainer_is_refused_as_long_as_the_first_lives(tmp_path):
+    run = tmp_path / "run"
+    program = textwrap.dedent(f"""
+        from pathlib import Path
+        from headway.training.run_directory import only_trainer
+        with only_trainer(Path({str(run)!r})):
+            print("in", flush=True)
+            input()
+    """)
+    first = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert first.stdout
+    assert first.stdout.readline() == b"in\n"
+    with pytest.raises(UserError, match="another process trains in this folder"), only_trainer(run):
+        pass
+    first.kill()
+    first.communicate()
+    with only_trainer(run):
+        assert Path(run).is_dir()
