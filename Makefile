@@ -64,7 +64,7 @@ $(PEERS)/.ready: constraints.txt benchmarks/peers.txt
 
 bench-peers: $(PEERS)/.ready $(BENCH_MODEL)/best.json
 	$(PEERS)/bin/python benchmarks/training.py
-	$(PEERS)/bin/python benchmarks/training.py --preset base --rounds 3
+	$(PEERS)/bin/python benchmarks/training.py --preset base --rounds 3 --warm-up 2
 	$(PEERS)/bin/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 
 clean:

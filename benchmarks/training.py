@@ -1,12 +1,14 @@
 """How fast is a training step, and how much of the machine does it use?
 
-    headway data multi30k && python benchmarks/training.py [--preset small|base] [--rounds 5] [--json FILE]
+    headway data multi30k && python benchmarks/training.py [--preset small|base] [--rounds 5] [--warm-up 6]
+        [--json FILE]
 
 headway against the textbook's code, torch.nn.Transformer and, where it is installed, Marian of Hugging Face: one
 configuration, the same sentences in the same batches of like length, 4,096 padded tokens of both sides each. Each
 peer runs twice: as its users run it (fp32), and tuned, with what headway sets for itself (bf16 where the processor has
 it, the allocator's and oneDNN's settings). Every contender is a process of its own; they take turns, a round is each
-one's time for the same steps, and the medians are compared.
+one's time for the same steps, and the medians are compared. Some rounds go before: it takes a process about 100 steps
+until its memory has come to rest, of the thousands that a training has.
 
 Share of the peak: 6 x (encoder weights x source tokens + (decoder + output weights) x target tokens) a second, padding
 and look-ups not counted, of what a product of two large matrices reaches in bf16 (fp32 where that is faster) in the
@@ -140,6 +142,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--preset", default="small", choices=["tiny", "small", "base"])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--warm-up", type=int, default=6, help="rounds before, of which the time doesn't count")
     parser.add_argument("--steps", type=int, help="training steps a round; default 16, of base 4")
     parser.add_argument("--tokens", type=int, default=4096, help="padded tokens a batch, both sides")
     parser.add_argument("--only", nargs="*", help="names of contenders beside headway, as the table has them")
@@ -156,10 +159,10 @@ def main() -> None:
     contenders = [Contender(name, make_worker, name, config, todo) for name in (HEADWAY, *chosen)]
     seconds: dict[str, list[float]] = {one.name: [] for one in contenders}
     peaks = []
-    for round_ in range(options.rounds + 1):
+    for round_ in range(-options.warm_up, options.rounds):
         for one in contenders:
             spent, _ = one.work()
-            if round_:  # the first warms up
+            if round_ >= 0:
                 seconds[one.name].append(spent)
         peaks.append(max(matrix_peak(torch.float32), matrix_peak(torch.bfloat16)))
     peak = statistics.median(peaks)

@@ -136,13 +136,14 @@ def main() -> None:
         speeds: dict[str, list[float]] = {one.name: [] for one in racing}
         alone: dict[str, list[float]] = {one.name: [] for one in racing}
         lines: dict[str, list[str]] = {}
-        for _ in range(options.rounds):
+        for round_ in range(-1, options.rounds):  # the first warms up
             for one in racing:
                 mine = texts[some] if one.name == TEXTBOOK else texts
-                one.work(texts[:64], beam_size)  # warms up
                 seconds, lines[one.name] = one.work(mine, beam_size)
-                speeds[one.name].append(len(mine) / seconds)
-                alone[one.name] += [1000 * one.work([text], beam_size)[0] for text in texts[:ALONE]]
+                times = [1000 * one.work([text], beam_size)[0] for text in texts[:ALONE]]
+                if round_ >= 0:
+                    speeds[one.name].append(len(mine) / seconds)
+                    alone[one.name] += times
         reference, first = lines[REFERENCE], statistics.median(speeds[REFERENCE])
         for name, of_engine in lines.items():
             wanted = reference[some] if name == TEXTBOOK else reference
