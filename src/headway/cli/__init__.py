@@ -13,7 +13,7 @@ import sys
 
 import typer
 
-from headway.cli import average, check, data, demo, draw, evaluate, inspect, score, show, train, translate
+from headway.cli import average, check, data, demo, draw, evaluate, export, inspect, score, show, train, translate
 from headway.errors import UserError
 
 app = typer.Typer(
@@ -33,6 +33,7 @@ app.command("average")(average.average)
 app.command("check")(check.check)
 app.command("inspect")(inspect.inspect)
 app.command("draw")(draw.draw)
+app.command("export")(export.export)
 app.command("show")(show.show)
 app.command("data")(data.data)
 

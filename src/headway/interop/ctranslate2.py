@@ -6,6 +6,7 @@ attention; position tables are stored, so both kinds of ours are exact. Its leng
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
@@ -14,26 +15,98 @@ import torch
 from torch import Tensor, nn
 
 from headway.errors import UserError
+from headway.interop.faithful import check_faithful
 from headway.model.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID
 
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
+QUANTIZATIONS = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
 
 
 def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | None = None) -> None:
     """Writes a directory that `ctranslate2.Translator` loads, whole or not at all. Sources are given to it as pieces
-    with <eos> last. `quantization` is CTranslate2's, such as `int8`. Raises UserError."""
-    try:
-        from ctranslate2.specs import common_spec, transformer_spec
-    except ImportError:
-        raise UserError("CTranslate2 is not installed: pip install 'headway[ctranslate2]'") from None
-    model, config = stored.model, stored.model.config
+    with <eos> last. `quantization` is CTranslate2's, such as `int8`; the check that the model is the same one is made
+    without it. Raises UserError."""
+    ctranslate2 = import_ctranslate2()
+    if quantization not in (None, *QUANTIZATIONS):
+        raise UserError(f"quantization {quantization!r} is unknown; there are {', '.join(QUANTIZATIONS)}")
+    config = stored.model.config
     if config.decoder_num_heads not in (None, config.num_heads):
         raise UserError(
             "CTranslate2 needs as many heads in the decoder as in the encoder; model.decoder_num_heads differs"
         )
+    with write_directory(output) as folder:
+        exact = folder / "exact"
+        _save(stored, exact, None)
+        check_faithful(stored, _Exported(stored, ctranslate2.Translator(str(exact), intra_threads=1)), "CTranslate2")
+        if quantization is None:
+            for file in exact.iterdir():
+                file.rename(folder / file.name)
+            exact.rmdir()
+        else:
+            shutil.rmtree(exact)
+            _save(stored, folder, quantization)
+
+
+def import_ctranslate2() -> Any:
+    """The package. Raises UserError where it isn't installed."""
+    try:
+        import ctranslate2
+    except ImportError:
+        raise UserError("CTranslate2 is not installed: pip install 'headway[ctranslate2]'") from None
+    return ctranslate2
+
+
+class _Exported:
+    """What was exported, as `check_faithful` asks it."""
+
+    def __init__(self, stored: StoredModel, translator: Any) -> None:
+        self._translator = translator
+        self._source, self._target = pieces_of(stored)
+        self._ids = {piece: id_ for id_, piece in enumerate(self._target)}
+        self._never = never_generated(stored)
+        self._end = self._source[stored.model.config.eos_id]
+
+    def translate(self, source: list[int], max_length: int) -> list[int]:
+        [result] = self._translator.translate_batch(
+            [self._pieces(source)],
+            beam_size=1,
+            max_decoding_length=max_length,
+            max_input_length=0,
+            suppress_sequences=[[piece] for piece in self._never],
+        )
+        return [self._ids[piece] for piece in result.hypotheses[0]]
+
+    def score(self, source: list[int], target: list[int]) -> list[float]:
+        pieces = [self._target[id_] for id_ in target]
+        [result] = self._translator.score_batch([self._pieces(source)], [pieces], max_input_length=0)
+        return list(result.log_probs)
+
+    def _pieces(self, source: list[int]) -> list[str]:
+        return [*(self._source[id_] for id_ in source), self._end]
+
+
+def pieces_of(stored: StoredModel) -> tuple[list[str], list[str]]:
+    """The source and the target vocabulary as CTranslate2 knows them: by id, each piece once."""
+    source, target = (list(side.vocabulary) for side in (stored.source_tokenizer, stored.target_tokenizer))
+    for vocabulary in (source, target):
+        vocabulary[: len(CONTROL_PIECES)] = CONTROL_PIECES
+    return source, target
+
+
+def never_generated(stored: StoredModel) -> list[str]:
+    """The pieces that no translation may have."""
+    config = stored.model.config
+    never = {config.pad_id, config.bos_id, *stored.target_tokenizer.never_generated} - {config.eos_id}
+    return [pieces_of(stored)[1][id_] for id_ in sorted(never)]
+
+
+def _save(stored: StoredModel, folder: Path, quantization: str | None) -> None:
+    from ctranslate2.specs import common_spec, transformer_spec
+
+    model, config = stored.model, stored.model.config
     spec = transformer_spec.TransformerSpec.from_config(
         (config.encoder_layers, config.decoder_layers),
         config.num_heads,
@@ -65,15 +138,13 @@ def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | No
     _set_vocabularies(spec, stored)
     spec.validate()
     spec.optimize(quantization=quantization)
-    with write_directory(output) as folder:
-        spec.save(str(folder))
+    folder.mkdir(exist_ok=True)
+    spec.save(str(folder))
 
 
 def _set_vocabularies(spec: Any, stored: StoredModel) -> None:
     config = stored.model.config
-    source, target = (list(side.vocabulary) for side in (stored.source_tokenizer, stored.target_tokenizer))
-    for vocabulary in (source, target):
-        vocabulary[: len(CONTROL_PIECES)] = CONTROL_PIECES
+    source, target = pieces_of(stored)
     spec.register_source_vocabulary(source)
     spec.register_target_vocabulary(target)
     spec.config.unk_token = target[UNK_ID]
