@@ -9,7 +9,6 @@ import torch
 
 from headway.decoding import TorchEngine, greedy
 from headway.decoding.beam import beam_search, length_penalty
-from headway.decoding.search import likeliest
 from headway.model import ModelConfig, Transformer
 from headway.text.batches import pad
 
@@ -105,17 +104,6 @@ def test_stopping_where_nothing_better_can_come_changes_nothing(alpha):
     assert steps[1] <= steps[2] <= steps[6]
     if alpha == 0.0:
         assert steps[1] < 0.8 * steps[6]
-
-
-@pytest.mark.parametrize("vocabulary", [10, 64, 1000, 1024, 2050])
-@pytest.mark.parametrize("count", [1, 4, 10])
-def test_the_likeliest_are_those_of_topk(vocabulary, count):
-    values = torch.rand(7, vocabulary, generator=torch.Generator().manual_seed(vocabulary))
-    values[:, [0, vocabulary - 1]] = torch.tensor([2.0, 3.0])  # the ends are seen
-    values[:, 5] = -torch.inf
-    wanted, found = values.topk(count), likeliest(values, count)
-    assert torch.equal(found[0], wanted[0])
-    assert torch.equal(found[1], wanted[1])
 
 
 @pytest.mark.parametrize(("length", "penalty"), [(5, 1.358655), (10, 1.732862), (20, 2.354362), (50, 3.778565)])
