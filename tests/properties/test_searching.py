@@ -102,7 +102,7 @@ SENTENCES = 25
 @torch.inference_mode()
 def test_cached_search_of_a_batch_is_uncached_search_of_each_sentence(kind, beam_size):
     config = ModelConfig(30, 30, dropout=0.0, max_length=40, output_bias=True, **{**SIZES, **KINDS[kind]})
-    exact = decided(random_model(config, seed=kind))
+    exact = decided(random_model(config, seed=kind + 50))  # none of whose choices is a near tie
     chance = random.Random(kind)
     sources = [[*(chance.randrange(4, 30) for _ in range(chance.randrange(1, 12))), EOS] for _ in range(SENTENCES)]
     caps = [chance.randrange(1, 16) for _ in sources]
