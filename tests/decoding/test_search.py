@@ -7,7 +7,6 @@ import torch
 
 from headway.decoding import TorchEngine, greedy
 from headway.model import ModelConfig, Transformer, cross_mask, padding_mask, target_mask
-from headway.text.batches import pad
 
 EOS = 3
 
@@ -52,38 +51,6 @@ def test_greedy_stops_at_the_cap():
 def model(**changes) -> Transformer:
     options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 2, "decoder_layers": 2, **changes}
     return Transformer(ModelConfig(source_vocab_size=60, target_vocab_size=60, **options)).eval()
-
-
-def uncached_greedy(model: Transformer, source: list[int], cap: int) -> tuple[list[int], float, str]:
-    """The textbook's loop: the whole sentence through the whole model for each token."""
-    target, score = [model.config.bos_id], 0.0
-    while True:
-        logits = model(torch.tensor([source]), torch.tensor([target]))[0, -1]
-        log_probabilities = logits.log_softmax(-1)
-        log_probabilities[[model.config.pad_id, model.config.bos_id]] = -torch.inf  # are never a next token
-        value, token = log_probabilities.max(-1)
-        if token == model.config.eos_id:
-            return target[1:], score + value.item(), "eos"
-        if len(target) > cap:
-            return target[1:], score + log_probabilities[model.config.eos_id].item(), "max_length"
-        score += value.item()
-        target.append(int(token))
-
-
-@pytest.mark.parametrize(
-    "variant", [{}, {"norm": "pre"}, {"positions": "learned"}, {"decoder_num_heads": 2}, {"bos_id": 0}]
-)
-@torch.inference_mode()
-def test_cached_batched_search_is_the_uncached_search_alone(variant):
-    net = model(**variant)
-    sources = [[*torch.randint(4, 60, (length,)).tolist(), EOS] for length in (1, 3, 9, 9, 30, 2)]
-    caps = [25, 7, 40, 1, 60, 33]
-    rows = torch.from_numpy(pad(sources))
-    for source, cap, found in zip(sources, caps, greedy(TorchEngine(net), rows, caps), strict=True):
-        ids, score, stopped = uncached_greedy(net, source, cap)
-        assert found.ids == ids
-        assert found.score == pytest.approx(score, abs=1e-4)
-        assert found.stopped == stopped
 
 
 @pytest.mark.parametrize("variant", [{}, {"norm": "pre", "activation": "gelu", "decoder_d_ff": 48}])

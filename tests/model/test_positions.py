@@ -4,6 +4,8 @@ import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headway.model import LearnedPositions, SinusoidalPositions
 
@@ -15,21 +17,24 @@ def test_first_rows():
     torch.testing.assert_close(table[1, :4], torch.tensor([0.84147, 0.54030, 0.09983, 0.99500]), atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("d_model", [8, 7])
-def test_formula(d_model):
-    table = SinusoidalPositions(d_model)(600)  # beyond the first table
-    for position in (0, 1, 99, 599):
-        for dimension in range(d_model):
-            angle = position / 10000 ** (2 * (dimension // 2) / d_model)
-            expected = math.cos(angle) if dimension % 2 else math.sin(angle)
-            assert table[position, dimension].item() == pytest.approx(expected, abs=1e-5)
+@given(d_model=st.integers(1, 40), start=st.integers(0, 3000), length=st.integers(1, 300))
+def test_formula(d_model, start, length):
+    """Also beyond the first table, wherever the sequence starts, and where the width is odd."""
+    table = SinusoidalPositions(d_model)(length, start)
+    assert table.shape == (length, d_model)
+    for position in (start, start + length // 2, start + length - 1):
+        angles = [position / 10000 ** (2 * (dimension // 2) / d_model) for dimension in range(d_model)]
+        expected = [math.cos(angle) if place % 2 else math.sin(angle) for place, angle in enumerate(angles)]
+        assert table[position - start].tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def test_norm_and_relative_products():
-    table = SinusoidalPositions(64)(200)
-    torch.testing.assert_close(table.square().sum(-1), torch.full((200,), 32.0), atol=1e-4, rtol=0)
-    products = (table[:150] * table[7:157]).sum(-1)
-    torch.testing.assert_close(products, products[0].expand(150), atol=1e-4, rtol=0)
+@given(half=st.integers(1, 64), distance=st.integers(0, 300))
+def test_norm_and_relative_products(half, distance):
+    """The squared norm is d / 2, and PE(p) . PE(p + k) doesn't depend on p."""
+    table = SinusoidalPositions(2 * half)(600)
+    torch.testing.assert_close(table.square().sum(-1), torch.full((600,), float(half)), atol=1e-4, rtol=0)
+    products = (table[: 600 - distance] * table[distance:]).sum(-1)
+    torch.testing.assert_close(products, products[0].expand(600 - distance), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("positions", [SinusoidalPositions(6), LearnedPositions(400, 6)])

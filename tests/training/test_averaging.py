@@ -35,13 +35,6 @@ def test_the_mean_of_three(tmp_path):
     assert "the mean of those of 3 models" in mean.card
 
 
-def test_the_mean_of_equal_models_is_the_model(tmp_path):
-    model = stored(1)
-    average_models(saved(tmp_path, model, model, model), tmp_path / "mean")
-    for name, weight in load_model(tmp_path / "mean").model.named_parameters():
-        assert torch.equal(weight, model.model.get_parameter(name))
-
-
 @pytest.mark.parametrize(
     ("changes", "message"), [({"norm": "pre"}, "model config differs"), ({"words": ("a", "c")}, "vocabulary differs")]
 )

@@ -1,0 +1,187 @@
+"""What training sums, averages and schedules, against the formulas."""
+
+import math
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional as F
+
+from headway.model import ModelConfig, Transformer
+from headway.storage import StoredModel, load_model, save_model
+from headway.text.tokenizer import WordTokenizer
+from headway.training.averaging import MovingAverage, average_models
+from headway.training.loop import Trainer
+from headway.training.optim import learning_rate, paper_peak
+from headway.training.reading import make_recipe
+from headway.training.reporter import Reporter
+from tests.properties.models import SEEDS
+
+PAIRS = 12
+SMOOTHING = 0.1
+
+
+@dataclass
+class Accumulation:
+    """A trainer, and what each of its pairs adds to the loss and the gradients: by torch, alone, from all logits."""
+
+    trainer: Trainer
+    losses: list[float]
+    gradients: list[list[Tensor]]
+    tokens: list[int]
+
+
+@pytest.fixture(scope="module", params=[torch.float32, torch.float64])
+def accumulation(request, tmp_path_factory) -> Accumulation:
+    folder = tmp_path_factory.mktemp("corpus")
+    random = np.random.default_rng(1)
+    for name in ("source", "target"):
+        texts = [" ".join(random.choice(list("abcdefg"), random.integers(1, 15))) for _ in range(PAIRS)]
+        (folder / name).write_text("\n".join(texts) + "\n")
+    corpus = {"source": str(folder / "source"), "target": str(folder / "target")}
+    sizes = {"d_model": 16, "num_heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
+    training = {"device": "cpu", "precision": "fp32", "label_smoothing": SMOOTHING, "max_steps": 1}
+    recipe = make_recipe(
+        {
+            "data": {"train": corpus, "valid": corpus, "source_language": "x", "target_language": "y"},
+            "tokenizer": {"kind": "word"},
+            "model": {"preset": "tiny", **sizes},
+            "training": training,
+        }
+    )
+    trainer = Trainer(recipe, folder / "run", Reporter())
+    model, data = trainer.model.to(request.param), trainer.data.train
+    found = Accumulation(trainer, [], [], [])
+    for pair in range(PAIRS):
+        source, target = data.source[pair].tolist(), data.target[pair].tolist()
+        logits = model(torch.tensor([[*source, 3]]), torch.tensor([[2, *target]]))[0]
+        given_tokens = torch.tensor([*target, 3])
+        loss = F.cross_entropy(logits, given_tokens, reduction="sum", label_smoothing=SMOOTHING)
+        found.losses.append(loss.item())
+        found.gradients.append(list(torch.autograd.grad(loss, list(model.parameters()))))
+        found.tokens.append(len(given_tokens))
+    return found
+
+
+@given(pairs=st.permutations(range(PAIRS)), ends=st.sets(st.integers(1, PAIRS), min_size=1))
+def test_micro_batches_give_the_mean_over_all_their_tokens(accumulation, pairs, ends):
+    """Some of the pairs, in some order, cut into micro-batches of any sizes."""
+    trainer, parameters = accumulation.trainer, list(accumulation.trainer.model.parameters())
+    tolerance = 1e-6 if parameters[0].dtype == torch.float32 else 1e-12
+    *cuts, end = sorted(ends)
+    trainer.model.zero_grad()
+    loss_sum, tokens = trainer._accumulate(np.split(np.array(pairs[:end]), cuts))
+    assert tokens == sum(accumulation.tokens[pair] for pair in pairs[:end])
+    wanted_loss = sum(accumulation.losses[pair] for pair in pairs[:end]) / tokens
+    assert loss_sum / tokens == pytest.approx(wanted_loss, abs=tolerance)
+    of_pairs = zip(*(accumulation.gradients[pair] for pair in pairs[:end]), strict=True)
+    for parameter, gradients in zip(parameters, of_pairs, strict=True):
+        torch.testing.assert_close(parameter.grad, sum(gradients) / tokens, atol=tolerance, rtol=0)
+
+
+def small_model(seed: int) -> Transformer:
+    torch.manual_seed(seed)
+    sizes = {"d_model": 4, "num_heads": 2, "d_ff": 3, "encoder_layers": 1, "decoder_layers": 1}
+    return Transformer(ModelConfig(6, 6, **sizes))
+
+
+def bits(model: Transformer) -> list[Tensor]:
+    return [parameter.detach().clone().view(torch.int32) for parameter in model.parameters()]
+
+
+@torch.no_grad()
+def with_any_weights(model: Transformer) -> Transformer:
+    """Finite numbers of every size: all bits are drawn, so that some are huge, some subnormal, some -0."""
+    for parameter in model.parameters():
+        drawn = torch.randint(-(2**31), 2**31, parameter.shape).to(torch.int32).view(torch.float32)
+        drawn.flatten()[0] = -0.0
+        parameter.copy_(drawn.where(drawn.isfinite(), 0.0))
+    return model
+
+
+@given(SEEDS, st.integers(1, 7))
+def test_the_mean_of_equal_models_is_the_model_to_the_last_bit(seed, count):
+    model, words = with_any_weights(small_model(seed)), WordTokenizer(["a", "b"])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        save_model(folder / "one", StoredModel(model, words, words, "x", "y"))
+        average_models([folder / "one"] * count, folder / "mean")
+        found = load_model(folder / "mean").model
+    assert all(torch.equal(*pair) for pair in zip(bits(model), bits(found), strict=True))
+
+
+@given(SEEDS, st.floats(0.0, 1.0), st.integers(1, 50))
+def test_the_moving_average_of_equal_weights_is_exactly_the_weights(seed, decay, steps):
+    model = with_any_weights(small_model(seed))
+    average, before = MovingAverage(model, decay), [parameter.detach().clone() for parameter in model.parameters()]
+    for step in range(1, steps + 1):
+        average.update(step)
+    with average.in_model():
+        assert all(torch.equal(*pair) for pair in zip(before, model.parameters(), strict=True))
+
+
+@given(st.floats(0.0, 1.0), st.lists(st.floats(-10, 10, width=32), min_size=1, max_size=60))
+def test_the_moving_average_is_its_formula(decay, weights):
+    """Each weight with 1 - decay of its step and the decays of all the steps after it."""
+    model = small_model(1)
+
+    def set_to(value: float) -> None:
+        with torch.no_grad():
+            model.output.weight.fill_(value)
+
+    set_to(weights[0])
+    average = MovingAverage(model, decay)
+    for step, value in enumerate(weights[1:], start=1):
+        set_to(value)
+        average.update(step)
+    decays = [0.0, *(min(decay, step / (step + 9)) for step in range(1, len(weights)))]
+    wanted = sum(
+        (1 - own) * math.prod(decays[place + 1 :]) * value
+        for place, (own, value) in enumerate(zip(decays, weights, strict=True))
+    )
+    found = average.named_tensors()["source_embedding.weight"]  # which is the output layer's too
+    torch.testing.assert_close(found, torch.full_like(found, wanted), atol=1e-5, rtol=0)
+
+
+STEPS, WARMUPS = st.integers(1, 10**6), st.integers(1, 20_000)
+
+
+@given(STEPS, WARMUPS, st.sampled_from([1, 128, 512, 1024]))
+def test_the_schedule_of_the_paper_is_equation_3(step, warmup, d_model):
+    wanted = d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+    assert learning_rate(step, "paper", paper_peak(d_model, warmup), warmup) == pytest.approx(wanted, rel=1e-9)
+
+
+@given(STEPS, WARMUPS | st.just(0), st.floats(1e-6, 1.0), st.integers(1, 10**6))
+def test_every_schedule_is_its_formula(step, warmup, peak, after):
+    last = warmup + after
+    rise = step / warmup if warmup else math.inf
+    cosine = 0.5 + 0.5 * math.cos(math.pi * min(1.0, max(0, step - warmup) / after))
+    wanted = {
+        "constant": min(1.0, rise),
+        "inverse_sqrt": min(rise, math.sqrt(max(1, warmup) / step)),
+        "cosine": rise if step <= warmup else cosine,
+    }
+    for schedule, share in wanted.items():
+        found = learning_rate(step, schedule, peak, warmup, last)
+        assert found == pytest.approx(peak * share, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("schedule", ["paper", "inverse_sqrt", "cosine", "constant"])
+@given(step=STEPS, warmup=st.integers(1, 100), last=st.integers(101, 10**5))
+def test_a_trainer_takes_the_schedule_of_its_recipe(accumulation, schedule, step, warmup, last):
+    trainer = accumulation.trainer
+    changes = {"schedule": schedule, "warmup_steps": warmup, "learning_rate": None if schedule == "paper" else 0.02}
+    peak = paper_peak(trainer.model.config.d_model, warmup) if schedule == "paper" else 0.02
+    with (
+        patch.object(trainer, "options", trainer.options.model_copy(update=changes)),
+        patch.object(trainer, "last_step", last),
+    ):
+        assert trainer._rate(step) == learning_rate(step, schedule, peak, warmup, last)
