@@ -59,14 +59,20 @@ def evaluate(
     headway evaluate runs/multi30k-de-en --source test.de --reference test.en --compare runs/other
     """
     from headway.evaluation import check_tokenize, compare_translations, score_translations, tokenization
-    from headway.text.corpus import read_pairs
+    from headway.text.corpus import read_pairs, same_text
 
     pairs = list(read_pairs([source], [reference] if reference else []))
     if not pairs:
         raise UserError(f"{source}: has no lines to translate")
     check_output(output)
-    if output is not None and output.exists() and any(output.samefile(file) for file in (source, reference) if file):
+    if (
+        output is not None
+        and output.exists()
+        and any(file is not None and file.exists() and output.samefile(file) for file in (source, reference, compare))
+    ):
         raise UserError(f"--output {output}: is a file that is read here; choose another name")
+    if same_text(pairs):
+        typer.echo("headway: warning: source and reference are the same text", err=True)
     if tokenize is not None:
         check_tokenize(tokenize)
     translator = load_translator(model, device, precision, ensemble)
