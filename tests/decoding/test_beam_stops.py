@@ -10,7 +10,7 @@ BOS, EOS, SURE, SYMBOLS = 0, 1, 2, 8
 
 class SureEngine:
     """A model that is sure of `length` tokens and then <eos>. All else is as good as impossible, but at each place
-    ending there is as likely as anything else, so that short hypotheses are finished at every step."""
+    ending there is the likeliest of that, so that short hypotheses are finished at every step."""
 
     bos_id, eos_id = BOS, EOS
 
@@ -22,7 +22,7 @@ class SureEngine:
 
     def step(self, state, tokens):
         rows = torch.full((len(tokens), SYMBOLS), 1e-5)
-        rows[:, BOS] = 0
+        rows[:, BOS], rows[:, EOS] = 0, 2e-5
         for row, place in zip(rows, state["places"], strict=True):
             row[SURE if place < self.length else EOS] = 1
         state["places"] = [place + 1 for place in state["places"]]
