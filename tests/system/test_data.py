@@ -336,6 +336,10 @@ def test_a_line_of_ten_megabytes_takes_little_time_and_memory(what, corpus, trai
     check_cost(outcome, 5)
     assert outcome[0] == 2
     assert [math.isnan(float(score)) for score in outcome[1].split()] == [False, True, True, False]
+    outcome = measured("evaluate", trained, "--source", tmp_path / "a.tsv")
+    check_cost(outcome, 5)
+    assert outcome[:2] == (2, "")
+    assert f"{tmp_path}/a.tsv, line 3: has {len(endless):,} characters, too many to be scored" in outcome[2]
     outcome = measured("check", "--source", tmp_path / "a.tsv")
     check_cost(outcome, 30)
     assert "4 pairs" in outcome[1]
