@@ -50,6 +50,26 @@ def test_too_long_a_text_is_told_and_the_others_go_on():
     assert len(results[1].source_tokens) > 19
 
 
+def test_white_space_of_any_kind_is_blank():
+    results = translator().translate(["\u2028", "\x1c", "\x85 ", "\u3000"])
+    assert [(result.text, result.stopped, result.source_tokens) for result in results] == [("", "blank", [])] * 4
+
+
+def test_far_too_long_a_text_is_told_without_being_tokenised():
+    door, endless = translator(max_length=20), "x" * 2000
+    [result, other] = door.translate([endless, "the cat"])
+    assert (result.text, result.stopped, result.source_tokens, other.stopped == "too_long") == ("", "too_long", [], 0)
+    scores = door.score([endless, "the cat", "the cat", ""], ["the cat", endless, "the cat", endless])
+    assert [math.isnan(score) for score in scores] == [True, True, False, False]
+    assert scores[3] == -math.inf
+    with pytest.raises(UserError, match="2,000 characters leaves no room"):
+        door.translate(["the cat"], prefix=endless)
+    with pytest.raises(UserError, match="2,000 characters can't be inspected"):
+        door.inspect(endless)
+    with pytest.raises(UserError, match="more than 19 pieces"):
+        door.inspect("the cat", endless)
+
+
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
 def test_the_longest_text_works(positions):
     door = translator(max_length=20, positions=positions)

@@ -34,7 +34,7 @@ from headway.insight import TranslationRecord, record_translation
 from headway.storage import StoredModel, load_model
 from headway.text.batches import pad
 from headway.text.corpus import is_blank
-from headway.text.tokenizer import Piece, fingerprint, language_tag
+from headway.text.tokenizer import Piece, Tokenizer, fingerprint, is_too_long, language_tag
 
 Stopped = Literal["eos", "max_length", "blank", "too_long"]
 
@@ -55,7 +55,7 @@ class Translation:
     tokens: list[Piece]
     """The pieces of `text`, each with its characters' place in it."""
     source_tokens: list[Piece]
-    """The pieces of the source, each with its characters' place in it."""
+    """The pieces of the source, each with its characters' place in it; none where it is far too long."""
     stopped: Stopped
     """Why it ended: by itself (`eos`), at the cap on its length, or the source was blank or too long to read."""
     alternatives: list[Translation] = field(default_factory=list)
@@ -148,18 +148,18 @@ class Translator:
         )
         prefixes = self._prefixes(prefix, len(texts), options.max_length)
         sources = self._encoded(texts)
-        readable = [i for i, ids in enumerate(sources) if 0 < len(ids) <= self.longest_source]
+        readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self.longest_source}
         width = 1 if options.sample is not None else options.beam_size
-        batches = self._batches(readable, [len(ids) for ids in sources], ROWS_PER_BATCH // width)
+        batches = self._batches({i: len(ids) for i, ids in readable.items()}, ROWS_PER_BATCH // width)
 
         def search(batch: list[int]) -> list[list[Hypothesis]]:
-            return self._search([sources[i] for i in batch], options, [prefixes[i] for i in batch])
+            return self._search([readable[i] for i in batch], options, [prefixes[i] for i in batch])
 
         found: dict[int, list[Hypothesis]] = {}
         for batch, hypotheses in zip(batches, self._map(search, batches), strict=True):
             found.update(zip(batch, hypotheses, strict=True))
         return [
-            self._translation(text, bool(ids), found.get(i, []))
+            self._translation(text, ids, found.get(i, []))
             for i, (text, ids) in enumerate(zip(texts, sources, strict=True))
         ]
 
@@ -173,15 +173,20 @@ class Translator:
         if len(sources) != len(targets):
             raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
         pairs = [
-            (source, self.stored.target_tokenizer.encode(target))
-            for source, target in zip(self._encoded(sources), map(_checked, targets), strict=True)
+            (source, self._ids(self.stored.target_tokenizer, target))
+            for source, target in zip(self._encoded(sources), targets, strict=True)
         ]
-        scores = [(0.0 if not target else -math.inf) if not source else math.nan for source, target in pairs]
-        readable = [i for i, pair in enumerate(pairs) if pair[0] and max(map(len, pair)) <= self.longest_source]
+        scores = [math.nan if source != [] else 0.0 if target == [] else -math.inf for source, target in pairs]
+        readable = {
+            i: (source, target)
+            for i, (source, target) in enumerate(pairs)
+            if source and target is not None and max(len(source), len(target)) <= self.longest_source
+        }
         config = self.model.config
-        for batch in self._batches(readable, [sum(map(len, pair)) for pair in pairs], SENTENCES_PER_BATCH):
-            source = pad([[*pairs[i][0], config.eos_id] for i in batch], config.pad_id)
-            target = pad([[config.bos_id, *pairs[i][1], config.eos_id] for i in batch], config.pad_id)
+        lengths = {i: sum(map(len, pair)) for i, pair in readable.items()}
+        for batch in self._batches(lengths, SENTENCES_PER_BATCH):
+            source = pad([[*readable[i][0], config.eos_id] for i in batch], config.pad_id)
+            target = pad([[config.bos_id, *readable[i][1], config.eos_id] for i in batch], config.pad_id)
             totals = self._engine.score(torch.from_numpy(source), torch.from_numpy(target)).sum(dim=1)  # (batch,)
             for i, total in zip(batch, totals.tolist(), strict=True):
                 scores[i] = total
@@ -193,15 +198,16 @@ class Translator:
         if isinstance(self._engine, EnsembleEngine):
             raise UserError("inspect looks into one model, not into an ensemble")
         [source] = self._encoded([text])
-        if not 0 < len(source) <= self.longest_source:
-            raise UserError(f"text of {len(source)} pieces can't be inspected: 1 to {self.longest_source} are needed")
+        if not source or len(source) > self.longest_source:
+            size = f"{len(text):,} characters" if source is None else f"{len(source)} pieces"
+            raise UserError(f"text of {size} can't be inspected: 1 to {self.longest_source} pieces are needed")
         if target is None:
             [[hypothesis, *_]] = self._search([source], self.search_options(), [[]])
             given = hypothesis.ids
         else:
-            given = self.stored.target_tokenizer.encode(_checked(target))
-        if len(given) > self.longest_source:
-            raise UserError(f"a target of {len(given)} pieces can't be inspected: at most {self.longest_source}")
+            given = self._ids(self.stored.target_tokenizer, target)
+        if given is None or len(given) > self.longest_source:
+            raise UserError(f"the target has more than {self.longest_source} pieces, so it can't be inspected")
         return record_translation(
             self.model,
             source,
@@ -226,9 +232,9 @@ class Translator:
         finally:
             torch.set_num_threads(cores)  # what the workers set is in part set for the whole process
 
-    def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each source text. Raises UserError for a text that doesn't say into which language."""
-        encoded = [self.stored.source_tokenizer.encode(_checked(text), tagged=True) for text in texts]
+    def _encoded(self, texts: Sequence[str]) -> list[list[int] | None]:
+        """The ids of each source text, as `_ids`. Raises UserError for a text that doesn't say into which language."""
+        encoded = [self._ids(self.stored.source_tokenizer, text, tagged=True) for text in texts]
         if tags := [language_tag(language) for language in self.target_languages]:
             for number, text in enumerate(texts, start=1):
                 if not is_blank(text) and not text.lstrip().startswith(tuple(tags)):
@@ -238,16 +244,24 @@ class Translator:
                     )
         return encoded
 
+    def _ids(self, tokenizer: Tokenizer, text: str, *, tagged: bool = False) -> list[int] | None:
+        """The ids of the text; None for one that is so long that it isn't tokenised."""
+        _check_characters(text)
+        return None if is_too_long(text, self._max_length) else tokenizer.encode(text, tagged=tagged)
+
     def _prefixes(self, prefix: str | Sequence[str], count: int, max_length: int | None) -> list[list[int]]:
         """The ids that each translation begins with."""
         texts = [prefix] * count if isinstance(prefix, str) else list(prefix)
         if len(texts) != count:
             raise UserError(f"{len(texts)} prefixes for {count} texts: give one for each, or one for all")
         room = min(self._max_length - 1, max_length or self._max_length)
-        known = {text: self.stored.target_tokenizer.encode(_checked(text)) for text in set(texts)}
-        for ids in known.values():
-            if len(ids) >= room:
-                raise UserError(f"a prefix of {len(ids)} pieces leaves no room: a translation has at most {room}")
+        known: dict[str, list[int]] = {}
+        for text in set(texts):
+            ids = self._ids(self.stored.target_tokenizer, text)
+            if ids is None or len(ids) >= room:
+                size = f"{len(text):,} characters" if ids is None else f"{len(ids)} pieces"
+                raise UserError(f"a prefix of {size} leaves no room: a translation has at most {room} pieces")
+            known[text] = ids
         return [known[text] for text in texts]
 
     def _search(
@@ -286,9 +300,9 @@ class Translator:
         cap = max_length if max_length is not None else max(2 * source_length, prefix_length) + 50
         return min(cap, self._max_length - 1)  # <bos> takes a place
 
-    def _batches(self, indices: list[int], lengths: list[int], most: int) -> list[list[int]]:
-        """The indices in batches of like length, longest first, at most so many in one."""
-        order = sorted(indices, key=lambda i: lengths[i], reverse=True)
+    def _batches(self, lengths: dict[int, int], most: int) -> list[list[int]]:
+        """The keys in batches of like length, longest first, at most so many in one."""
+        order = sorted(lengths, key=lambda i: lengths[i], reverse=True)
         batches: list[list[int]] = []
         start = 0
         while start < len(order):
@@ -298,10 +312,10 @@ class Translator:
             start = end
         return batches
 
-    def _translation(self, source: str, has_text: bool, hypotheses: list[Hypothesis]) -> Translation:
-        source_tokens = self.stored.source_tokenizer.encoded_pieces(source, tagged=True)
+    def _translation(self, source: str, ids: list[int] | None, hypotheses: list[Hypothesis]) -> Translation:
+        source_tokens = self.stored.source_tokenizer.encoded_pieces(source, tagged=True) if ids else []
         if not hypotheses:
-            return Translation("", 0.0, [], source_tokens, "too_long" if has_text else "blank")
+            return Translation("", 0.0, [], source_tokens, "blank" if ids == [] else "too_long")
         best, *others = [self._from_hypothesis(hypothesis, source_tokens) for hypothesis in hypotheses]
         return replace(best, alternatives=others)
 
@@ -312,13 +326,12 @@ class Translator:
         return Translation(text, hypothesis.score, tokens, source_tokens, hypothesis.stopped)
 
 
-def _checked(text: str) -> str:
-    """The text. Raises UserError for what no file could hold."""
+def _check_characters(text: str) -> None:
+    """Raises UserError for what no file could hold."""
     try:
         text.encode()
     except UnicodeEncodeError:
         raise UserError(f"{text!r}: holds half of a surrogate pair, or bytes that are not UTF-8") from None
-    return text
 
 
 def _check_vocabularies(first: StoredModel, other: StoredModel) -> None:

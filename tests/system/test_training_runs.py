@@ -194,5 +194,5 @@ def test_an_odd_corpus_of_ones_own(tmp_path):
     outcome = run_headway("train", *files, "--out", "run", "training.max_steps=2", "model.preset=tiny", cwd=tmp_path)
     assert outcome.code == 0, outcome.err
     assert "train: 8 pairs, 2 dropped because a side is blank" in outcome.err
-    assert "training and validation are the same files" in outcome.err
+    assert "every validation pair is a training pair too" in outcome.err
     assert "de -> en" in run_headway("show", tmp_path / "run").out

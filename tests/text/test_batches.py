@@ -133,6 +133,18 @@ def test_ids_on_disk_are_those_of_the_pairs(tmp_path):
     assert target.tolist() == [[2, 7, 6, 3], [2, 6, 3, 0]]
 
 
+def test_a_line_without_end_is_counted_and_not_tokenised(tmp_path, monkeypatch):
+    words = WordTokenizer(["a"])
+    pairs = pairs_of(tmp_path, ("a", "a"), ("a" * 1000, "a"), ("a", "a" * 1000))
+    tokenised = []
+    monkeypatch.setattr(
+        "headway.text.tokenizer.split_words", lambda text, lowercase: tokenised.append(len(text)) or ["a"]
+    )
+    counts = write_ids(tmp_path / "ids", [pairs], words, words, max_length=5, max_tokens=6)
+    assert (counts.kept, counts.too_long, max(tokenised)) == (1, 2, 1)
+    assert "a.de:2" in counts.summary()
+
+
 def test_nothing_usable_is_an_error(tmp_path):
     words, corpus = WordTokenizer(["a"]), pairs_of(tmp_path, ("", "a"), ("a a a", "a"))
     with pytest.raises(UserError, match=r"a\.de: holds no usable pair \(1 blank, 1 longer"):

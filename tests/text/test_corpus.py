@@ -1,11 +1,15 @@
 """Parallel files: the right pairing, or one line that names file and line."""
 
 import gzip
+import os
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway.text.corpus import read_lines, read_pairs
+from headway.text.corpus import Pair, read_lines, read_pairs, same_text, unchanged
 
 
 def write(path, data: bytes):
@@ -46,7 +50,70 @@ def test_missing_file_folder_and_broken_gzip(tmp_path):
     assert "is a folder" in complaint(lambda: read_lines(tmp_path))
     broken = tmp_path / "a.gz"
     broken.write_bytes(gzip.compress(b"text\n" * 1000)[:-20])
-    assert f"{broken}" in complaint(lambda: read_lines(broken))
+    assert f"{broken}: can't be read after line " in complaint(lambda: read_lines(broken))
+    assert "no name of a file" in complaint(lambda: read_lines(Path("a\0b")))
+
+
+LINES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=8)
+WAYS = st.fixed_dictionaries({"end": st.sampled_from([b"\n", b"\r\n"]), "final": st.booleans(), "gz": st.booleans()})
+
+
+def written(path, lines, end, final, gz):
+    """The lines as a file in one of the ways to write them: line ends, a final one or none, gzip."""
+    data = b"\xef\xbb\xbf" + b"".join(line.encode() + end for line in lines)
+    if lines and lines[-1] and not final:
+        data = data.removesuffix(end)
+    path = path.with_suffix(".gz" if gz else "")
+    return write(path, data)
+
+
+@settings(max_examples=300, deadline=None)
+@given(pairs=st.lists(st.tuples(LINES, LINES), max_size=6), source_way=WAYS, target_way=WAYS)
+def test_whatever_the_lines_hold_and_however_they_are_written_each_has_its_partner(
+    tmp_path_factory, pairs, source_way, target_way
+):
+    pairs = [(source.rstrip("\r"), target.rstrip("\r")) for source, target in pairs]
+    folder = tmp_path_factory.mktemp("pairs")
+    source = written(folder / "source", [source for source, _ in pairs], **source_way)
+    target = written(folder / "target", [target for _, target in pairs], **target_way)
+    found = [(pair.source, pair.target) for pair in read_pairs([source], [target])]
+    assert found == pairs
+
+
+def test_a_line_without_end_is_not_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr("headway.text.corpus.LONGEST_LINE", 10)
+    path = write(tmp_path / "a", b"123456789\n1234567890\n")
+    assert f"{path}, line 2: is longer than 10 bytes" in complaint(lambda: read_lines(path))
+
+
+def test_a_file_that_changes_while_it_is_read_is_told(tmp_path):
+    path = write(tmp_path / "a", b"one\ntwo\n")
+    lines = read_lines(path)
+    assert next(lines) == "one"
+    with open(path, "ab") as file:
+        file.write(b"three\n")
+    assert f"{path}: was changed while it was read" in complaint(lambda: lines)
+    with unchanged([path]):
+        assert list(read_lines(path)) == ["one", "two", "three"]
+    with pytest.raises(UserError, match="was changed"), unchanged([path]):
+        write(tmp_path / "b", b"one\ntwo\nthree\n").replace(path)
+    with pytest.raises(UserError, match="was changed"), unchanged([path]):
+        path.unlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_one_pipe_is_not_both_sides(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "can't be both sides" in complaint(lambda: read_pairs([tmp_path / "pipe"], [tmp_path / "pipe"]))
+
+
+def test_the_same_text_on_both_sides():
+    def pairs(*texts):
+        return [Pair(source, target, Path("f"), line) for line, (source, target) in enumerate(texts, 1)]
+
+    assert same_text(pairs(("a", "a"), ("", ""), ("b", "b")))
+    assert not same_text(pairs(("a", "a"), ("b", "c")))
+    assert not same_text(pairs(("", ""), (" ", " ")))
 
 
 def test_blank_lines_never_shift_the_pairing(tmp_path):
@@ -86,7 +153,7 @@ def test_several_files_follow_each_other(tmp_path):
 
 def test_files_that_hold_both_sides(tmp_path):
     table, lines = tmp_path / "a.tsv", tmp_path / "b.jsonl"
-    table.write_text("Hallo\tHello\tby somebody\n\nnein \tno\n", encoding="utf-8")
+    table.write_text("Hallo\tHello\tby somebody\n\nnein \tno\t\n", encoding="utf-8")
     lines.write_text('{"source": "eins\\nzwei", "target": "one\\u00e9", "id": 7}\n', encoding="utf-8")
     pairs = list(read_pairs([table, lines], []))
     assert [(pair.source, pair.target, pair.line) for pair in pairs] == [
@@ -104,10 +171,15 @@ def test_files_that_hold_both_sides(tmp_path):
     ("name", "line", "message"),
     [
         ("a.tsv", "no tab here", r"a\.tsv, line 2: has no TAB"),
+        ("a.tsv", "a\tb\nc\td\te", r"a\.tsv, line 3: has 3 columns, but the lines before have 2; is there a TAB"),
+        ("a.tsv", "a\tb\tc\nd\te", r"a\.tsv, line 3: has 2 columns, but the lines before have 3"),
         ("a.jsonl", "{", r"a\.jsonl, line 2: is not JSON"),
         ("a.jsonl", "[" * 100_000, r"a\.jsonl, line 2: is not JSON"),
         ("a.jsonl", '{"source": "x"}', r"line 2: is not an object with texts `source` and `target`"),
         ("a.jsonl", '{"source": 1, "target": "x"}', r"line 2: is not an object"),
+        ("a.jsonl", '["source", "target"]', r"line 2: is not an object"),
+        ("a.jsonl", '[["source", "x"], ["target", "y"]]', r"line 2: is not an object"),
+        ("a.jsonl", '{"source": "x", "target": "y", "source": "z"}', r"line 2: has `source` or `target` twice"),
         ("a.jsonl", '{"source": "\\ud800", "target": "x"}', r"line 2: holds half of a surrogate pair"),
         ("a.txt", "x", r"a\.txt: without a file of translations it must be a \.tsv or \.jsonl file"),
     ],

@@ -59,25 +59,34 @@ def evaluate(
     headway evaluate runs/multi30k-de-en --source test.de --reference test.en --compare runs/other
     """
     from headway.evaluation import check_tokenize, compare_translations, score_translations, tokenization
-    from headway.text.corpus import read_pairs
+    from headway.text.corpus import read_pairs, same_text
 
     pairs = list(read_pairs([source], [reference] if reference else []))
     if not pairs:
         raise UserError(f"{source}: has no lines to translate")
     check_output(output)
-    if output is not None and output.exists() and any(output.samefile(file) for file in (source, reference) if file):
+    if (
+        output is not None
+        and output.exists()
+        and any(file is not None and file.exists() and output.samefile(file) for file in (source, reference, compare))
+    ):
         raise UserError(f"--output {output}: is a file that is read here; choose another name")
+    if same_text(pairs):
+        typer.echo("headway: warning: source and reference are the same text", err=True)
     if tokenize is not None:
         check_tokenize(tokenize)
     translator = load_translator(model, device, precision, ensemble)
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    _refuse_endless(reference or source, references, translator)
 
     def translated(translator: Translator) -> list[str]:
         return _translations(
             translator, sources, target_language, {"beam_size": beam_size, "length_penalty": length_penalty}
         )
 
-    others = None if compare is None else _other_translations(compare, len(pairs), translated, device, precision)
+    others = (
+        None if compare is None else _other_translations(compare, len(pairs), translator, translated, device, precision)
+    )
     hypotheses = translated(translator)
     if output is not None:
         with writer(output) as file:
@@ -115,9 +124,21 @@ def _translations(
     return [translation.text for translation in translations]
 
 
+def _refuse_endless(file: Path, texts: Sequence[str], translator: Translator) -> None:
+    """Raises UserError for a text that is no sentence: scores would take minutes and memory without end."""
+    from headway.text.tokenizer import is_too_long
+
+    for number, text in enumerate(texts, start=1):
+        if is_too_long(text, translator.longest_source):
+            raise UserError(
+                f"{file}, line {number}: has {len(text):,} characters, too many to be scored; split the line"
+            )
+
+
 def _other_translations(
     other: Path,
     count: int,
+    translator: Translator,
     translated: Callable[[Translator], list[str]],
     device: str,
     precision: str,
@@ -130,4 +151,5 @@ def _other_translations(
     lines = list(read_lines(other))
     if len(lines) != count:
         raise UserError(f"{other} has {len(lines)} lines, but there are {count} to compare with")
+    _refuse_endless(other, lines, translator)
     return lines

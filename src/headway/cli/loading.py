@@ -1,15 +1,34 @@
-"""Models for the commands that use one."""
+"""Models for the commands that use one, and what they read with it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from headway.errors import UserError
 
 if TYPE_CHECKING:
     from headway.translator import Translator
+
+
+LINES_AT_ONCE, CHARACTERS_AT_ONCE = 2048, 1 << 24
+"""Read, sorted by length and worked on together; bound memory."""
+Item = TypeVar("Item")
+
+
+def chunks(items: Iterable[Item], size: Callable[[Item], int], at_most: int = LINES_AT_ONCE) -> Iterator[list[Item]]:
+    """The items in lists of `at_most`, fewer where their sizes, in characters, reach CHARACTERS_AT_ONCE."""
+    chunk: list[Item] = []
+    characters = 0
+    for item in items:
+        chunk.append(item)
+        characters += size(item)
+        if len(chunk) == at_most or characters >= CHARACTERS_AT_ONCE:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
 
 
 def load_translator(

@@ -9,11 +9,8 @@ from typing import Annotated
 
 import typer
 
-from headway.cli.loading import language_prefix, load_translator
+from headway.cli.loading import chunks, language_prefix, load_translator
 from headway.cli.options import Device, Ensemble, JsonOutput, Model, Source, TargetLanguage
-
-PAIRS_AT_ONCE = 2048
-"""Read, sorted by length and scored together; bounds memory."""
 
 
 def score(
@@ -33,15 +30,16 @@ def score(
     \b
     headway score runs/multi30k-de-en --source test.de --target test.en
     """
-    from itertools import islice
+    from headway.text.corpus import is_plain, read_pairs, same_text
 
-    from headway.text.corpus import read_pairs
-
-    pairs = read_pairs([source], [target] if target else [])
+    targets = [target] if target else []
+    pairs = read_pairs([source], targets)
+    if all(is_plain(file) for file in (source, *targets)) and same_text(read_pairs([source], targets)):
+        typer.echo("headway: warning: source and target are the same text", err=True)
     translator = load_translator(model, device, ensemble=ensemble)
     tag = language_prefix(translator, target_language)
     number, failed = 0, False
-    while chunk := list(islice(pairs, PAIRS_AT_ONCE)):
+    for chunk in chunks(pairs, lambda pair: len(pair.source) + len(pair.target)):
         totals = translator.score([tag + pair.source for pair in chunk], [pair.target for pair in chunk])
         for pair, total in zip(chunk, totals, strict=True):
             number += 1

@@ -7,13 +7,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, fields
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headway.cli.loading import language_prefix, load_translator
+from headway.cli.loading import LINES_AT_ONCE, chunks, language_prefix, load_translator
 from headway.cli.options import (
     BeamSize,
     Device,
@@ -31,9 +30,6 @@ from headway.errors import UserError
 if TYPE_CHECKING:
     from headway.decoding import Sampling
     from headway.translator import Translation
-
-LINES_AT_ONCE = 2048
-"""Read, sorted by length and translated together; bounds memory."""
 
 
 def translate(
@@ -86,11 +82,12 @@ def translate(
     tag = language_prefix(translator, target_language)
     number, failed = 0, False
     with nullcontext(sys.stdout) if output is None else writer(output) as out:
-        while chunk := list(islice(lines, 1 if sys.stdin.isatty() and file == "-" else LINES_AT_ONCE)):
-            for translation in translator.translate([tag + line for line in chunk], prefix=prefix, **options):
+        for chunk in chunks(lines, len, 1 if sys.stdin.isatty() and file == "-" else LINES_AT_ONCE):
+            translations = translator.translate([tag + line for line in chunk], prefix=prefix, **options)
+            for line, translation in zip(chunk, translations, strict=True):
                 number += 1
                 failed |= translation.stopped == "too_long"
-                _notice(translation, number, translator.longest_source)
+                _notice(line, translation, number, translator.longest_source)
                 out.write(_shown(translation, number, as_json, n_best))
             out.flush()
     raise typer.Exit(2 if failed else 0)
@@ -125,11 +122,13 @@ def _shown(translation: Translation, number: int, as_json: bool, n_best: int) ->
     return translation.text + "\n"
 
 
-def _notice(translation: Translation, number: int, longest: int) -> None:
+def _notice(line: str, translation: Translation, number: int, longest: int) -> None:
     """Says on standard error where a translation is not whole."""
     if translation.stopped == "too_long":
+        pieces = len(translation.source_tokens)
+        size = f"{pieces} pieces" if pieces else f"{len(line):,} characters"
         typer.echo(
-            f"headway: line {number} has {len(translation.source_tokens)} pieces, the model reads at most {longest}; "
+            f"headway: line {number} has {size}, the model reads at most {longest} pieces; "
             "its translation is left blank, split the line",
             err=True,
         )

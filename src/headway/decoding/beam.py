@@ -68,13 +68,19 @@ class Finished:
         """The n best, best first."""
         return sorted(self._hypotheses, key=self._worth, reverse=True)[: self._n_best]
 
-    def wants_more(self, score: float) -> bool:
-        """Whether the search shall go on, when `score` is the best of the hypotheses that do. That score only falls: at
-        best it stays as it is, and is divided by the penalty of the longest translation."""
+    def wants_more(self, score: float, length: int) -> bool:
+        """Whether the search shall go on, when `score` is the best of the hypotheses that do, which have `length`
+        tokens. That score only falls: at best it stays as it is, and is divided by the penalty of the longest
+        translation. Where `beam_size` are finished, it must be the best of all even if it ended now."""
         if len(self._hypotheses) < self._n_best:
             return score > -math.inf
+        ranked = self.ranked()
+        if len(self._hypotheses) >= self._beam_size:
+            as_it_is = score / length_penalty(length + 1, self._alpha)
+            if as_it_is <= self._worth(ranked[0]):
+                return False
         reachable = score / length_penalty(self.cap + 1, self._alpha)
-        return len(self._hypotheses) < self._beam_size and reachable > self._worth(self.ranked()[-1])
+        return reachable > self._worth(ranked[-1])
 
     def _worth(self, hypothesis: Hypothesis) -> float:
         return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, self._alpha)
@@ -93,9 +99,9 @@ def beam_search(
     """The `n_best` hypotheses of each sentence, best first; fewer where there are no more.
 
     source: (batch, source length), padded and with <eos>. At each step the `beam_size` likeliest continuations of a
-    sentence go on; one that is <eos> is finished. A sentence is done when `beam_size` hypotheses are finished, when
-    none that goes on can be one of the `n_best`, or when they have its max_length of tokens: then <eos> is all that may
-    follow, whatever its probability.
+    sentence go on; one that is <eos> is finished. A sentence is done when `beam_size` hypotheses are finished and none
+    that goes on is better than all of them, when none that goes on can be one of the `n_best`, or when they have its
+    max_length of tokens: then <eos> is all that may follow, whatever its probability.
     """
     batch = source.size(0)
     finished = [Finished(beam_size, n_best, alpha, cap) for cap in max_lengths]
@@ -110,7 +116,7 @@ def beam_search(
         kept = []
         for i, best in enumerate(beams.scores[:, 0].tolist()):
             ended = finished[beams.sentences[i]]
-            if ended.wants_more(best):
+            if ended.wants_more(best, beams.length):
                 if before.length < ended.cap:
                     kept.append(i)
                 else:

@@ -1,17 +1,21 @@
 r"""Parallel text files to pairs of sentences: line i of the source belongs to line i of the target, or one file holds
-both sides: .tsv (source, TAB, target; further columns are ignored) or .jsonl (objects with `source` and `target`).
+both sides: .tsv (source, TAB, target; further columns are ignored, but each line must have as many) or .jsonl (objects
+with `source` and `target`).
 
 Lines end at "\n" only, so that U+2028, U+0085 or "\r" inside a line never shift the pairing; a final "\r" and a byte
-order mark are not text. Files ending in .gz are read through gzip. All files are read as streams.
+order mark are not text. Files ending in .gz are read through gzip. All files are read as streams, and a plain file must
+stay as it is meanwhile.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import os
+import stat
 import zlib
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -22,6 +26,9 @@ from headway.errors import UserError
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 TWO_SIDED = (".tsv", ".jsonl")
 """Suffixes of files that hold both sides."""
+LONGEST_LINE = 64 << 20
+"""Bytes of a line, at most: a file without line ends would take all memory."""
+CHANGED = "was changed while it was read; start again when it stays as it is"
 
 
 @dataclass(frozen=True)
@@ -40,13 +47,18 @@ def read_lines(path: Path, *, lenient: bool = False) -> Generator[str]:
     """The lines of a UTF-8 text file (or .gz), without their line ends. Raises UserError with file and line; `lenient`
     reads bytes that aren't UTF-8 as U+FFFD."""
     with closing(_open(path)) as stream:
-        yield from decode_lines(_raw_lines(stream, path), str(path), lenient=lenient)
+        before = os.fstat(stream.fileno())
+        yield from decode_lines(stream, str(path), lenient=lenient)
+        if stat.S_ISREG(before.st_mode) and _version(os.fstat(stream.fileno())) != _version(before):
+            raise UserError(f"{path}: {CHANGED}")
 
 
-def decode_lines(raw_lines: Iterable[bytes], name: str, *, lenient: bool = False) -> Iterator[str]:
+def decode_lines(stream: IO[bytes], name: str, *, lenient: bool = False) -> Iterator[str]:
     """Bytes that end at "\\n" to lines of text; `name` is what an error calls their origin."""
-    for number, raw in enumerate(raw_lines, start=1):
+    for number, raw in enumerate(_raw_lines(stream, name), start=1):
         text = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
+        if not text:  # an empty file that has a mark
+            return
         try:
             line = text.decode("utf-8", "replace" if lenient else "strict")
         except UnicodeDecodeError as error:
@@ -56,6 +68,17 @@ def decode_lines(raw_lines: Iterable[bytes], name: str, *, lenient: bool = False
                 "convert the file, for example with iconv"
             ) from None
         yield line.removesuffix("\n").removesuffix("\r")
+
+
+@contextmanager
+def unchanged(files: Iterable[Path]) -> Iterator[None]:
+    """Raises UserError where one of the files is another one when the block ends: what read it several times has read
+    different things."""
+    before = {file: _version(file.stat()) for file in files}
+    yield
+    for file, version in before.items():
+        if not file.exists() or _version(file.stat()) != version:
+            raise UserError(f"{file}: {CHANGED}")
 
 
 def read_pairs(source_files: Sequence[Path], target_files: Sequence[Path], *, lenient: bool = False) -> Iterator[Pair]:
@@ -77,9 +100,24 @@ def read_pairs(source_files: Sequence[Path], target_files: Sequence[Path], *, le
         yield from _pairs_of_files(source_file, target_file, lenient)
 
 
+def same_text(pairs: Iterable[Pair]) -> bool:
+    """Whether every pair has the same text on both sides; False where all is blank. Reads no further than it must."""
+    has_text = False
+    for pair in pairs:
+        if pair.source != pair.target:
+            return False
+        has_text |= not is_blank(pair.source)
+    return has_text
+
+
 def is_blank(line: str) -> bool:
     """Whether nothing but white space is in it."""
     return not line.strip()
+
+
+def is_plain(path: Path) -> bool:
+    """Whether it can be read again; False for what is there and is neither file nor folder, such as a pipe."""
+    return path.is_file() or path.is_dir() or not path.exists()
 
 
 def is_two_sided(path: Path) -> bool:
@@ -92,7 +130,7 @@ def _pairs_of_file(file: Path, lenient: bool) -> Iterator[Pair]:
         raise UserError(
             f"{file}: without a file of translations it must be a .tsv or .jsonl file, which holds both sides"
         )
-    split = _split_json if ".jsonl" in file.suffixes[-2:] else _split_columns
+    split = _split_json if ".jsonl" in file.suffixes[-2:] else _columns_splitter()
     with closing(read_lines(file, lenient=lenient)) as lines:
         for number, line in enumerate(lines, start=1):
             if is_blank(line):
@@ -104,21 +142,36 @@ def _pairs_of_file(file: Path, lenient: bool) -> Iterator[Pair]:
             yield Pair(*sides, file, number)
 
 
-def _split_columns(line: str) -> tuple[str, str] | str:
-    """Source and target, or what is wrong."""
-    columns = line.split("\t")
-    return (columns[0], columns[1]) if len(columns) > 1 else "has no TAB between source and target"
+def _columns_splitter() -> Callable[[str], tuple[str, str] | str]:
+    """A function from a line to source and target, or to what is wrong."""
+    usual = 0
+
+    def split(line: str) -> tuple[str, str] | str:
+        nonlocal usual
+        columns = line.split("\t")
+        if len(columns) == 1:
+            return "has no TAB between source and target"
+        usual = usual or len(columns)
+        if len(columns) != usual:
+            return f"has {len(columns)} columns, but the lines before have {usual}; is there a TAB inside a text?"
+        return columns[0], columns[1]
+
+    return split
 
 
 def _split_json(line: str) -> tuple[str, str] | str:
     """Source and target, or what is wrong."""
     try:
-        document = json.loads(line)
+        document = json.loads(line, object_pairs_hook=tuple)
     except (ValueError, RecursionError):
         return "is not JSON"
-    if not isinstance(document, dict) or not all(isinstance(document.get(side), str) for side in ("source", "target")):
+    items = document if isinstance(document, tuple) else ()
+    found = [[value for key, value in items if key == side] for side in ("source", "target")]
+    if any(len(values) > 1 for values in found):
+        return "has `source` or `target` twice"
+    if not all(values and isinstance(values[0], str) for values in found):
         return "is not an object with texts `source` and `target`"
-    source, target = (document[side].replace("\n", " ").replace("\r", " ") for side in ("source", "target"))
+    source, target = (values[0].replace("\n", " ").replace("\r", " ") for values in found)
     try:
         f"{source}{target}".encode()
     except UnicodeEncodeError:
@@ -127,6 +180,8 @@ def _split_json(line: str) -> tuple[str, str] | str:
 
 
 def _pairs_of_files(source_file: Path, target_file: Path, lenient: bool) -> Iterator[Pair]:
+    if not is_plain(source_file) and target_file.exists() and source_file.samefile(target_file):
+        raise UserError(f"{source_file}: is a pipe, which can't be both sides; give two files")
     with (
         closing(read_lines(source_file, lenient=lenient)) as sources,
         closing(read_lines(target_file, lenient=lenient)) as targets,
@@ -143,6 +198,11 @@ def _pairs_of_files(source_file: Path, target_file: Path, lenient: bool) -> Iter
             yield Pair(source, target, source_file, number)
 
 
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    """Differs where the file was written or replaced in between."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def _open(path: Path) -> IO[bytes]:
     if path.is_dir():
         raise UserError(f"{path}: is a folder, a text file is needed")
@@ -152,10 +212,17 @@ def _open(path: Path) -> IO[bytes]:
         raise UserError(f"{path}: no such file") from None
     except OSError as error:
         raise UserError(f"{path}: can't be read ({error.strerror})") from None
+    except ValueError:  # NUL, which a recipe may spell
+        raise UserError(f"{str(path)!r}: is no name of a file") from None
 
 
-def _raw_lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
+def _raw_lines(stream: IO[bytes], name: str) -> Iterator[bytes]:
+    number = 0
     try:
-        yield from stream
+        while raw := stream.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(raw) > LONGEST_LINE:
+                raise UserError(f"{name}, line {number}: is longer than {LONGEST_LINE:,} bytes; is it a text file?")
+            yield raw
     except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: can't be read ({error}); is it complete?") from None
+        raise UserError(f"{name}: can't be read after line {number} ({error}); is it complete?") from None

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from headway.errors import UserError
 from headway.text.corpus import Pair, is_blank
-from headway.text.tokenizer import Tokenizer
+from headway.text.tokenizer import Tokenizer, is_too_long
 
 IDS_DTYPE = np.dtype("<i4")
 OFFSETS_DTYPE = np.dtype("<i8")
@@ -33,6 +33,11 @@ class PairCounts:
     too_long: int = 0
     first_too_long: list[str] = field(default_factory=list)
     """Where the first few of them are, as "file:line"."""
+
+    def add_too_long(self, pair: Pair) -> None:
+        self.too_long += 1
+        if len(self.first_too_long) < 3:
+            self.first_too_long.append(f"{pair.file}:{pair.line}")
 
     def summary(self) -> str:
         text = f"{self.kept:,} pairs"
@@ -116,13 +121,14 @@ def _encoded(
         if is_blank(pair.source) or is_blank(pair.target):
             counts.blank += 1
             continue
+        if is_too_long(pair.source, max_length) or is_too_long(pair.target, max_length):
+            counts.add_too_long(pair)
+            continue
         source, target = source_tokenizer.encode(pair.source, tagged=True), target_tokenizer.encode(pair.target)
         if not source or not target:  # nothing but characters that normalisation removes
             counts.blank += 1
         elif max(len(source), len(target)) >= max_length or len(source) + len(target) + 2 > max_tokens:
-            counts.too_long += 1
-            if len(counts.first_too_long) < 3:
-                counts.first_too_long.append(f"{pair.file}:{pair.line}")
+            counts.add_too_long(pair)
         else:
             counts.kept += 1
             yield source, target

@@ -1,7 +1,8 @@
 """Text to ids and back: subwords by sentencepiece, or whole words.
 
 Both hold the same four control ids, <pad> 0, <unk> 1, <sos> 2 and <eos> 3. `encode` gives ids of text alone: a
-control symbol that stands in the text is text, and never becomes a control id.
+control symbol that stands in the text is text, and never becomes a control id. Texts that Unicode calls equivalent,
+such as composed and decomposed Hangul, have the same ids.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import io
 import json
 import random
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -21,6 +23,7 @@ from typing import Literal, Protocol
 import sentencepiece
 
 from headway.errors import UserError
+from headway.text.corpus import is_blank
 
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
 CONTROL_PIECES = ("<pad>", "<unk>", "<sos>", "<eos>")
@@ -30,6 +33,14 @@ _WORD = re.compile(r"\S+")
 
 MOST_LINES = 2_000_000
 """A vocabulary is learned from so many lines at most."""
+CHARACTERS_PER_PIECE = 64
+"""No text has so many for each piece, except by white space or words without end."""
+
+_SKIPPED = "\u2585"
+"""sentencepiece learns nothing from a line with this character in it, and says nothing about it."""
+_SPACE_MARK, _SPACE_MARK_IN_TEXT = "▁", "\ufdd0"
+"""sentencepiece takes U+2581 for a space. In a text it is a character, so a code point that never is one stands for
+it."""
 
 TokenizerKind = Literal["bpe", "unigram", "word"]
 
@@ -87,7 +98,8 @@ class Tokenizer(Protocol):
 
 
 class SubwordTokenizer:
-    """A sentencepiece model: NFKC, byte fallback (nothing is unknown), `▁` at the start of words.
+    """A sentencepiece model: NFKC, byte fallback (nothing is unknown), `▁` at the start of words. Spaces in a row are
+    one, and none begins or ends a text; any other character comes back.
 
     Tags of target languages are control pieces of it: only a tag that stands first in a text is one, anywhere else it
     is text.
@@ -124,16 +136,16 @@ class SubwordTokenizer:
 
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
         tag, start = self._leading_tag(text) if tagged else (None, 0)
-        ids = self._processor.encode(text[start:])
+        ids = self._processor.encode(_normalized(text[start:]))
         return [self._tags[tag.text], *ids] if tag and ids else ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self._processor.decode(self._text_ids(ids))
+        return self._processor.decode(self._text_ids(ids)).replace(_SPACE_MARK_IN_TEXT, _SPACE_MARK)
 
     def encoded_pieces(self, text: str, *, tagged: bool = False) -> list[Piece]:
         tag, start = self._leading_tag(text) if tagged else (None, 0)
-        mapping = self._processor.encode(text[start:], return_type="offset_mapping")
-        pieces = _placed(mapping["pieces"], mapping["offsets"], text[start:], start)
+        mapping = self._processor.encode(_normalized(text[start:]), return_type="offset_mapping")
+        pieces = _placed(mapping["pieces"], _original_offsets(mapping["offsets"], text[start:]), text[start:], start)
         return [tag, *pieces] if tag and pieces else pieces
 
     def decoded_pieces(self, ids: Sequence[int]) -> list[Piece]:
@@ -156,7 +168,10 @@ class SubwordTokenizer:
         cls, lines: Iterable[str], kind: Literal["bpe", "unigram"], vocab_size: int, target_tags: Sequence[str] = ()
     ) -> SubwordTokenizer:
         """Learns at most `vocab_size` pieces; fewer where the text doesn't give them. Lines have no tags in front."""
-        lines, tags = list(lines), [language_tag(language) for language in target_tags]
+        lines, tags = (
+            [_normalized(line).replace(_SKIPPED, " ") for line in lines],
+            [language_tag(language) for language in target_tags],
+        )
         if len(lines) > MOST_LINES:
             lines = random.Random(1).sample(lines, MOST_LINES)  # sentencepiece's own sample differs from run to run
         try:
@@ -176,7 +191,7 @@ class SubwordTokenizer:
 
 
 class WordTokenizer:
-    """Words are what stands between spaces; a word that isn't in the vocabulary is <unk>."""
+    """Words are what stands between spaces, in NFC; a word that isn't in the vocabulary is <unk>."""
 
     suffix = ".vocab.json"
 
@@ -261,8 +276,14 @@ def language_tag(language: str) -> str:
 
 
 def split_words(text: str, lowercase: bool) -> list[str]:
-    """Words split at white space."""
-    return (text.lower() if lowercase else text).split()
+    """Words split at white space, in NFC."""
+    return unicodedata.normalize("NFC", text.lower() if lowercase else text).split()
+
+
+def is_too_long(text: str, max_length: int) -> bool:
+    """Whether the text has too many characters for a model of `max_length` pieces, whatever its pieces are. Such a
+    text is never tokenised: one without end would take time and memory without end."""
+    return len(text) > CHARACTERS_PER_PIECE * max_length
 
 
 def fingerprint(tokenizer: Tokenizer) -> str:
@@ -281,6 +302,42 @@ def read_tokenizer(path: Path) -> Tokenizer:
         raise UserError(f"{path}: {error}") from None
 
 
+def _normalized(text: str) -> str:
+    """What sentencepiece gets: NFKC as Unicode has it, of which its own knows no marks in another order."""
+    if is_blank(text):
+        return ""
+    return unicodedata.normalize("NFKC", text).replace(_SPACE_MARK, _SPACE_MARK_IN_TEXT)
+
+
+def _original_offsets(offsets: Sequence[tuple[int, int]], text: str) -> Sequence[tuple[int, int]]:
+    """Offsets in the normalised text to offsets in the text: of the characters that were normalised together."""
+    if unicodedata.is_normalized("NFKC", text):
+        return offsets
+    starts: list[int] = []  # of each normalised character
+    ends: list[int] = []
+    for start, end in _normalized_together(text):
+        length = len(unicodedata.normalize("NFKC", text[start:end]))
+        starts += [start] * length
+        ends += [end] * length
+    starts.append(len(text))
+    return [(starts[start], ends[end - 1] if start < end else starts[start]) for start, end in offsets]
+
+
+def _normalized_together(text: str) -> Iterator[tuple[int, int]]:
+    """The shortest parts of the text whose normal forms make up that of the text."""
+    start = 0
+    for place in range(1, len(text)):
+        if unicodedata.combining(unicodedata.normalize("NFKD", text[place])[0]):
+            continue  # a mark
+        part, char = text[start:place], text[place]
+        apart = unicodedata.normalize("NFKC", part) + unicodedata.normalize("NFKC", char)
+        if unicodedata.normalize("NFKC", part + char) == apart:
+            yield start, place
+            start = place
+    if text:
+        yield start, len(text)
+
+
 def _placed(pieces: Sequence[str], offsets: Sequence[tuple[int, int]], text: str, shift: int = 0) -> list[Piece]:
     """Spans without the white space at their ends; each part of one character has the character's whole span."""
     placed: list[Piece] = []
@@ -295,7 +352,8 @@ def _placed(pieces: Sequence[str], offsets: Sequence[tuple[int, int]], text: str
             span = (span[0] + 1, span[1])
         while span[0] < span[1] and text[span[1] - 1].isspace():
             span = (span[0], span[1] - 1)
-        placed.append(Piece(piece, span[0] + shift, span[1] + shift))
+        name = piece.replace(_SPACE_MARK_IN_TEXT, _SPACE_MARK)
+        placed.append(Piece(name, span[0] + shift, span[1] + shift))
     return placed[::-1]
 
 

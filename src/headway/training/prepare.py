@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,13 +12,15 @@ from pathlib import Path
 from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_json
 from headway.storage.checksums import checksum
-from headway.text.corpus import Pair, is_blank, read_lines, read_pairs
+from headway.text.corpus import Pair, is_blank, is_plain, read_lines, read_pairs, same_text, unchanged
 from headway.text.shards import ParallelIds, write_ids
 from headway.text.tokenizer import (
+    CHARACTERS_PER_PIECE,
     CONTROL_PIECES,
     SubwordTokenizer,
     Tokenizer,
     WordTokenizer,
+    is_too_long,
     language_tag,
     read_tokenizer,
 )
@@ -39,7 +41,7 @@ class PreparedData:
     train: ParallelIds
     valid: ParallelIds
     valid_texts: list[tuple[str, str]]
-    """The validation pairs as text, which BLEU is measured on; those with a blank side are left out."""
+    """The validation pairs as text, which BLEU is measured on; those with a blank or far too long side are left out."""
     fingerprint: str
     """Of all of this: equal for equal data."""
 
@@ -51,9 +53,10 @@ def prepare(
     ones learned from the training text. Raises UserError."""
     if not folder.exists():
         _check_files(recipe)
-        _warn_of_same_files(recipe, notice)
-        with write_directory(folder) as temporary:
-            _prepare(recipe, temporary, max_length, notice, tokenizers or _train_tokenizers(recipe, notice))
+        with write_directory(folder) as temporary, unchanged(_files(recipe)):
+            _warn_of_same_text(recipe, max_length, notice)
+            tokenizers = tokenizers or _train_tokenizers(recipe, max_length, notice)
+            _prepare(recipe, temporary, max_length, notice, tokenizers)
     source_tokenizer, target_tokenizer = (_find_tokenizer(folder, side) for side in ("source", "target"))
     return PreparedData(
         source_tokenizer=source_tokenizer,
@@ -83,28 +86,27 @@ def _prepare(recipe: Recipe, folder: Path, max_length: int, notice: Notice, toke
             max_tokens=recipe.training.tokens_per_batch,
         )
         notice(f"{split}: {counts.summary()}")
-    texts = [
-        (pair.source, pair.target)
-        for corpus in recipe.data.valid
-        for pair in tagged_pairs(corpus)
-        if not _has_blank_side(pair)
-    ]
+    texts = list(_texts(recipe.data.valid, max_length))
     write_json(folder / VALID_TEXTS, texts)
 
 
-def _train_tokenizers(recipe: Recipe, notice: Notice) -> Tokenizers:
-    """Learned from the training pairs alone, those with a blank side left out."""
+def _train_tokenizers(recipe: Recipe, max_length: int, notice: Notice) -> Tokenizers:
+    """Learned from the training pairs alone, those with a blank or far too long side left out."""
     options = recipe.tokenizer
 
     def lines(*sides: str) -> Iterator[str]:
         for corpus in recipe.data.train:
             for pair in read_pairs(corpus.source, corpus.target):
-                if not _has_blank_side(pair):
+                if _has_text(pair, max_length):
                     yield from (getattr(pair, side) for side in sides)
 
     def learn(*sides: str) -> Tokenizer:
         if next(lines(*sides), None) is None:
-            raise UserError(f"{recipe.data.train[0].source[0]}: holds no pair with text on both sides")
+            most = CHARACTERS_PER_PIECE * max_length
+            raise UserError(
+                f"{recipe.data.train[0].source[0]}: holds no pair with text on both sides, of at most {most:,} "
+                "characters"
+            )
         if options.kind == "word":
             words = WordTokenizer.train(lines(*sides), options.vocab_size, options.min_frequency, options.lowercase)
             if words.vocab_size == len(CONTROL_PIECES):
@@ -131,22 +133,42 @@ def _train_tokenizers(recipe: Recipe, notice: Notice) -> Tokenizers:
 
 def _check_files(recipe: Recipe) -> None:
     """Raises UserError for a file that can't be opened, before hours may be spent on the others."""
-    for corpus in (*recipe.data.train, *recipe.data.valid):
-        for file in (*corpus.source, *corpus.target):
-            with closing(read_lines(file)) as lines:
-                next(lines, None)
+    for file in _files(recipe):
+        if not is_plain(file):
+            raise UserError(f"{file}: is a pipe or device, but training reads its text several times; give a file")
+        with closing(read_lines(file)) as lines:
+            next(lines, None)
 
 
-def _warn_of_same_files(recipe: Recipe, notice: Notice) -> None:
-    data = recipe.data
-    if any(corpus.source == corpus.target for corpus in data.train):
-        notice("warning: source and target are the same files")
-    if [(corpus.source, corpus.tag) for corpus in data.train] == [(corpus.source, corpus.tag) for corpus in data.valid]:
-        notice("warning: training and validation are the same files, so the scores below mean nothing")
+def _files(recipe: Recipe) -> list[Path]:
+    return [file for corpus in (*recipe.data.train, *recipe.data.valid) for file in (*corpus.source, *corpus.target)]
 
 
-def _has_blank_side(pair: Pair) -> bool:
-    return is_blank(pair.source) or is_blank(pair.target)
+def _warn_of_same_text(recipe: Recipe, max_length: int, notice: Notice) -> None:
+    """By what is in the files, whatever their names are."""
+    for split, corpora in (("training", recipe.data.train), ("validation", recipe.data.valid)):
+        for corpus in corpora:
+            if same_text(read_pairs(corpus.source, corpus.target)):
+                notice(f"warning: source and target of the {split} text are the same ({corpus.source[0]})")
+    held_out = set(_texts(recipe.data.valid, max_length))
+    for texts in _texts(recipe.data.train, max_length):
+        if texts in held_out:
+            held_out.remove(texts)
+            if not held_out:
+                notice("warning: every validation pair is a training pair too, so the scores below mean nothing")
+                return
+
+
+def _texts(corpora: Sequence[ParallelFiles], max_length: int) -> Iterator[tuple[str, str]]:
+    """The pairs that have text on both sides."""
+    for corpus in corpora:
+        for pair in tagged_pairs(corpus):
+            if _has_text(pair, max_length):
+                yield pair.source, pair.target
+
+
+def _has_text(pair: Pair, max_length: int) -> bool:
+    return not any(is_blank(side) or is_too_long(side, max_length) for side in (pair.source, pair.target))
 
 
 def tagged_pairs(corpus: ParallelFiles) -> Iterator[Pair]:
