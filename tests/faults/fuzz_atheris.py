@@ -25,5 +25,5 @@ def run(data: bytes) -> None:
 
 
 limit_memory()
-atheris.Setup([sys.argv[0], *options], run.hypothesis.fuzz_one_input)
+atheris.Setup([sys.argv[0], "-len_control=0", "-max_len=4096", *options], run.hypothesis.fuzz_one_input)
 atheris.Fuzz()

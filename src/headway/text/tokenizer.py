@@ -205,8 +205,6 @@ class WordTokenizer:
         self._ids = {word: id_ for id_, word in enumerate(self._words, start=len(CONTROL_PIECES))}
         if len(self._ids) != len(self._words):
             raise UserError("a word stands twice in the vocabulary")
-        if [word for word in self._words if word.split() != [word]]:
-            raise UserError("a word of the vocabulary is blank or holds a space")
 
     @property
     def vocab_size(self) -> int:
@@ -260,6 +258,8 @@ class WordTokenizer:
             raise UserError(problem) from None
         if not isinstance(words, list) or not isinstance(lowercase, bool):
             raise UserError(problem)
+        if any(word.split() != [word] for word in words):
+            raise UserError("a word of the vocabulary is blank or holds a space")
         return cls(words, lowercase)
 
     @classmethod
