@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,21 @@ def test_an_impossible_model_is_refused(folder, case, monkeypatch):
     change_config(folder, lambda config: config["model"].update(changes))
     monkeypatch.setattr("headway.storage.model_directory.Transformer", OnlyWithoutMemory)
     assert message in refusal(folder)
+
+
+def test_the_shapes_of_a_model_cost_nothing():
+    """Neither memory nor the second that torch's compiler takes to load."""
+    script = """
+import resource, sys, torch
+from headway.model import ModelConfig, Transformer
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+with torch.device("meta"):
+    model = Transformer(ModelConfig(2**24, 2**24, d_model=2**16, d_ff=2**20, encoder_layers=9, positions="learned"))
+assert sum(parameter.nbytes for parameter in model.parameters()) > 10**13
+assert "torch._dynamo" not in sys.modules
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 @pytest.mark.parametrize(
@@ -452,6 +468,14 @@ def test_what_could_not_be_read_again_is_not_written(tmp_path):
     with pytest.raises(UserError, match="colour"):
         save_model(tmp_path / "n", stored)
     assert not (tmp_path / "n").exists()
+
+
+def test_many_members_take_no_longer_than_they_should(tmp_path):
+    members = ",".join(f'"{number}": 0' for number in range(80_000))
+    (tmp_path / "config.json").write_text(f'{{{members}, "79999": 0}}')
+    start = time.perf_counter()
+    assert "'79999' stands twice" in refusal(tmp_path)
+    assert time.perf_counter() - start < 5
 
 
 def test_a_card_that_is_no_text_is_harmless(folder):
