@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "evaluation": set(),
     "corpora": set(),
     "decoding": {"model"},
-    "storage": {"model", "text"},
+    "storage": {"model", "text", "decoding"},
     "insight": {"model", "text", "decoding"},
     "interop": {"model", "text", "storage", "decoding"},
     "translator": {"storage", "text", "decoding", "insight", "interop", *DEVICES},

@@ -49,3 +49,14 @@ def test_learned_positions_say_when_they_end():
 
 def test_sinusoids_are_not_saved():
     assert not SinusoidalPositions(8).state_dict()
+
+
+class MeanwhileReplaced(SinusoidalPositions):
+    """Another thread, which needs less, always puts its own table in the place of a new one."""
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value[:300] if name == "table" else value)
+
+
+def test_threads_do_not_take_each_others_table():
+    assert MeanwhileReplaced(8)(1000).shape == (1000, 8)

@@ -80,11 +80,11 @@ ATTENTION, FEED_FORWARD = "encoder.layers.0.self_attention", "encoder.layers.0.f
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda weights: weights.popitem(), "lacks weight"),
-        (lambda weights: weights.update(extra=torch.zeros(1)), "has unknown weight 'extra'"),
+        (lambda weights: weights.popitem(), "has .* bytes"),
+        (lambda weights: weights.update(extra=torch.zeros(1)), "has unknown tensor 'extra'"),
         (lambda weights: weights.update({f"{FEED_FORWARD}.inner.weight": torch.zeros(3, 3)}), r"\(3, 3\)"),
         (lambda weights: weights.update({f"{ATTENTION}.key.bias": torch.full((16,), float("nan"))}), "not finite"),
-        (lambda weights: weights.update({f"{ATTENTION}.key.bias": torch.zeros(16, dtype=torch.int32)}), "int32"),
+        (lambda weights: weights.update({f"{ATTENTION}.key.bias": torch.zeros(16, dtype=torch.int32)}), "I32"),
     ],
 )
 def test_wrong_weights_are_refused(tmp_path, change, message):
@@ -100,10 +100,10 @@ def test_wrong_weights_are_refused(tmp_path, change, message):
         ("format_version", 2, "format_version 2"),
         ("model", {"d_model": 3}, "vocab_size"),
         ("model", 7, "wrong kind"),
-        ("tokenizer", {"source": "../x", "target": "x"}, "not among"),
+        ("tokenizer", {"source": "../x", "target": "x"}, "the source tokenizer is"),
         ("sha256", {}, "checksums"),
         ("sha256", {"model.safetensors": ""}, "checksums"),
-        ("tokenizer", {"source": ["x"], "target": "x"}, "not among"),
+        ("tokenizer", {"source": ["x"], "target": "x"}, "the source tokenizer is"),
     ],
 )
 def test_wrong_config_is_refused(tmp_path, key, value, message):

@@ -159,7 +159,7 @@ def test_a_key_may_not_stand_twice(tmp_path):
 
 @pytest.mark.parametrize("schedule", ["cosine", "inverse_sqrt"])
 def test_a_run_may_be_made_longer(recipe_file, schedule):
-    before = load_recipe(recipe_file, [f"training.schedule={schedule}"])
+    before = load_recipe(recipe_file, [f"training.schedule={schedule}"]).model_dump(mode="json")
     for change, jumps in (("max_steps=20", schedule == "cosine"), ("max_minutes=1", False)):
         after = load_recipe(recipe_file, [f"training.schedule={schedule}", f"training.{change}"])
         refuse_changes(before, after)
@@ -188,7 +188,7 @@ def test_one_vocabulary_or_one_a_side(recipe_file):
 
 
 def test_a_resumed_run_may_change_its_limits_alone(recipe_file):
-    before = load_recipe(recipe_file)
+    before = load_recipe(recipe_file).model_dump(mode="json")
     refuse_changes(before, load_recipe(recipe_file, ["training.max_steps=99", "training.patience=3"]))
     with pytest.raises(UserError, match=r"model.d_ff \(512 -> 64\), training.seed \(1 -> 2\)"):
         refuse_changes(before, load_recipe(recipe_file, ["training.seed=2", "model.d_ff=64"]))

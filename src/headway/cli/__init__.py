@@ -78,5 +78,6 @@ def _run() -> int:
 
 
 def _complain(message: str) -> int:
-    print(f"headway: {' '.join(message.split())}", file=sys.stderr)
+    line = f"headway: {' '.join(message.split())}"  # it may quote a stranger's file, which is not to steer the terminal
+    print("".join(char if char.isprintable() else ascii(char)[1:-1] for char in line), file=sys.stderr)
     return 2

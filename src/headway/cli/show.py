@@ -42,4 +42,5 @@ def show(
     for name, value in config.to_dict().items():
         typer.echo(f"  {name:<20} {value}")
     if stored.card:
-        typer.echo(f"\n{stored.card.rstrip()}")
+        card = "".join(char for char in stored.card if char.isprintable() or char in "\n\t")  # not escapes
+        typer.echo(f"\n{card.rstrip()}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from headway.errors import UserError
 
@@ -33,6 +33,10 @@ class Sampling:
 class SearchOptions:
     """How to search. Raises UserError for what is impossible."""
 
+    WIDEST_BEAM: ClassVar[int] = 1000
+    LONGEST: ClassVar[int] = 2**20
+    """Limits far beyond any use, so that the options of a stranger's model can't ask for all the memory there is."""
+
     beam_size: int = 5
     """Hypotheses that are followed side by side; 1 is greedy search."""
     length_penalty: float = 1.0
@@ -47,11 +51,13 @@ class SearchOptions:
     """Draw tokens by chance in place of a beam; the n best are then n that were drawn."""
 
     def __post_init__(self) -> None:
-        for name, least in (("beam_size", 1), ("max_length", 1), ("n_best", 1), ("no_repeat_ngram", 0)):
-            value = getattr(self, name)
-            if not (value is None and name == "max_length"):
-                _check_whole(name, value, least)
-        if not isinstance(self.length_penalty, (int, float)) or not 0.0 <= self.length_penalty <= 10.0:
+        _check_whole("beam_size", self.beam_size, 1, self.WIDEST_BEAM)
+        if self.max_length is not None:
+            _check_whole("max_length", self.max_length, 1, self.LONGEST)
+        _check_whole("n_best", self.n_best, 1)
+        _check_whole("no_repeat_ngram", self.no_repeat_ngram, 0)
+        penalty = self.length_penalty
+        if isinstance(penalty, bool) or not isinstance(penalty, (int, float)) or not 0.0 <= penalty <= 10.0:
             raise UserError(f"length_penalty={self.length_penalty!r}: must be between 0 and 10")
         if self.sample is not None and not isinstance(self.sample, Sampling):
             raise UserError(f"sample={self.sample!r}: must be a Sampling(temperature, top_k, top_p, seed)")
@@ -59,6 +65,8 @@ class SearchOptions:
             raise UserError(f"n_best={self.n_best} is more than beam_size={self.beam_size}")
 
 
-def _check_whole(name: str, value: Any, least: int) -> None:
+def _check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise UserError(f"{name}={value!r}: must be a whole number, at least {least}")
+    if most is not None and value > most:
+        raise UserError(f"{name}={value}: must be at most {most}")

@@ -40,7 +40,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 class ModelConfig:
     """What a `Transformer` is made of. An impossible combination is one ValueError that names the fields.
 
-    Sizes are counts; dropouts are probabilities in [0, 1). `None` for a decoder field means "as the encoder".
+    Sizes are counts, with limits far beyond any Transformer that was trained, so that a config from a stranger asks for
+    nothing absurd; dropouts are probabilities in [0, 1). `None` for a decoder field means "as the encoder".
     """
 
     source_vocab_size: int
@@ -107,6 +108,10 @@ class ModelConfig:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ValueError(f"{name}={value}: must be at least {least}")
+        for name, most in _MOST.items():
+            value = getattr(self, name)
+            if value is not None and value > most:
+                raise ValueError(f"{name}={value}: must be at most {most}")
         for name in ("num_heads", "decoder_num_heads"):
             heads = getattr(self, name)
             if heads is not None and self.d_model % heads:
@@ -159,6 +164,16 @@ _LEAST = {
     "encoder_layers": 0,
     "decoder_layers": 0,
     "max_length": 1,
+}
+_MOST = {
+    "source_vocab_size": 2**24,
+    "target_vocab_size": 2**24,
+    "d_model": 2**16,
+    "d_ff": 2**20,
+    "decoder_d_ff": 2**20,
+    "encoder_layers": 256,
+    "decoder_layers": 256,
+    "max_length": 2**20,
 }
 _CONTROL_IDS = [(name, "target") for name in ("pad_id", "unk_id", "bos_id", "eos_id")]
 _CONTROL_IDS += [(name, "source") for name in ("pad_id", "unk_id", "eos_id")]

@@ -8,6 +8,8 @@ from torch import Tensor, nn
 
 def sinusoidal_table(length: int, d_model: int) -> Tensor:
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same. -> (length, d_model)"""
+    if torch.get_default_device().type == "meta":  # of such a model only the shapes are wanted
+        return torch.empty(length, d_model)
     position = torch.arange(length, dtype=torch.float64)[:, None]
     even = torch.arange(0, d_model, 2, dtype=torch.float64)  # 2i
     angles = position / 10000.0 ** (even / d_model)  # (length, ceil(d_model / 2))
@@ -28,10 +30,11 @@ class SinusoidalPositions(nn.Module):
 
     def forward(self, length: int, start: int = 0) -> Tensor:
         """The vectors of positions start .. start + length - 1. -> (length, d_model)"""
-        if start + length > self.table.size(0):
-            table = sinusoidal_table(2 * (start + length), self.d_model)
-            self.table = table.to(self.table.device, self.table.dtype)
-        return self.table[start : start + length]
+        table = self.table  # another thread may replace it meanwhile
+        if start + length > table.size(0):
+            table = sinusoidal_table(2 * (start + length), self.d_model).to(table.device, table.dtype)
+            self.table = table
+        return table[start : start + length]
 
 
 class LearnedPositions(nn.Module):

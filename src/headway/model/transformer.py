@@ -81,6 +81,11 @@ class Decoder(nn.Module):
 class TokenEmbedding(nn.Embedding):
     """Embeddings scaled by sqrt(d_model), section 3.4."""
 
+    def reset_parameters(self) -> None:
+        """Normally distributed, until the `Transformer` initialises all its matrices."""
+        if not self.weight.is_meta:  # nothing is to be drawn there, and torch would load its compiler for it
+            super().reset_parameters()
+
     def forward(self, input: Tensor) -> Tensor:
         """ids (...) -> (..., d_model)"""
         return super().forward(input) * math.sqrt(self.embedding_dim)

@@ -7,23 +7,29 @@ search options) and `README.md` (a model card). No pickle anywhere.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 
+from headway.decoding import SearchOptions
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage.atomic import write_directory, write_json
-from headway.text.tokenizer import Tokenizer, fingerprint, read_tokenizer
+from headway.storage.checksums import checksum
+from headway.storage.tensors import LARGEST_HEADER, load_tensors
+from headway.storage.untrusted import clipped, parse_json, plain_size, read_json, read_plain
+from headway.text.tokenizer import SubwordTokenizer, Tokenizer, WordTokenizer, fingerprint, parse_tokenizer
 
 FORMAT_VERSION = 1
+SIDES = ("source", "target")
+TOKENIZER_SUFFIXES = (SubwordTokenizer.suffix, WordTokenizer.suffix)
 WEIGHTS_FILE, DECODING_FILE, CARD_FILE = "model.safetensors", "decoding.json", "README.md"
 
 
@@ -43,7 +49,7 @@ class StoredModel:
 
 
 def save_model(path: Path, stored: StoredModel) -> None:
-    """Writes the model directory, whole or not at all."""
+    """Writes the model directory, whole or not at all. Raises UserError for what `load_model` would refuse to read."""
     weights = named_weights(stored.model)
     with write_directory(path, sum(weight.nbytes for weight in weights.values())) as folder:
         tokenizer_files = _save_tokenizers(folder, stored.source_tokenizer, stored.target_tokenizer)
@@ -61,64 +67,68 @@ def save_model(path: Path, stored: StoredModel) -> None:
                 "sha256": {file.name: checksum(file) for file in sorted(folder.iterdir())},
             },
         )
+        _read_config(folder / "config.json")
+        _check_decoding(stored.decoding, folder / DECODING_FILE)
 
 
 def load_model(path: Path) -> StoredModel:
-    """Reads and verifies a model directory, or the best model of a run directory. Raises UserError."""
+    """Reads and verifies a model directory, or the best model of a run directory. Raises UserError.
+
+    Whoever wrote the directory can't make this run code of theirs, read outside of it, or take more than the weights'
+    own memory: config.json says of how many bytes the weights are and which files belong to the model, and only these
+    are opened. Other files that lie in the folder are ignored.
+    """
     folder = find_model(path)
-    config = _read_json(folder / "config.json")
-    if config.get("format_version") != FORMAT_VERSION:
-        raise UserError(
-            f"{folder}/config.json: format_version {config.get('format_version')!r} is not one that this version "
-            f"of headway reads ({FORMAT_VERSION}); use a newer headway"
-        )
-    _verify_checksums(folder, config)
-    try:
-        model_config = ModelConfig.from_dict(config["model"])
-        tokenizers = {side: config["tokenizer"][side] for side in ("source", "target")}
-        languages = str(config["source_language"]), str(config["target_language"])
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{folder}/config.json: {error} is missing or of the wrong kind") from None
-    except ValueError as error:
-        raise UserError(f"{folder}/config.json: {error}") from None
-    for file in tokenizers.values():
-        if not isinstance(file, str) or file not in config["sha256"]:
-            raise UserError(f"{folder}/config.json: tokenizer file {file!r} is not among its own files")
-    source_tokenizer = read_tokenizer(folder / tokenizers["source"])
-    target_tokenizer = (
-        source_tokenizer
-        if tokenizers["target"] == tokenizers["source"]
-        else read_tokenizer(folder / tokenizers["target"])
-    )
+    config = _read_config(folder / "config.json")
+    weights_file = folder / WEIGHTS_FILE
+    expected = _expected_weights(config.model)
+    _check_size(weights_file, expected)
+    files = {name: read_plain(folder / name) for name in config.checksums if name != WEIGHTS_FILE}
+    found = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    for name, checksum_found in {**found, WEIGHTS_FILE: checksum(weights_file)}.items():
+        if checksum_found != config.checksums[name]:
+            raise UserError(
+                f"{folder / name}: its checksum differs from config.json's; the file is damaged or was changed"
+            )
+    tokenizers = {name: parse_tokenizer(files[name], folder / name) for name in set(config.tokenizers.values())}
+    source_tokenizer, target_tokenizer = (tokenizers[config.tokenizers[side]] for side in SIDES)
     for side, tokenizer, size in (
-        ("source", source_tokenizer, model_config.source_vocab_size),
-        ("target", target_tokenizer, model_config.target_vocab_size),
+        ("source", source_tokenizer, config.model.source_vocab_size),
+        ("target", target_tokenizer, config.model.target_vocab_size),
     ):
         if tokenizer.vocab_size != size:
             raise UserError(
                 f"{folder}: the {side} tokenizer has {tokenizer.vocab_size} pieces, but {side}_vocab_size is {size}"
             )
+    decoding = parse_json(files[DECODING_FILE], folder / DECODING_FILE)
+    _check_decoding(decoding, folder / DECODING_FILE)
+    weights = load_tensors(weights_file, expected)
+    model = Transformer(config.model)
+    load_named_weights(model, weights, str(weights_file))
     return StoredModel(
-        model=_load_weights(folder / WEIGHTS_FILE, model_config),
+        model=model.eval(),
         source_tokenizer=source_tokenizer,
         target_tokenizer=target_tokenizer,
-        source_language=languages[0],
-        target_language=languages[1],
-        decoding=_read_json(folder / DECODING_FILE),
-        card=(folder / CARD_FILE).read_text(encoding="utf-8", errors="replace"),
+        source_language=config.source_language,
+        target_language=config.target_language,
+        decoding=decoding,
+        card=files[CARD_FILE].decode("utf-8", errors="replace"),
     )
 
 
 def find_model(path: Path) -> Path:
-    """The model directory that a path means: itself, or the best of a run directory."""
-    if (path / "config.json").is_file():
+    """The model directory that a path means: itself, or the best of a run directory. Raises UserError."""
+    if os.path.lexists(path / "config.json"):
         return path
-    if (path / "best.json").is_file():
-        name = _read_json(path / "best.json").get("model")
-        models = {folder.name: folder for folder in (path / "models").iterdir()}
-        if not isinstance(name, str) or name not in models:
-            raise UserError(f"{path}/best.json: names {name!r}, which is not in {path}/models")
-        return models[name]
+    if os.path.lexists(path / "best.json"):
+        name = read_json(path / "best.json").get("model")
+        models = path / "models"
+        found = {folder.name: folder for folder in models.iterdir()} if models.is_dir() else {}
+        if not isinstance(name, str) or name not in found:
+            raise UserError(f"{path}/best.json: names {clipped(repr(name))}, which is not in {models}")
+        if os.path.realpath(found[name]) != str(Path(os.path.realpath(path), "models", name)):
+            raise UserError(f"{found[name]}: is a link, or lies behind one; put the model itself there")
+        return found[name]
     if (path / "recipe.yaml").is_file():
         raise UserError(f"{path}: this run has no model yet; let it train until its first validation")
     raise UserError(
@@ -154,12 +164,6 @@ def load_named_weights(model: Transformer, weights: dict[str, Tensor], origin: s
             parameter.copy_(weight)
 
 
-def checksum(file: Path) -> str:
-    """SHA-256 of the file, in hexadecimal."""
-    with open(file, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def _save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> dict[str, str]:
     joint = fingerprint(source) == fingerprint(target)
     names = {
@@ -171,37 +175,83 @@ def _save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> dict
     return names
 
 
-def _verify_checksums(folder: Path, config: dict[str, Any]) -> None:
-    checksums = config.get("sha256")
-    if not isinstance(checksums, dict) or not {WEIGHTS_FILE, DECODING_FILE, CARD_FILE} <= checksums.keys():
-        raise UserError(f"{folder}/config.json: lacks checksums (sha256) of its own files")
-    for name, expected in checksums.items():
-        file = folder / name
-        if Path(name).name != name or file.is_symlink():
-            raise UserError(f"{folder}/config.json: {name!r} is not a file of this directory")
-        if not file.is_file():
-            raise UserError(f"{folder}: {name} is missing")
-        if checksum(file) != expected:
-            raise UserError(f"{file}: its checksum differs from config.json's; the file is damaged or was changed")
+class _Config(NamedTuple):
+    """What config.json says."""
+
+    model: ModelConfig
+    source_language: str
+    target_language: str
+    tokenizers: dict[str, str]
+    """The file of each side."""
+    checksums: dict[str, str]
+    """SHA-256 of each other file of the model."""
 
 
-def _load_weights(file: Path, config: ModelConfig) -> Transformer:
+_MEMBERS: dict[str, type] = {
+    "format_version": int,
+    "source_language": str,
+    "target_language": str,
+    "model": dict,
+    "tokenizer": dict,
+    "sha256": dict,
+}
+
+
+def _read_config(file: Path) -> _Config:
+    document = read_json(file)
+    _check_version(document.get("format_version"), file)
+    for name, kind in _MEMBERS.items():
+        if not isinstance(document.get(name), kind):
+            raise UserError(f"{file}: {name} is missing or of the wrong kind")
+    if unknown := document.keys() - _MEMBERS.keys():
+        raise UserError(f"{file}: {clipped(repr(min(unknown)))} is not known")
+    for name in ("source_language", "target_language"):
+        if not document[name].isprintable() or len(document[name]) > 100:
+            raise UserError(f"{file}: {name} is not the code or the name of a language")
     try:
-        weights = load_file(file)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise UserError(f"{file}: not a readable safetensors file ({error})") from None
-    model = Transformer(config)
-    load_named_weights(model, weights, str(file))
-    return model.eval()
+        model = ModelConfig.from_dict(document["model"])
+    except ValueError as error:
+        raise UserError(f"{file}: {clipped(str(error))}") from None
+    tokenizers, checksums = document["tokenizer"], document["sha256"]
+    if tokenizers.keys() != set(SIDES):
+        raise UserError(f"{file}: tokenizer must name a file for source and target")
+    for side in SIDES:
+        allowed = [f"{stem}{suffix}" for stem in ("tokenizer", side) for suffix in TOKENIZER_SUFFIXES]
+        if tokenizers[side] not in allowed:
+            name = clipped(repr(tokenizers[side]))
+            raise UserError(f"{file}: the {side} tokenizer is {name}, it can be one of {', '.join(allowed)}")
+    if checksums.keys() != {WEIGHTS_FILE, DECODING_FILE, CARD_FILE, *(tokenizers[side] for side in SIDES)}:
+        raise UserError(f"{file}: has not exactly the checksums (sha256) of the model's files")
+    return _Config(model, document["source_language"], document["target_language"], tokenizers, checksums)
 
 
-def _read_json(file: Path) -> dict[str, Any]:
+def _check_version(version: Any, file: Path) -> None:
+    if type(version) is int and version > FORMAT_VERSION:
+        raise UserError(
+            f"{file}: format_version {version} is newer than what this version of headway reads ({FORMAT_VERSION}); "
+            "use a newer headway"
+        )
+    if type(version) is not int or version < 1:
+        raise UserError(f"{file}: format_version {clipped(repr(version))} is not one that headway ever wrote")
+
+
+def _check_decoding(options: dict[str, Any], file: Path) -> None:
+    if unknown := options.keys() - {field.name for field in dataclasses.fields(SearchOptions)}:
+        raise UserError(f"{file}: {clipped(repr(min(unknown)))} is not an option of searching")
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{file}: can't be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{file}: is not JSON ({error})") from None
-    if not isinstance(document, dict):
-        raise UserError(f"{file}: must hold a JSON object")
-    return document
+        SearchOptions(**options)
+    except UserError as error:
+        raise UserError(f"{file}: {clipped(str(error))}") from None
+
+
+def _expected_weights(config: ModelConfig) -> dict[str, Tensor]:
+    """The weights of such a model, without their values."""
+    with torch.device("meta"):
+        return named_weights(Transformer(config))
+
+
+def _check_size(file: Path, expected: dict[str, Tensor]) -> None:
+    """Raises UserError unless the file can be one of such weights."""
+    size, wanted = plain_size(file), sum(weight.nbytes for weight in expected.values())
+    if not wanted < size <= wanted + 8 + LARGEST_HEADER:
+        raise UserError(f"{file}: has {size:,} bytes, but the model of config.json has weights of {wanted:,}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import random
 import re
 import unicodedata
@@ -24,6 +25,7 @@ import sentencepiece
 
 from headway.errors import UserError
 from headway.text.corpus import is_blank
+from headway.text.sentencepiece_model import check_normalizers
 
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
 CONTROL_PIECES = ("<pad>", "<unk>", "<sos>", "<eos>")
@@ -108,10 +110,15 @@ class SubwordTokenizer:
     suffix = ".spm"
 
     def __init__(self, model: bytes) -> None:
+        """`model`: the bytes of its file, from anybody. Raises UserError."""
+        if not model:
+            raise UserError("not a sentencepiece model (it is empty)")
+        check_normalizers(model)
         self._model = model
         try:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        except (RuntimeError, OSError) as error:
+            self._check_pieces()
+        except (RuntimeError, ValueError, OSError) as error:
             raise UserError(f"not a sentencepiece model ({_one_line(error)})") from None
         self._tags: dict[str, int] = {}
         for id_ in range(len(CONTROL_PIECES), self.vocab_size):
@@ -121,13 +128,23 @@ class SubwordTokenizer:
         self.target_tags = [tag.removeprefix(">>").removesuffix("<<") for tag in self._tags]
         self.never_generated = [UNK_ID, *self._tags.values()]
 
+    def _check_pieces(self) -> None:
+        """Raises ValueError where a piece is no text (which sentencepiece itself finds), or not what its id says."""
+        if self.vocab_size < len(CONTROL_PIECES) or len(self.vocabulary) != self.vocab_size:
+            raise ValueError("lacks the control symbols")
+        for id_, piece in enumerate(CONTROL_PIECES):
+            if not (self._processor.is_unknown(id_) if id_ == UNK_ID else self._processor.is_control(id_)):
+                raise ValueError(f"id {id_} is not a control symbol, as {piece} must be")
+        if not all(map(math.isfinite, self._processor.get_score(list(range(self.vocab_size))))):
+            raise ValueError("a score is not finite")
+
     @property
     def vocab_size(self) -> int:
         return self._processor.get_piece_size()
 
     @property
     def vocabulary(self) -> list[str]:
-        return [self._processor.id_to_piece(id_) for id_ in range(self.vocab_size)]
+        return self._processor.id_to_piece(list(range(self.vocab_size)))
 
     @property
     def kind(self) -> TokenizerKind:
@@ -247,17 +264,17 @@ class WordTokenizer:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> WordTokenizer:
+        problem = "not a word vocabulary (JSON with `words` and `lowercase`)"
         try:
-            document = json.loads(data)
+            document = json.loads(data.decode("utf-8"))
             words, lowercase = document["words"], document["lowercase"]
+            "".join(words).encode("utf-8")  # raises for what is no text, half a surrogate pair included
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise UserError("not a word vocabulary (JSON with `words` and `lowercase`)") from None
-        if (
-            not isinstance(words, list)
-            or not all(isinstance(word, str) for word in words)
-            or not isinstance(lowercase, bool)
-        ):
-            raise UserError("not a word vocabulary (JSON with `words` and `lowercase`)")
+            raise UserError(problem) from None
+        if not isinstance(words, list) or not isinstance(lowercase, bool):
+            raise UserError(problem)
+        if any(word.split() != [word] for word in words):
+            raise UserError("a word of the vocabulary is blank or holds a space")
         return cls(words, lowercase)
 
     @classmethod
@@ -292,12 +309,17 @@ def fingerprint(tokenizer: Tokenizer) -> str:
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """A tokenizer from its file, by the file's suffix."""
+    """A tokenizer from its file, by the file's suffix. Raises UserError."""
     try:
-        data = path.read_bytes()
-        return SubwordTokenizer(data) if path.name.endswith(SubwordTokenizer.suffix) else WordTokenizer.from_bytes(data)
+        return parse_tokenizer(path.read_bytes(), path)
     except FileNotFoundError:
         raise UserError(f"{path}: no such tokenizer file") from None
+
+
+def parse_tokenizer(data: bytes, path: Path) -> Tokenizer:
+    """A tokenizer from the bytes of the file at `path`, which may come from anybody. Raises UserError."""
+    try:
+        return SubwordTokenizer(data) if path.name.endswith(SubwordTokenizer.suffix) else WordTokenizer.from_bytes(data)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 

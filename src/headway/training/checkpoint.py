@@ -8,7 +8,6 @@ of batches is a function of seed and epoch.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -24,6 +23,8 @@ from headway.model import Transformer
 from headway.storage.atomic import write_directory, write_json
 from headway.storage.checksums import find_damage, write_checksums
 from headway.storage.model_directory import load_named_weights, named_weights
+from headway.storage.tensors import load_tensors
+from headway.storage.untrusted import read_json
 from headway.training.averaging import MovingAverage
 
 KEPT = 2
@@ -95,7 +96,8 @@ def save_checkpoint(
 def load_checkpoint(path: Path, model: Transformer, optimizer: torch.optim.Adam, average: MovingAverage | None) -> None:
     """Puts model, optimizer and random generators where they were. Raises UserError."""
     try:
-        load_named_weights(model, load_file(path / "weights.safetensors"), str(path / "weights.safetensors"))
+        weights = load_tensors(path / "weights.safetensors", named_weights(model))
+        load_named_weights(model, weights, str(path / "weights.safetensors"))
         _load_optimizer(model, optimizer, load_file(path / "optimizer.safetensors"))
         if average is not None:
             average.restore(load_file(path / "average.safetensors"))
@@ -109,11 +111,11 @@ def load_checkpoint(path: Path, model: Transformer, optimizer: torch.optim.Adam,
 def read_state(path: Path) -> State:
     """What a checkpoint says of its run. Raises UserError."""
     try:
-        document = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        document = read_json(path / "state.json")
         version = document.pop("format_version")
         if version == FORMAT_VERSION:
             return State(**{**document, "progress": Progress(**document["progress"])})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError) as error:
         raise UserError(f"{path}/state.json: can't be read ({error})") from None
     raise UserError(
         f"{path}/state.json: format_version {version!r} is not {FORMAT_VERSION}; use the headway of the run"

@@ -209,11 +209,11 @@ class TrainingSection(Section):
 class DecodingSection(Section):
     """The model's default search options, kept in its decoding.json. Validation in training is greedy."""
 
-    beam_size: int = Field(SearchOptions.beam_size, ge=1)
+    beam_size: int = Field(SearchOptions.beam_size, ge=1, le=SearchOptions.WIDEST_BEAM)
     """Hypotheses that are followed side by side; 1 is greedy search."""
     length_penalty: float = Field(SearchOptions.length_penalty, ge=0, le=10)
     """Alpha of GNMT's length penalty; 0 ranks by total log-probability."""
-    max_length: int | None = Field(None, ge=1)
+    max_length: int | None = Field(None, ge=1, le=SearchOptions.LONGEST)
     """Most pieces of a translation; by default twice the source's and 50 more."""
 
 

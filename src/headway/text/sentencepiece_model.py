@@ -1,0 +1,83 @@
+"""What a sentencepiece model from a stranger could do with a text, found in the bytes of the model.
+
+sentencepiece itself refuses what would have it read outside its memory. It allows rules of normalisation that put a
+megabyte in the place of a character, or bytes that are no text; these are refused here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from headway.errors import UserError
+
+LONGEST_REPLACEMENT = 256
+"""Bytes that a rule of normalisation may put in the place of what it replaces; NFKC needs 33."""
+
+_NORMALIZERS, _CHARSMAP = (3, 5), 2
+"""Numbers of fields: normalizer_spec and denormalizer_spec in a model, precompiled_charsmap in both."""
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+def check_normalizers(model: bytes) -> None:
+    """Raises UserError unless every rule of normalisation in the model gives a short text."""
+    for number, normalizer in _fields(model):
+        if number in _NORMALIZERS:
+            for inner_number, rules in _fields(normalizer):
+                if inner_number == _CHARSMAP and rules:
+                    _check_rules(rules)
+
+
+def _check_rules(rules: bytes) -> None:
+    """The bytes of a trie, as 32 bits say, the trie, and the texts that its leaves point to, each ended by a zero."""
+    size = int.from_bytes(rules[:4], "little")
+    if size % 4 or size > len(rules) - 4:
+        raise UserError("its rules of normalisation are damaged")
+    nodes, texts = np.frombuffer(rules, "<u4", size // 4, 4), rules[4 + size :]
+    begins = np.concatenate([[0], 1 + np.flatnonzero(np.frombuffer(texts, np.uint8) == 0)])
+    leaves = nodes[nodes >> 31 == 1] & 0x7FFFFFFF
+    if not np.isin(leaves, begins[:-1]).all():
+        raise UserError("its rules of normalisation point to where no text begins")
+    if max(np.diff(begins), default=0) > LONGEST_REPLACEMENT + 1:
+        raise UserError(f"a rule of normalisation gives more than {LONGEST_REPLACEMENT} bytes")
+    try:
+        texts.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UserError("a rule of normalisation gives what is not UTF-8") from None
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
+    """The fields of a protobuf message that have bytes, with their numbers.
+    https://protobuf.dev/programming-guides/encoding/"""
+    place = 0
+    while place < len(message):
+        tag, place = _varint(message, place)
+        if tag >> 32:
+            raise UserError("not a sentencepiece model (a field's number is too large)")
+        kind = tag & 7
+        if kind == _VARINT:
+            _, place = _varint(message, place)
+        elif kind == _BYTES:
+            size, start = _varint(message, place)
+            place = start + size
+            if place <= len(message):
+                yield tag >> 3, message[start:place]
+        elif kind in (_FIXED64, _FIXED32):
+            place += 8 if kind == _FIXED64 else 4
+        else:
+            raise UserError("not a sentencepiece model (a field of an unknown kind)")
+    if place != len(message):
+        raise UserError("not a sentencepiece model (it ends too early)")
+
+
+def _varint(message: bytes, place: int) -> tuple[int, int]:
+    """The number that begins there, and where the next thing begins."""
+    value = 0
+    for index in range(10):
+        if place + index >= len(message):
+            break
+        value |= (message[place + index] & 127) << 7 * index
+        if message[place + index] < 128:
+            return value, place + index + 1
+    raise UserError("not a sentencepiece model (a number has no end)")

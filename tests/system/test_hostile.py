@@ -1,0 +1,61 @@
+"""Every command that takes a model refuses a hostile one with one line."""
+
+import json
+import os
+
+import pytest
+
+from tests.faults.hostile import change_config, make_directory, piece, replace, subword_model
+from tests.system.conftest import complaint, run_headway
+
+
+@pytest.fixture
+def commands(tmp_path):
+    """Each command that takes a model, with all else that it needs."""
+    text = tmp_path / "text"
+    text.write_text("the cat\n")
+    both = ("--source", text, "--target", text)
+    valid = ("--valid-source", text, "--valid-target", text, "--out", tmp_path / "run")
+    return {
+        "translate": lambda model: ("translate", model, text),
+        "evaluate": lambda model: ("evaluate", model, "--source", text, "--reference", text),
+        "score": lambda model: ("score", model, *both),
+        "inspect": lambda model: ("inspect", model, "the cat"),
+        "show": lambda model: ("show", model),
+        "train": lambda model: ("train", *both, *valid, "--init-from", model),
+    }
+
+
+HOSTILE = {
+    "translate": (lambda model: replace(model, "tokenizer.spm", subword_model(more=[piece(b"\xff")])), "tokenizer.spm"),
+    "evaluate": (lambda model: replace(model, "decoding.json", b'{"beam_size": 1000000000}'), "beam_size=1000000000"),
+    "score": (lambda model: os.truncate(model / "model.safetensors", 2**40), "1,099,511,627,776 bytes"),
+    "inspect": (lambda model: change_config(model, lambda config: config["model"].update(d_model=10**9)), "d_model"),
+    "show": (lambda model: change_config(model, lambda config: config.update(format_version=2)), "use a newer headway"),
+    "train": (lambda model: replace(model, "model.safetensors", b"\x80\x04."), "model.safetensors"),
+}
+
+
+@pytest.mark.parametrize("command", HOSTILE)
+def test_one_line_and_exit_code_2(commands, tmp_path, command):
+    spoil, message = HOSTILE[command]
+    model = make_directory(tmp_path / "m")
+    spoil(model)
+    outcome = run_headway(*commands[command](model))
+    assert (outcome.code, outcome.out) == (2, "")
+    [line] = outcome.err.splitlines()
+    assert message in line
+    assert not (tmp_path / "run").exists()
+
+
+def test_nothing_of_a_stranger_steers_the_terminal(commands, tmp_path):
+    model = make_directory(tmp_path / "m")
+    replace(model, "README.md", b"\x1b[2J\x1b]0;owned\x07# card\n\ttext\n")
+    shown = run_headway(*commands["show"](model))
+    assert shown.code == 0
+    assert "\x1b" not in shown.out
+    assert "# card\n\ttext" in shown.out
+    (model / "config.json").unlink()
+    (model / "best.json").write_text(json.dumps({"model": "\x1b[2J"}))
+    (model.rename(tmp_path / "\x1b[2J"))
+    assert r"\x1b[2J" in complaint("translate", tmp_path / "\x1b[2J")
