@@ -3,10 +3,10 @@
     python benchmarks/translating.py MODEL SOURCE [--sentences 1000] [--rounds 3] [--json FILE]
 
 headway in fp32 and bf16 against the loop of a textbook, which runs the whole decoder for each token, and, where it is
-installed, CTranslate2 with the same weights. Alternating rounds in one run, medians; sentences a second with all
-sentences at once, and milliseconds for one sentence alone, greedy and with a beam of 5; tokenisation counts for all.
-The lines that are equal to headway's in fp32 are counted. CTranslate2's length penalty is another one, so all beams go
-without.
+installed, CTranslate2 with the same weights, called directly and as headway's engine. Alternating rounds in one run,
+medians; sentences a second with all sentences at once, and milliseconds for one sentence alone, greedy and with a beam
+of 5; tokenisation counts for all. The lines that are equal to headway's in fp32 are counted. CTranslate2's length
+penalty is another one, so all beams go without.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 import torch
 
 from contenders import Contender
+from headway.devices import EngineName, TranslatingPrecision
 from headway.interop.ctranslate2 import export_ctranslate2
 from headway.model import padding_mask
 from headway.storage import load_model
@@ -38,8 +39,8 @@ SLOW = 64
 """About so many sentences are given to the textbook's loop."""
 
 
-def ours(model: Path, precision: str) -> Translate:
-    translator = Translator.load(model, device="cpu", precision=precision)  # type: ignore[arg-type]
+def ours(model: Path, precision: TranslatingPrecision, engine: EngineName = "torch") -> Translate:
+    translator = Translator.load(model, device="cpu", precision=precision, engine=engine)
 
     def translate(texts: list[str], beam_size: int) -> list[str]:
         return [one.text for one in translator.translate(texts, beam_size=beam_size, length_penalty=0.0)]
@@ -114,6 +115,8 @@ def contenders(model: Path) -> list[Contender]:
         for type_, workers, threads in (("float32", cores, 1), ("float32", 1, cores), ("int8", cores, 1)):
             name = f"CTranslate2 {type_}, {workers} x {threads}"
             found.append(Contender(name, theirs, model, type_, workers, threads))
+        for precision in ("fp32", "int8"):
+            found.append(Contender(f"headway, engine ctranslate2 {precision}", ours, model, precision, "ctranslate2"))
     return found
 
 
@@ -159,7 +162,7 @@ def main() -> None:
             }
             rows.append(row)
             print(
-                f"{name:<28} beam {beam_size}  {speed:7.0f} sentences/s  {row['ratio_to_headway_fp32']:5.2f}  "
+                f"{name:<34} beam {beam_size}  {speed:7.0f} sentences/s  {row['ratio_to_headway_fp32']:5.2f}  "
                 f"one {row['one_sentence_ms']:6.1f} ms  equal {row['equal_lines']} of {row['lines']}",
                 flush=True,
             )

@@ -14,6 +14,9 @@ from headway.errors import UserError
 
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["auto", "fp32", "bf16"]
+TranslatingPrecision = Literal["auto", "fp32", "bf16", "int8"]
+EngineName = Literal["torch", "ctranslate2"]
+"""What runs a model when it translates."""
 
 
 def pick_device(name: DeviceName | torch.device) -> torch.device:
@@ -39,9 +42,11 @@ def training_dtype(precision: Precision, device: torch.device) -> torch.dtype:
     return torch.bfloat16 if precision == "bf16" else torch.float32
 
 
-def translating_dtype(precision: Precision, device: torch.device) -> torch.dtype:
+def translating_dtype(precision: TranslatingPrecision, device: torch.device) -> torch.dtype:
     """The type of weights in translating. `auto`: bf16 on cuda, fp32 elsewhere, where a translation then doesn't depend
-    on what it is translated with."""
+    on what it is translated with. Raises UserError for int8, which is CTranslate2's."""
+    if precision == "int8":
+        raise UserError("precision int8 needs engine ctranslate2")
     if precision == "auto":
         return torch.bfloat16 if device.type == "cuda" and _has_fast_bf16(device) else torch.float32
     return torch.bfloat16 if precision == "bf16" else torch.float32

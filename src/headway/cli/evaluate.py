@@ -13,6 +13,7 @@ from headway.cli.loading import language_prefix, load_translator
 from headway.cli.options import (
     BeamSize,
     Device,
+    Engine,
     Ensemble,
     JsonOutput,
     LengthPenalty,
@@ -51,6 +52,7 @@ def evaluate(
     as_json: JsonOutput = False,
     device: Device = "auto",
     precision: PrecisionOption = "auto",
+    engine: Engine = "torch",
 ) -> None:
     """Translate a text and score the translations against a reference: BLEU, chrF and TER by sacreBLEU.
 
@@ -75,7 +77,7 @@ def evaluate(
         typer.echo("headway: warning: source and reference are the same text", err=True)
     if tokenize is not None:
         check_tokenize(tokenize)
-    translator = load_translator(model, device, precision, ensemble)
+    translator = load_translator(model, device, precision, ensemble, engine)
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     _refuse_endless(reference or source, references, translator)
 
@@ -85,7 +87,9 @@ def evaluate(
         )
 
     others = (
-        None if compare is None else _other_translations(compare, len(pairs), translator, translated, device, precision)
+        None
+        if compare is None
+        else _other_translations(compare, len(pairs), translator, translated, device, precision, engine)
     )
     hypotheses = translated(translator)
     if output is not None:
@@ -142,12 +146,13 @@ def _other_translations(
     translated: Callable[[Translator], list[str]],
     device: str,
     precision: str,
+    engine: str,
 ) -> list[str]:
     """Those of a text file, or of another model."""
     from headway.text.corpus import read_lines
 
     if other.is_dir():
-        return translated(load_translator(other, device, precision))
+        return translated(load_translator(other, device, precision, engine=engine))
     lines = list(read_lines(other))
     if len(lines) != count:
         raise UserError(f"{other} has {len(lines)} lines, but there are {count} to compare with")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from headway.errors import UserError
 
@@ -32,14 +32,23 @@ def chunks(items: Iterable[Item], size: Callable[[Item], int], at_most: int = LI
 
 
 def load_translator(
-    model: Path, device: str, precision: str = "auto", ensemble: Sequence[Path] | None = None
+    model: Path,
+    device: str,
+    precision: str = "auto",
+    ensemble: Sequence[Path] | None = None,
+    engine: str = "torch",
 ) -> Translator:
     """As the options say. Raises UserError."""
+    from headway.devices import EngineName, TranslatingPrecision
     from headway.translator import Translator
 
-    if precision not in ("auto", "fp32", "bf16"):
-        raise UserError(f"--precision {precision}: there are auto, fp32 and bf16")
-    return Translator.load(model, device=device, precision=precision, ensemble=ensemble or [])  # type: ignore[arg-type]
+    for name, value, known in (
+        ("precision", precision, get_args(TranslatingPrecision)),
+        ("engine", engine, get_args(EngineName)),
+    ):
+        if value not in known:
+            raise UserError(f"--{name} {value}: there are {', '.join(known)}")
+    return Translator.load(model, device=device, precision=precision, ensemble=ensemble or [], engine=engine)  # type: ignore[arg-type]
 
 
 def language_prefix(translator: Translator, language: str | None) -> str:

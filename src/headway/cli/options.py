@@ -29,7 +29,10 @@ TargetLanguage = Annotated[
     str | None, typer.Option(metavar="CODE", help="Of a model with several: as if each line began with >>CODE<<.")
 ]
 JsonOutput = Annotated[bool, typer.Option("--json", help="JSON: one document, or one a line.")]
-PrecisionOption = Annotated[str, typer.Option("--precision", help="auto, fp32 or bf16; auto is fp32 on CPU.")]
+PrecisionOption = Annotated[
+    str, typer.Option("--precision", help="auto, fp32, bf16, or int8 with CTranslate2; auto is fp32 on CPU.")
+]
+Engine = Annotated[str, typer.Option(help="What runs the model: torch, or ctranslate2, which is faster on CPU.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 
 

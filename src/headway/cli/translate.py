@@ -16,6 +16,7 @@ from headway.cli.loading import LINES_AT_ONCE, chunks, language_prefix, load_tra
 from headway.cli.options import (
     BeamSize,
     Device,
+    Engine,
     Ensemble,
     JsonOutput,
     LengthPenalty,
@@ -58,6 +59,7 @@ def translate(
     as_json: JsonOutput = False,
     device: Device = "auto",
     precision: PrecisionOption = "auto",
+    engine: Engine = "torch",
 ) -> None:
     """Translate text, line by line: raw text in, raw text out, one line for each, blank for blank.
 
@@ -69,7 +71,7 @@ def translate(
     check_output(output)
     sampling = None if sample is None else _parse_sampling(sample)
     lines = _lines(file)
-    translator = load_translator(model, device, precision, ensemble)
+    translator = load_translator(model, device, precision, ensemble, engine)
     options: dict[str, Any] = {
         "beam_size": beam_size,
         "length_penalty": length_penalty,

@@ -5,6 +5,7 @@ from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine
 from headway.decoding.options import Sampling, SearchOptions
 from headway.decoding.search import Hypothesis, greedy, sample
+from headway.decoding.searcher import Searcher
 
 __all__ = [
     "Constraints",
@@ -13,6 +14,7 @@ __all__ = [
     "Hypothesis",
     "Sampling",
     "SearchOptions",
+    "Searcher",
     "TorchEngine",
     "beam_search",
     "greedy",

@@ -8,40 +8,31 @@ print(translation.text)
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
 
-from headway.decoding import (
-    Constraints,
-    EnsembleEngine,
-    Hypothesis,
-    Sampling,
-    SearchOptions,
-    TorchEngine,
-    beam_search,
-    greedy,
-    sample,
+from headway.decoding import EnsembleEngine, Hypothesis, Sampling, Searcher, SearchOptions, TorchEngine
+from headway.devices import (
+    DeviceName,
+    EngineName,
+    TranslatingPrecision,
+    keep_large_allocations,
+    pick_device,
+    translating_dtype,
 )
-from headway.devices import DeviceName, Precision, keep_large_allocations, pick_device, translating_dtype
 from headway.errors import UserError
 from headway.insight import TranslationRecord, record_translation
+from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import StoredModel, load_model
-from headway.text.batches import pad
 from headway.text.corpus import is_blank
 from headway.text.tokenizer import Piece, Tokenizer, fingerprint, is_too_long, language_tag
+from headway.translator.torch_searcher import TorchSearcher
 
 Stopped = Literal["eos", "max_length", "blank", "too_long"]
-
-SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
-"""Sentences that are translated together, at most, and hypotheses of theirs (see docs/results.md)."""
-TOKENS_PER_BATCH = 4096
-"""Padded source tokens that are translated together, at most."""
 
 
 @dataclass(frozen=True)
@@ -70,20 +61,32 @@ class Translator:
         stored: StoredModel,
         *,
         device: DeviceName | torch.device = "auto",
-        precision: Precision = "auto",
+        precision: TranslatingPrecision = "auto",
         ensemble: Sequence[StoredModel] = (),
+        engine: EngineName = "torch",
     ) -> None:
         self.stored = stored
         self.device = pick_device(device)
-        keep_large_allocations(self.device)
         self.model = stored.model.to(self.device).eval()
-        options = stored.target_tokenizer.never_generated, translating_dtype(precision, self.device)
-        engines = [TorchEngine(self.model, *options)]
+        keep_large_allocations(self.device)
         for other in ensemble:
             _check_vocabularies(stored, other)
-            engines.append(TorchEngine(other.model.to(self.device).eval(), *options))
-        self._engine = EnsembleEngine(engines) if ensemble else engines[0]
         self._max_length = min(one.model.config.max_length for one in (stored, *ensemble))
+        self._single = not ensemble
+        self._searcher: Searcher
+        if engine == "ctranslate2":
+            if ensemble:
+                raise UserError("engine ctranslate2 runs one model, not an ensemble")
+            self._searcher = CTranslate2Searcher(stored, self.device, precision)
+            return
+        if engine != "torch":
+            raise UserError(f"engine {engine!r} is unknown; there are torch and ctranslate2")
+        dtype = translating_dtype(precision, self.device)
+        models = [one.model.to(self.device).eval() for one in (stored, *ensemble)]
+        engines = [TorchEngine(model, stored.target_tokenizer.never_generated, dtype) for model in models]
+        self._searcher = TorchSearcher(
+            EnsembleEngine(engines) if ensemble else engines[0], stored.model.config.pad_id, self.device
+        )
 
     @classmethod
     def load(
@@ -91,13 +94,15 @@ class Translator:
         path: str | Path,
         *,
         device: DeviceName = "auto",
-        precision: Precision = "auto",
+        precision: TranslatingPrecision = "auto",
         ensemble: Sequence[str | Path] = (),
+        engine: EngineName = "torch",
     ) -> Translator:
         """Loads a model directory, or the best model of a run directory. The models of an `ensemble` translate with it,
-        by the mean of their probabilities; they need the same vocabularies. Raises UserError."""
+        by the mean of their probabilities; they need the same vocabularies. `engine` is what runs the model: torch, or
+        CTranslate2, into whose form it is brought at first, and kept. Raises UserError."""
         others = [load_model(Path(other)) for other in ensemble]
-        return cls(load_model(Path(path)), device=device, precision=precision, ensemble=others)
+        return cls(load_model(Path(path)), device=device, precision=precision, ensemble=others, engine=engine)
 
     @property
     def longest_source(self) -> int:
@@ -114,8 +119,10 @@ class Translator:
         given = {name: value for name, value in options.items() if value is not None}
         if "sample" in given and not {"beam_size", "length_penalty"}.isdisjoint(given):
             raise UserError("sampling follows no beam: leave beam_size and length_penalty out")
+        penalty = self._searcher.default_length_penalty
+        own = {} if penalty is None else {"length_penalty": penalty}
         try:
-            return SearchOptions(**{**self.stored.decoding, **given})
+            return SearchOptions(**{**self.stored.decoding, **own, **given})
         except TypeError as error:
             raise UserError(f"search options: {error}") from None
 
@@ -149,15 +156,8 @@ class Translator:
         prefixes = self._prefixes(prefix, len(texts), options.max_length)
         sources = self._encoded(texts)
         readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self.longest_source}
-        width = 1 if options.sample is not None else options.beam_size
-        batches = self._batches({i: len(ids) for i, ids in readable.items()}, ROWS_PER_BATCH // width)
-
-        def search(batch: list[int]) -> list[list[Hypothesis]]:
-            return self._search([readable[i] for i in batch], options, [prefixes[i] for i in batch])
-
-        found: dict[int, list[Hypothesis]] = {}
-        for batch, hypotheses in zip(batches, self._map(search, batches), strict=True):
-            found.update(zip(batch, hypotheses, strict=True))
+        hypotheses = self._search(list(readable.values()), options, [prefixes[i] for i in readable])
+        found = dict(zip(readable, hypotheses, strict=True))
         return [
             self._translation(text, ids, found.get(i, []))
             for i, (text, ids) in enumerate(zip(texts, sources, strict=True))
@@ -182,20 +182,15 @@ class Translator:
             for i, (source, target) in enumerate(pairs)
             if source and target is not None and max(len(source), len(target)) <= self.longest_source
         }
-        config = self.model.config
-        lengths = {i: sum(map(len, pair)) for i, pair in readable.items()}
-        for batch in self._batches(lengths, SENTENCES_PER_BATCH):
-            source = pad([[*readable[i][0], config.eos_id] for i in batch], config.pad_id)
-            target = pad([[config.bos_id, *readable[i][1], config.eos_id] for i in batch], config.pad_id)
-            totals = self._engine.score(torch.from_numpy(source), torch.from_numpy(target)).sum(dim=1)  # (batch,)
-            for i, total in zip(batch, totals.tolist(), strict=True):
-                scores[i] = total
+        totals = self._searcher.score(*([pair[side] for pair in readable.values()] for side in (0, 1)))
+        for i, total in zip(readable, totals, strict=True):
+            scores[i] = total
         return scores
 
     def inspect(self, text: str, target: str | None = None) -> TranslationRecord:
         """Translates the text, or takes the given `target` for its translation, and returns the record of what happened
         inside: every attention map. Raises UserError."""
-        if isinstance(self._engine, EnsembleEngine):
+        if not self._single:
             raise UserError("inspect looks into one model, not into an ensemble")
         [source] = self._encoded([text])
         if not source or len(source) > self.longest_source:
@@ -215,22 +210,6 @@ class Translator:
             [piece.text for piece in self.stored.source_tokenizer.encoded_pieces(text, tagged=True)],
             [piece.text for piece in self.stored.target_tokenizer.decoded_pieces(given)],
         )
-
-    def _map(
-        self, search: Callable[[list[int]], list[list[Hypothesis]]], batches: list[list[int]]
-    ) -> Iterator[list[list[Hypothesis]]]:
-        """The search of each batch, in order. On CPU each core has batches of its own: the operations of a step are too
-        small to be shared."""
-        cores = torch.get_num_threads() if self.device.type == "cpu" else 1
-        workers = min(cores, len(batches))
-        if workers < 2:
-            yield from map(search, batches)
-            return
-        try:
-            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                yield from pool.map(search, batches)
-        finally:
-            torch.set_num_threads(cores)  # what the workers set is in part set for the whole process
 
     def _encoded(self, texts: Sequence[str]) -> list[list[int] | None]:
         """The ids of each source text, as `_ids`. Raises UserError for a text that doesn't say into which language."""
@@ -272,45 +251,11 @@ class Translator:
             self._length_cap(len(source), len(prefix), options.max_length)
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
-        config = self.model.config
-        constraints = Constraints(prefixes if any(prefixes) else (), options.no_repeat_ngram)
-        padded = pad([[*source, config.eos_id] for source in sources], config.pad_id)
-        rows = torch.from_numpy(padded).to(self.device)  # (batch, source length)
-        if options.sample is not None:
-            draws = [
-                sample(
-                    self._engine, rows, caps, options.sample, _generators(options.sample, number, sources), constraints
-                )
-                for number in range(options.n_best)
-            ]
-            return [sorted(drawn, key=lambda one: -one.score) for drawn in zip(*draws, strict=True)]
-        if options.beam_size == 1:
-            return [[hypothesis] for hypothesis in greedy(self._engine, rows, caps, constraints)]
-        return beam_search(
-            self._engine,
-            rows,
-            caps,
-            beam_size=options.beam_size,
-            n_best=options.n_best,
-            alpha=options.length_penalty,
-            constraints=constraints,
-        )
+        return self._searcher.search(sources, options, caps, prefixes)
 
     def _length_cap(self, source_length: int, prefix_length: int, max_length: int | None) -> int:
         cap = max_length if max_length is not None else max(2 * source_length, prefix_length) + 50
         return min(cap, self._max_length - 1)  # <bos> takes a place
-
-    def _batches(self, lengths: dict[int, int], most: int) -> list[list[int]]:
-        """The keys in batches of like length, longest first, at most so many in one."""
-        order = sorted(lengths, key=lambda i: lengths[i], reverse=True)
-        batches: list[list[int]] = []
-        start = 0
-        while start < len(order):
-            width = lengths[order[start]] + 1  # the longest of the batch comes first
-            end = start + max(1, min(most, SENTENCES_PER_BATCH, TOKENS_PER_BATCH // width))
-            batches.append(order[start:end])
-            start = end
-        return batches
 
     def _translation(self, source: str, ids: list[int] | None, hypotheses: list[Hypothesis]) -> Translation:
         source_tokens = self.stored.source_tokenizer.encoded_pieces(source, tagged=True) if ids else []
@@ -339,11 +284,6 @@ def _check_vocabularies(first: StoredModel, other: StoredModel) -> None:
         mine, theirs = (getattr(stored, f"{side}_tokenizer") for stored in (first, other))
         if fingerprint(mine) != fingerprint(theirs):
             raise UserError(f"the models of an ensemble need the same vocabularies, but their {side} tokenizers differ")
-
-
-def _generators(sampling: Sampling, number: int, sources: list[list[int]]) -> list[np.random.Generator]:
-    """One a source, from its ids: the same text with the same seed gives the same sample wherever it stands."""
-    return [np.random.default_rng([sampling.seed, number, *source]) for source in sources]
 
 
 _LINE_BREAKS = str.maketrans("\n\r", "  ")
