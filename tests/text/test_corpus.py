@@ -67,17 +67,65 @@ def written(path, lines, end, final, gz):
     return write(path, data)
 
 
-@settings(max_examples=300, deadline=None)
-@given(pairs=st.lists(st.tuples(LINES, LINES), max_size=6), source_way=WAYS, target_way=WAYS)
-def test_whatever_the_lines_hold_and_however_they_are_written_each_has_its_partner(
-    tmp_path_factory, pairs, source_way, target_way
-):
+PAIRS = st.lists(st.tuples(LINES, LINES), max_size=6)
+
+
+def check_any_lines(folder, pairs, source_way, target_way):
+    """Two files, whatever their lines hold and however they are written, give the pairs that were written."""
     pairs = [(source.rstrip("\r"), target.rstrip("\r")) for source, target in pairs]
-    folder = tmp_path_factory.mktemp("pairs")
     source = written(folder / "source", [source for source, _ in pairs], **source_way)
     target = written(folder / "target", [target for _, target in pairs], **target_way)
     found = [(pair.source, pair.target) for pair in read_pairs([source], [target])]
     assert found == pairs
+
+
+@settings(max_examples=300, deadline=None)
+@given(pairs=PAIRS, source_way=WAYS, target_way=WAYS)
+def test_whatever_the_lines_hold_and_however_they_are_written_each_has_its_partner(
+    tmp_path_factory, pairs, source_way, target_way
+):
+    check_any_lines(tmp_path_factory.getbasetemp(), pairs, source_way, target_way)
+
+
+BYTES = st.lists(
+    st.sampled_from(
+        [b"a", b"\n", b"\r", b"\n\n", b" ", b"\x00", b"\xff", b"\xc0\xaf", b"\xef\xbb\xbf", b"\xc2\x85", b"\xe2"]
+    )
+    | st.binary(max_size=3),
+    max_size=12,
+).map(b"".join)
+
+
+def decoded(data):
+    """The lines of a file by the rules alone, and the number of the first that is no text."""
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    texts = []
+    for line in lines if lines[-1] else lines[:-1]:
+        try:
+            texts.append(line.decode().removesuffix("\r"))
+        except UnicodeDecodeError:
+            return texts, len(texts) + 1
+    return texts, None
+
+
+def check_any_bytes(folder, source, target):
+    """Any two files give exactly their pairs, or an error that names the place."""
+    files = [write(folder / "source", source), write(folder / "target", target)]
+    (sources, bad_source), (targets, bad_target) = decoded(source), decoded(target)
+    places = [f"{file}, line {bad}:" for file, bad in zip(files, (bad_source, bad_target), strict=True) if bad]
+    if not places and len(sources) == len(targets):
+        pairs = [(pair.source, pair.target, pair.line) for pair in read_pairs(files[:1], files[1:])]
+        assert pairs == [(*texts, line) for line, texts in enumerate(zip(sources, targets, strict=True), start=1)]
+        return
+    message = complaint(lambda: read_pairs(files[:1], files[1:]))
+    uneven = f"{files[0]} has {len(sources)} lines but {files[1]} has {len(targets)}:"
+    assert message.startswith(tuple(places) if places else uneven)
+
+
+@settings(max_examples=300, deadline=None)
+@given(source=BYTES, target=BYTES)
+def test_any_bytes_are_paired_rightly_or_named(tmp_path_factory, source, target):
+    check_any_bytes(tmp_path_factory.getbasetemp(), source, target)
 
 
 def test_a_line_without_end_is_not_read_whole(tmp_path, monkeypatch):
