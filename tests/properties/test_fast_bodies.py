@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headway.decoding.linear import PackedLinear
-from headway.decoding.search import likeliest
+from headway.decoding.search import BLOCK, likeliest
 from headway.model import attend
 from headway.model.dropout import dropout
 from headway.training.loss import output_cross_entropy, translation_loss
@@ -168,13 +168,23 @@ def test_the_loss_of_a_batch_is_the_sum_of_its_pairs_losses(config, seed, length
         torch.testing.assert_close(one, other, **EXACT)
 
 
-@given(SEEDS, st.integers(1, 5), st.integers(1, 2500), st.integers(1, 12), st.sampled_from([2, 50, 10**7]))
-def test_the_likeliest_are_those_of_topk(seed, rows, vocabulary, count, levels):
-    """Also where many are equal, and where many are impossible."""
+@given(
+    seed=SEEDS,
+    rows=st.integers(1, 5),
+    blocks=st.integers(0, 40),
+    rest=st.integers(0, BLOCK - 1),
+    count=st.integers(1, 12),
+    levels=st.sampled_from([2, 50, 10**7]),
+    ends=st.booleans(),
+)
+def test_the_likeliest_are_those_of_topk(seed, rows, blocks, rest, count, levels, ends):
+    """Also where many are equal, where many are impossible, and where the best stand first and last."""
     torch.manual_seed(seed)
-    count = min(count, vocabulary)
+    vocabulary = max(count, blocks * BLOCK + rest)
     values = torch.randint(levels, (rows, vocabulary)).float() / levels
     values[torch.rand(rows, vocabulary) < 0.3] = -torch.inf
+    if ends:
+        values[:, [0, -1]] = torch.tensor([2.0, 3.0])
     found, ids = likeliest(values, count)
     assert torch.equal(found, values.topk(count)[0])
     assert torch.equal(values.gather(1, ids), found)

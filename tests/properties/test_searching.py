@@ -106,17 +106,20 @@ def test_cached_search_of_a_batch_is_uncached_search_of_each_sentence(kind, beam
     chance = random.Random(kind)
     sources = [[*(chance.randrange(4, 30) for _ in range(chance.randrange(1, 12))), EOS] for _ in range(SENTENCES)]
     caps = [chance.randrange(1, 16) for _ in sources]
-    alpha = chance.choice([0.0, 0.6, 1.0])
     engine = TorchEngine(in_single_precision(exact))
-    found = beam_search(engine, padded(sources), caps, beam_size=beam_size, n_best=beam_size, alpha=alpha)
-    best = beam_search(engine, padded(sources), caps, beam_size=beam_size, alpha=alpha)  # may stop sooner
+    stopped = set()
+    for alpha in (0.0, 1.0, 3.0):
+        found = beam_search(engine, padded(sources), caps, beam_size=beam_size, n_best=beam_size, alpha=alpha)
+        best = beam_search(engine, padded(sources), caps, beam_size=beam_size, alpha=alpha)  # may stop sooner
+        for source, cap, hypotheses, alone in zip(sources, caps, found, best, strict=True):
+            wanted = by_definition(exact, source, cap, beam_size, beam_size, alpha)
+            assert_same(hypotheses, wanted)
+            assert_same(alone, wanted[:1])
+            stopped |= {one.stopped for one in hypotheses}
+    assert stopped == {"eos", "max_length"}
     if beam_size == 1:
-        best = [[one] for one in greedy(engine, padded(sources), caps)]
-    for source, cap, hypotheses, alone in zip(sources, caps, found, best, strict=True):
-        wanted = by_definition(exact, source, cap, beam_size, beam_size, alpha)
-        assert_same(hypotheses, wanted)
-        assert_same(alone, wanted[:1])
-    assert {one.stopped for hypotheses in found for one in hypotheses} == {"eos", "max_length"}
+        for one, [wanted] in zip(greedy(engine, padded(sources), caps), found, strict=True):
+            assert_same([one], [wanted])
 
 
 def in_single_precision(model: Transformer) -> Transformer:
