@@ -80,7 +80,7 @@ ATTENTION, FEED_FORWARD = "encoder.layers.0.self_attention", "encoder.layers.0.f
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda weights: weights.popitem(), "has .* bytes"),
+        (lambda weights: weights.pop(f"{ATTENTION}.key.bias"), "lacks tensor"),
         (lambda weights: weights.update(extra=torch.zeros(1)), "has unknown tensor 'extra'"),
         (lambda weights: weights.update({f"{FEED_FORWARD}.inner.weight": torch.zeros(3, 3)}), r"\(3, 3\)"),
         (lambda weights: weights.update({f"{ATTENTION}.key.bias": torch.full((16,), float("nan"))}), "not finite"),
