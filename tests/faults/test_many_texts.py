@@ -1,6 +1,7 @@
 """The properties of tests/text, over very many inputs."""
 
 from hypothesis import given, settings
+
 from tests.text.test_corpus import BYTES, PAIRS, WAYS, check_any_bytes, check_any_lines
 from tests.text.test_tokenizer import MARKS, TEXTS, check_any_text
 
