@@ -5,7 +5,7 @@ import torch
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "steady", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+    "steady", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("full", settings.get_profile("steady"), max_examples=1000)
 settings.load_profile("steady")  # pytest --hypothesis-profile full takes the other one
