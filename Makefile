@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-faults lint bench bench-peers reference clean
+.PHONY: setup demo test test-system test-faults fuzz lint bench bench-peers reference clean
 
 setup: $(READY)
 
@@ -28,6 +28,18 @@ test-system: setup
 # The full counts of docs/reliability.md; half an hour.
 test-faults: setup
 	$(BIN)/python -m pytest -q -s tests/faults
+
+# Without end, by coverage, in an environment of its own; one target at a time: config, decoding, header, subwords, words.
+FUZZ := .venv-fuzz
+TARGET := subwords
+$(FUZZ)/.ready: constraints.txt
+	$(PYTHON) -m venv $(FUZZ)
+	$(FUZZ)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
+	$(FUZZ)/bin/python -m pip install --quiet -c constraints.txt -e '.[dev]' atheris
+	touch $@
+
+fuzz: $(FUZZ)/.ready
+	PYTHONPATH=. $(FUZZ)/bin/python tests/faults/fuzz_atheris.py $(FUZZ)/inputs $(TARGET) -max_total_time=600
 
 lint: setup
 	$(BIN)/ruff check .
@@ -68,4 +80,4 @@ bench-peers: $(PEERS)/.ready $(BENCH_MODEL)/best.json
 	$(PEERS)/bin/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 
 clean:
-	rm -rf $(VENV) $(PEERS) headway-demo
+	rm -rf $(VENV) $(PEERS) $(FUZZ) headway-demo

@@ -51,7 +51,8 @@ def next_log_probabilities(model: Transformer, source: Sequence[int], given: Seq
 def by_definition(
     model: Transformer, source: Sequence[int], cap: int, beam_size: int, n_best: int, alpha: float
 ) -> list[Hypothesis]:
-    """Beam search without caches, batches, or a stop before `beam_size` hypotheses are finished."""
+    """Beam search without caches, batches, or a stop before `beam_size` hypotheses are finished and none that goes on
+    would be better than all of them if it ended now."""
     live: list[tuple[float, Ids]] = [(0.0, ())]
     finished: dict[Ids, Hypothesis] = {}
     for length in range(cap + 1):
@@ -68,7 +69,9 @@ def by_definition(
         for score, (*ids, token) in continued[:beam_size]:
             if token == EOS:
                 finished[tuple(ids)] = Hypothesis(ids, score, "eos")
-        if len(finished) >= beam_size:
+        going_on = [score for score, ids in continued if ids[-1] != EOS]
+        best = max((worth(hypothesis, alpha) for hypothesis in finished.values()), default=0.0)
+        if len(finished) >= beam_size and going_on[0] / length_penalty(length + 2, alpha) <= best:
             break
         if length == cap:  # <eos> is all that may follow
             for (score, ids), row in zip(live, log_probabilities, strict=True):
@@ -118,7 +121,8 @@ def test_cached_search_of_a_batch_is_uncached_search_of_each_sentence(kind, beam
             stopped |= {one.stopped for one in hypotheses}
     assert stopped == {"eos", "max_length"}
     if beam_size == 1:
-        for one, [wanted] in zip(greedy(engine, padded(sources), caps), found, strict=True):
+        without_penalty = beam_search(engine, padded(sources), caps, beam_size=1)
+        for one, [wanted] in zip(greedy(engine, padded(sources), caps), without_penalty, strict=True):
             assert_same([one], [wanted])
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headway.decoding.constraints import FREE, Constraints
 from headway.decoding.engine import Engine
-from headway.decoding.search import Hypothesis, likeliest, worth_leaving
+from headway.decoding.search import Hypothesis, likeliest, those_who_stay
 
 
 @dataclass
@@ -123,10 +123,9 @@ def beam_search(
                     _end(before, i, log_probabilities[:, engine.eos_id], ended)
         if not kept:
             return [hypotheses.ranked() for hypotheses in finished]
-        if worth_leaving(len(rows), len(kept)):
-            beams, rows = beams.keep(kept), rows[kept]
-        else:
-            beams.give_up(kept)
+        beams.give_up(kept)
+        staying = those_who_stay(kept, len(rows))
+        beams, rows = beams.keep(staying), rows[staying]
         engine.select(state, torch.from_numpy(rows).to(source.device))
 
 

@@ -128,15 +128,25 @@ def _extend(
                 going_on.append(row)
             else:
                 hypothesis.score += log_probabilities[row, engine.eos_id].item()
-        if worth_leaving(len(running), len(going_on)):
-            running = [running[row] for row in going_on]
-            rows = torch.tensor(going_on, dtype=torch.long, device=source.device)
-            tokens, going_on = tokens[rows], list(range(len(running)))
+        staying = those_who_stay(going_on, len(running))
+        if len(staying) < len(running):
+            running = [running[row] for row in staying]
+            rows = torch.tensor(staying, dtype=torch.long, device=source.device)
+            tokens, going_on = tokens[rows], list(range(len(going_on)))
             engine.select(state, rows[:, None])
     return hypotheses
 
 
-def worth_leaving(count: int, going_on: int) -> bool:
-    """Whether the sentences of a batch that are done shall leave it: some at a time, because each new number of rows
-    costs: the state is copied, and oneDNN compiles its products anew."""
-    return count - going_on > count // 8
+LOT = 4
+"""The number of sentences in a batch is a multiple of this as long as it is more."""
+
+
+def those_who_stay(going_on: Sequence[int], count: int) -> list[int]:
+    """Which of `count` sentences stay in the batch: all, or those that go on, which then come first, and a few that are
+    done. They leave some at a time and by lots, because each new number of rows costs: the state is copied, and oneDNN
+    compiles its products anew, and keeps them."""
+    spare = -len(going_on) % LOT
+    if not going_on or count - len(going_on) <= max(count // 8, spare):
+        return list(range(count))
+    done = sorted(set(range(count)).difference(going_on))
+    return [*going_on, *done[:spare]]

@@ -88,9 +88,10 @@ def _within(
     return parts
 
 
-def pad(sequences: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> NDArray[np.int64]:
-    """Sequences of ids as rows of one array, padded at the end."""
-    rows = np.full((len(sequences), max(map(len, sequences))), pad_id, dtype=np.int64)
+def pad(sequences: Sequence[Sequence[int]], pad_id: int = PAD_ID, multiple: int = 1) -> NDArray[np.int64]:
+    """Sequences of ids as rows of one array, padded at the end to the longest's length, or to the next `multiple`."""
+    length = -(-max(map(len, sequences)) // multiple) * multiple
+    rows = np.full((len(sequences), length), pad_id, dtype=np.int64)
     for row, sequence in zip(rows, sequences, strict=True):
         row[: len(sequence)] = sequence
     return rows

@@ -15,6 +15,8 @@ SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
 """Sentences that are translated together, at most, and hypotheses of theirs (see docs/results.md)."""
 TOKENS_PER_BATCH = 4096
 """Padded source tokens that are translated together, at most."""
+LENGTHS = 4
+"""Sources are padded to a multiple of this length: oneDNN compiles its products for each shape, and keeps them."""
 
 
 class TorchSearcher:
@@ -63,7 +65,7 @@ class TorchSearcher:
     ) -> list[list[Hypothesis]]:
         engine = self._engine
         constraints = Constraints(prefixes if any(prefixes) else (), options.no_repeat_ngram)
-        padded = pad([[*source, engine.eos_id] for source in sources], self._pad_id)
+        padded = pad([[*source, engine.eos_id] for source in sources], self._pad_id, LENGTHS)
         rows = torch.from_numpy(padded).to(self._device)  # (batch, source length)
         if options.sample is not None:
             draws = [
