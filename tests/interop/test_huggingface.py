@@ -11,7 +11,7 @@ import pytest
 import sentencepiece
 import torch
 
-from headway.decoding import TorchEngine, beam_search, greedy
+from headway.decoding import Constraints, TorchEngine, beam_search, greedy
 from headway.errors import UserError
 from headway.interop.huggingface import export_huggingface, import_huggingface, read_huggingface
 from headway.model import ModelConfig, Transformer
@@ -145,15 +145,34 @@ def test_a_padded_batch_is_the_same_too(norm, tmp_path):
         torch.testing.assert_close(one.model(source, target), theirs.logits, rtol=0, atol=1e-4)
 
 
+def ends_by_itself(model: Transformer) -> None:
+    """Where the cap on the length ends a hypothesis, <eos> counts here with its probability, and there with none."""
+    with torch.no_grad():
+        model.output.bias[model.config.eos_id] += 2
+
+
+def beam_ids(one: StoredModel, source: list[int]) -> list[int]:
+    """Of the best hypothesis without length penalty; no token comes twice, so that it is no loop."""
+    engine = TorchEngine(one.model, one.target_tokenizer.never_generated)
+    options = {"beam_size": 4, "constraints": Constraints(no_repeat_ngram=1)}
+    [[best]] = beam_search(engine, torch.tensor([source]), [60], **options)
+    assert best.stopped == "eos"
+    return best.ids
+
+
+BEAMS = {"num_beams": 4, "length_penalty": 0.0, "no_repeat_ngram_size": 1, "max_new_tokens": 61}
+"""The same for theirs."""
+
+
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_beams_are_equal_without_a_length_penalty(norm, tmp_path):
-    one = stored(norm=norm)
+    one = stored(norm=norm, output_bias=True)
+    ends_by_itself(one.model)
     export_huggingface(one, tmp_path / "out")
-    theirs, engine = hf_model(tmp_path / "out"), TorchEngine(one.model, one.target_tokenizer.never_generated)
-    for source in sources(one.model.config)[:4]:
-        [ours] = beam_search(engine, torch.tensor([source]), [12], beam_size=4)
-        found = generated(theirs, source, num_beams=4, length_penalty=0.0, max_new_tokens=13)
-        assert found == ours[0].ids
+    theirs = hf_model(tmp_path / "out")
+    found = [beam_ids(one, source) for source in sources(one.model.config)[:5]]
+    assert [generated(theirs, source, **BEAMS) for source in sources(one.model.config)[:5]] == found
+    assert len(set(map(len, found))) > 2
 
 
 def test_a_translation_without_options_has_our_defaults(tmp_path):
@@ -265,9 +284,12 @@ def train(lines: list[str], size: int) -> bytes:
     return model.getvalue()
 
 
+LACKING = ("▁cat", "t")
+
+
 def opus(folder: Path, tags=(">>deu<<", ">>nld<<"), separate=False, **changes):
     """A randomly initialised model with the configuration of OPUS-MT, and tokenizers whose ids are not the
-    vocabulary's; two pieces of each side are in no vocabulary."""
+    vocabulary's; the pieces of `LACKING` are in no vocabulary."""
     folder.mkdir()
     pieces = {}
     for side, lines, size in (("source", ENGLISH, 60), ("target", GERMAN, 70)):
@@ -276,19 +298,20 @@ def opus(folder: Path, tags=(">>deu<<", ">>nld<<"), separate=False, **changes):
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         names = [processor.id_to_piece(id_) for id_ in range(3, processor.get_piece_size())]
         random.Random(2).shuffle(names)
-        pieces[side] = names[2:]
+        pieces[side] = [name for name in names if name not in LACKING]
     both = sorted({*pieces["source"], *pieces["target"]})
     random.Random(3).shuffle(both)
     vocabularies = [pieces["source"], pieces["target"]] if separate else [both]
     files = [folder / "vocab.json", folder / "target_vocab.json"]
     sizes = []
     for file, vocabulary in zip(files, vocabularies, strict=False):
-        names = ["</s>", "<unk>", *vocabulary, *tags, "<pad>"]
+        names = ["</s>", "<unk>", *vocabulary, *tags]
+        names.insert(2 if separate else len(names), "<pad>")  # two matrices of two sizes have one padding_idx
         file.write_text(json.dumps({name: id_ for id_, name in enumerate(names)}))
         sizes.append(len(names))
     options = {"source_lang": "eng", "target_lang": "deu", **({"separate_vocabs": True} if separate else {})}
     (folder / "tokenizer_config.json").write_text(json.dumps(options))
-    pad = sizes[-1] - 1
+    pad = 2 if separate else sizes[0] - 1
     config = transformers.MarianConfig(
         **{
             "vocab_size": sizes[0],
@@ -322,7 +345,7 @@ def opus(folder: Path, tags=(">>deu<<", ">>nld<<"), separate=False, **changes):
                     0.3 * torch.randn_like(parameter) if parameter.dim() == 1 else torch.randn_like(parameter) / 8
                 )
         model.final_logits_bias.normal_(0, 0.5)
-        model.final_logits_bias[0, pad] = 0
+        model.final_logits_bias[0, 0] += 1  # so that translations end by themselves
     model.save_pretrained(folder)
     (folder / "generation_config.json").write_text(
         json.dumps(
@@ -365,11 +388,6 @@ def test_an_imported_model_has_their_logits_and_translations(separate, tmp_path)
         read = [source_rows[id_] for id_ in source]
         options = {"max_new_tokens": 21, "suppress_tokens": [target_rows[0], *never]}
         assert generated(theirs, read, num_beams=1, **options) == [target_rows[id_] for id_ in found]
-        [beam] = beam_search(
-            TorchEngine(one.model, one.target_tokenizer.never_generated), torch.tensor([source]), [12], beam_size=4
-        )
-        wide = generated(theirs, read, num_beams=4, length_penalty=0.0, **{**options, "max_new_tokens": 13})
-        assert wide == [target_rows[id_] for id_ in beam[0].ids]
         with torch.inference_mode():
             mine = one.model(torch.tensor([source]), torch.tensor([[0, *found]]))
             other = theirs(
@@ -384,17 +402,29 @@ def test_an_imported_model_has_their_logits_and_translations(separate, tmp_path)
         )
 
 
+def test_an_imported_model_has_their_beams(tmp_path):
+    theirs = opus(tmp_path / "hf")
+    one = read_huggingface(tmp_path / "hf")
+    rows = their_ids(tmp_path / "hf", one, "target")
+    never = [rows[id_] for id_ in one.target_tokenizer.never_generated]
+    for source in sources(one.model.config)[:5]:
+        found = generated(theirs, [rows[id_] for id_ in source], **BEAMS, suppress_tokens=never)
+        assert found == [rows[id_] for id_ in beam_ids(one, source)]
+
+
 @pytest.mark.parametrize("separate", [False, True])
 def test_an_imported_tokenizer_gives_their_ids_and_text(separate, tmp_path):
     opus(tmp_path / "hf", tags=() if separate else (">>deu<<", ">>nld<<"), separate=separate)
     one, theirs = read_huggingface(tmp_path / "hf"), hf_tokenizer(tmp_path / "hf")
     source_rows, target_rows = (their_ids(tmp_path / "hf", one, side) for side in ("source", "target"))
-    texts = [*ENGLISH[:3], *GERMAN[:3], "the zebra, 漢字 x", "a  b\tc", "home home."]
-    for text in texts:
+    odd = ["漢字 x", "a  b\tn", "1,000 — 😀.", ""]
+    for text in [*ENGLISH[:3], *odd, "the 漢字 cat"]:
         found = [source_rows[id_] for id_ in one.source_tokenizer.encode(text)]
         assert found == theirs(text)["input_ids"][:-1], text
+    for text in [*GERMAN[:3], *odd, "die 漢字 Katze"]:
         found = [target_rows[id_] for id_ in one.target_tokenizer.encode(text)]
         assert found == theirs(text_target=text)["input_ids"][:-1], text
+    assert 1 in one.source_tokenizer.encode("ß")  # the target's alone
     if not separate:
         assert one.source_tokenizer.target_tags == ["deu", "nld"]
         found = [source_rows[id_] for id_ in one.source_tokenizer.encode(">>nld<< the cat", tagged=True)]

@@ -301,6 +301,7 @@ def _check_tokenizer(stored: StoredModel, folder: Path, transformers: Any) -> No
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     for mine, side in ((stored.source_tokenizer, "text"), (stored.target_tokenizer, "text_target")):
         words = [word for piece in mine.vocabulary if (word := piece.removeprefix("▁")).isalnum()]
+        words = [word for word in words if UNK_ID not in mine.encode(word)]
         for start in range(0, len(words), 100):
             text = " ".join(words[start : start + 100])
             wanted = mine.encode(text)
