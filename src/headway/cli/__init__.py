@@ -13,7 +13,21 @@ import sys
 
 import typer
 
-from headway.cli import average, check, data, demo, draw, evaluate, export, inspect, score, show, train, translate
+from headway.cli import (
+    average,
+    check,
+    data,
+    demo,
+    draw,
+    evaluate,
+    export,
+    import_,
+    inspect,
+    score,
+    show,
+    train,
+    translate,
+)
 from headway.errors import UserError
 
 app = typer.Typer(
@@ -34,6 +48,7 @@ app.command("check")(check.check)
 app.command("inspect")(inspect.inspect)
 app.command("draw")(draw.draw)
 app.command("export")(export.export)
+app.command("import")(import_.import_)
 app.command("show")(show.show)
 app.command("data")(data.data)
 

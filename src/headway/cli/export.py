@@ -9,7 +9,7 @@ import typer
 
 from headway.errors import UserError
 
-TARGETS = ("ctranslate2",)
+TARGETS = ("ctranslate2", "huggingface")
 
 
 def export(
@@ -26,15 +26,18 @@ def export(
     headway export runs/mine --to ctranslate2 --output mine-ct2 --quantization int8
     """
     from headway.interop.ctranslate2 import export_ctranslate2
+    from headway.interop.huggingface import export_huggingface
     from headway.storage import load_model
 
     if to not in TARGETS:
         raise UserError(f"--to {to!r} is unknown; there are {', '.join(TARGETS)}")
     if output.exists():
         raise UserError(f"{output}: is there already; choose another --output")
+    if quantization is not None and to != "ctranslate2":
+        raise UserError(f"--quantization is of ctranslate2 alone, not of {to}")
     stored = load_model(model)
     if to == "ctranslate2":
         export_ctranslate2(stored, output, quantization)
-    elif quantization is not None:
-        raise UserError(f"--quantization is of ctranslate2 alone, not of {to}")
+    else:
+        export_huggingface(stored, output)
     typer.echo(f"{output}: written and checked", err=True)

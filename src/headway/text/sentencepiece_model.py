@@ -1,4 +1,4 @@
-"""What a sentencepiece model from a stranger could do with a text, found in the bytes of the model.
+"""The bytes of a sentencepiece model: what one from a stranger could do with a text, and the same model with other ids.
 
 sentencepiece itself refuses what would have it read outside its memory. It allows rules of normalisation that put a
 megabyte in the place of a character, or bytes that are no text; these are refused here.
@@ -6,9 +6,11 @@ megabyte in the place of a character, or bytes that are no text; these are refus
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import sentencepiece
 
 from headway.errors import UserError
 
@@ -17,6 +19,10 @@ LONGEST_REPLACEMENT = 256
 
 _NORMALIZERS, _CHARSMAP = (3, 5), 2
 """Numbers of fields: normalizer_spec and denormalizer_spec in a model, precompiled_charsmap in both."""
+_PIECES, _TRAINER = 1, 2
+"""Numbers of fields: pieces and trainer_spec in a model."""
+_UNKNOWN, _CONTROL, _UNUSED = 2, 3, 5
+"""Types of pieces."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
@@ -27,6 +33,60 @@ def check_normalizers(model: bytes) -> None:
             for inner_number, rules in _fields(normalizer):
                 if inner_number == _CHARSMAP and rules:
                     _check_rules(rules)
+
+
+def text_pieces(model: bytes) -> list[str]:
+    """The pieces that the model finds in text, by id: neither control symbols nor <unk>. Raises UserError."""
+    processor = _processor(model)
+    return [processor.id_to_piece(id_) for id_ in range(processor.get_piece_size()) if _is_text(processor, id_)]
+
+
+def renumbered(model: bytes, controls: Sequence[str], vocabulary: Sequence[str]) -> bytes:
+    """A model that splits text into the same pieces, with other ids: `controls`, of which the second is the unknown
+    piece, then `vocabulary`, which has every piece that the model finds in text. What else it has is never found in
+    text, and decodes to itself. Raises UserError."""
+    processor = _processor(model)
+    fields = list(_fields(model))
+    messages = [message for number, message in fields if number == _PIECES]
+    ids = {processor.id_to_piece(id_): id_ for id_ in range(len(messages))}
+    scores = processor.get_score(list(range(len(messages))))
+    if all(score.is_integer() for score in scores) and not ids.keys() >= set(vocabulary):
+        raise UserError("its pieces are joined in pairs (BPE), and the vocabulary has pieces that it lacks")
+    pieces = [_piece(name, 0.0, _UNKNOWN if id_ == 1 else _CONTROL) for id_, name in enumerate(controls)]
+    for name in vocabulary:
+        known = name in ids and _is_text(processor, ids[name])
+        pieces.append(messages[ids[name]] if known else _piece(name, min(scores), _UNUSED))
+    others = [_field(number, message) for number, message in fields if number in (_TRAINER, *_NORMALIZERS)]
+    return b"".join([*(_field(_PIECES, piece) for piece in pieces), *others])
+
+
+def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
+    if not model:
+        raise UserError("not a sentencepiece model (it is empty)")
+    check_normalizers(model)
+    try:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        processor.id_to_piece(list(range(processor.get_piece_size())))  # raises for what is no text
+    except (RuntimeError, ValueError, OSError) as error:
+        raise UserError(f"not a sentencepiece model ({' '.join(str(error).split())})") from None
+    return processor
+
+
+def _is_text(processor: sentencepiece.SentencePieceProcessor, id_: int) -> bool:
+    return not (processor.is_control(id_) or processor.is_unknown(id_) or processor.is_unused(id_))
+
+
+def _piece(name: str, score: float, kind: int) -> bytes:
+    return _field(1, name.encode()) + struct.pack("<BfBB", 2 << 3 | _FIXED32, score, 3 << 3 | _VARINT, kind)
+
+
+def _field(number: int, message: bytes) -> bytes:
+    """A field that has bytes."""
+    size, length = bytearray(), len(message)
+    while length > 127:
+        size.append(length & 127 | 128)
+        length >>= 7
+    return bytes([number << 3 | _BYTES, *size, length]) + message
 
 
 def _check_rules(rules: bytes) -> None:

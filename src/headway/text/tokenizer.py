@@ -292,6 +292,11 @@ def language_tag(language: str) -> str:
     return f">>{language}<<"
 
 
+def is_tag(piece: str) -> bool:
+    """Whether the piece is one that `language_tag` gives."""
+    return _TAG.fullmatch(piece) is not None and piece == piece.strip()
+
+
 def split_words(text: str, lowercase: bool) -> list[str]:
     """Words split at white space, in NFC."""
     return unicodedata.normalize("NFC", text.lower() if lowercase else text).split()
