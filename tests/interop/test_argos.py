@@ -167,7 +167,7 @@ def test_quantization_is_int8_unless_another_is_asked_for(package, tmp_path):
         installed(each, tmp_path / name) / "model" / "model.bin"
         for each, name in ((tmp_path / "x.argosmodel", "int8"), (file, "float32"))
     )
-    assert small.stat().st_size < 0.5 * large.stat().st_size
+    assert small.stat().st_size < 0.7 * large.stat().st_size
 
 
 UNFIT = {
@@ -196,7 +196,7 @@ def test_the_name_of_the_file(tmp_path):
         export_argos(stored(), tmp_path / "x.zip")
 
 
-@pytest.mark.parametrize(("code", "name"), [("ko", "Korean"), ("pt-BR", "Portuguese (Brazil)"), ("src", "src")])
+@pytest.mark.parametrize(("code", "name"), [("ko", "Korean"), ("pt-BR", "Portuguese (Brazil)"), ("xx", "xx")])
 def test_names_of_languages(code, name, tmp_path):
     export_argos(stored(languages=(code, "en")), tmp_path / "x.argosmodel")
     metadata = json.loads((installed(tmp_path / "x.argosmodel", tmp_path / "here") / "metadata.json").read_text())

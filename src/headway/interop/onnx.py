@@ -8,6 +8,7 @@ export as `translate.py` and needs neither torch nor headway.
 from __future__ import annotations
 
 import hashlib
+import logging
 import shutil
 import warnings
 from collections.abc import Iterable
@@ -196,8 +197,9 @@ def _converted(
         input_: {place: dimensions[name] for place, name in enumerate(shape) if name in dimensions}
         for input_, shape in inputs.items()
     }
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # its notices and warnings are about itself
     with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # of torch's exporter about itself
+        warnings.simplefilter("ignore")
         program = torch.onnx.export(
             graph,
             examples,
@@ -208,7 +210,10 @@ def _converted(
             dynamic_shapes=shapes,
         )
     assert program is not None
-    return program.model_proto
+    proto = program.model_proto
+    for part in (*proto.graph.node, *proto.graph.value_info, *proto.graph.input, *proto.graph.output):
+        part.ClearField("metadata_props")  # where in which file it was traced
+    return proto
 
 
 def _move_weights(proto: Any, weights: IO[bytes], places: dict[str, tuple[int, int]]) -> None:
