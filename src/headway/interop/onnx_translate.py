@@ -53,6 +53,8 @@ class Model:
         self.config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
+        self._encoder: Any
+        self._decoder: Any
         self._encoder, self._decoder = (
             onnxruntime.InferenceSession(folder / f"{name}.onnx", options, providers=["CPUExecutionProvider"])
             for name in ("encoder", "decoder")
