@@ -149,6 +149,44 @@ def test_beams_are_equal(exports, beam_size, alpha):
         assert theirs.score == pytest.approx(ours.score, abs=1e-3)
 
 
+class Table:
+    """A model whose next token depends on the last one alone, for our search and for the exported one; also its own
+    state."""
+
+    bos_id, eos_id = 2, 3
+
+    def __init__(self, log_probabilities: torch.Tensor) -> None:
+        self._table = log_probabilities
+
+    def start(self, _) -> "Table":
+        return self
+
+    def step(self, _, tokens: torch.Tensor) -> torch.Tensor:
+        return self._table[tokens]
+
+    def log_probabilities(self, _, tokens: list[int]) -> np.ndarray:
+        return self._table[tokens].numpy()
+
+    def select(self, *_) -> "Table":
+        return self
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 3.0])
+@pytest.mark.parametrize("beam_size", [1, 2, 3, 5, 9])
+def test_the_search_is_ours(beam_size, alpha):
+    """Of translations of many lengths, ended by <eos> and by the cap."""
+    lengths = set()
+    for cap in [1, 2, 7] * 40:
+        table = Table(torch.randn(8, 8).mul(2).log_softmax(-1))
+        table._table[:, [0, 2]] = -torch.inf
+        [[ours]] = beam_search(table, torch.tensor([[3]]), [cap], beam_size=beam_size, alpha=alpha)
+        theirs = loop.beam_search(table, [], cap, beam_size, alpha)[0]
+        assert theirs.ids == ours.ids
+        assert theirs.score == pytest.approx(ours.score, abs=1e-5)
+        lengths.add(len(ours.ids))
+    assert len(lengths) > 2
+
+
 def test_weights_that_are_shared_are_stored_once(exports):
     one, folder = exports(PLAIN)
     parameters = sum(parameter.nbytes for parameter in one.model.parameters())
