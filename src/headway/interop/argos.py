@@ -1,0 +1,121 @@
+"""A package that Argos Translate and LibreTranslate install: CTranslate2's form of the model, and its tokenizer.
+
+Argos splits a text into sentences, encodes each with the package's one sentencepiece model, and gives the pieces to
+CTranslate2 without <eos>, so the model is told to add it. It follows the sentence up to 1,024 pieces.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from babel import Locale, UnknownLocaleError
+
+from headway.errors import UserError
+from headway.interop.ctranslate2 import export_ctranslate2, import_ctranslate2, pieces_of
+from headway.storage import StoredModel
+from headway.storage.atomic import TEMPORARY_SUFFIX, write_json
+from headway.text.tokenizer import SubwordTokenizer, fingerprint
+
+SUFFIX = ".argosmodel"
+PACKAGE_VERSION, ARGOS_VERSION = "1.0", "1.11.0"
+LONGEST = 1024
+"""Pieces of a sentence that Argos gives to a model, <eos> included; the others are cut off."""
+_CODE = re.compile(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*")
+
+
+def export_argos(stored: StoredModel, output: Path, quantization: str | None = None) -> None:
+    """Writes an `.argosmodel` file, whole or not at all. `quantization` is CTranslate2's, `int8` by default. Raises
+    UserError, also for a model that Argos can't run."""
+    import_ctranslate2()
+    _check_possible(stored)
+    if output.suffix != SUFFIX:
+        raise UserError(f"{output}: the name of a package for Argos Translate ends in {SUFFIX}")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f"{output.name}.", suffix=TEMPORARY_SUFFIX) as temporary:
+        name = f"translate-{stored.source_language}_{stored.target_language}-1_0"
+        folder = Path(temporary, name)
+        folder.mkdir()
+        _save_model(stored, folder / "model", quantization or "int8")
+        (folder / "sentencepiece.model").write_bytes(stored.source_tokenizer.to_bytes())
+        write_json(folder / "metadata.json", _metadata(stored))
+        (folder / "README.md").write_text(stored.card, encoding="utf-8")
+        archive = shutil.make_archive(str(folder), "zip", root_dir=temporary, base_dir=name)
+        with open(archive, "rb+") as file:
+            os.fsync(file.fileno())
+        Path(archive).replace(output)
+
+
+def _check_possible(stored: StoredModel) -> None:
+    config, source = stored.model.config, stored.source_tokenizer
+    if not isinstance(source, SubwordTokenizer):
+        raise UserError(
+            "Argos Translate has no place for word-level vocabularies; it needs tokenizer.kind bpe or unigram"
+        )
+    if fingerprint(source) != fingerprint(stored.target_tokenizer):
+        raise UserError("Argos Translate has one vocabulary for both languages; this model has two (tokenizer.joint)")
+    if source.target_tags:
+        raise UserError("Argos Translate gives no tag of a target language; this model needs one in front of each text")
+    if config.positions == "learned" and config.max_length < LONGEST:
+        raise UserError(
+            f"Argos Translate gives up to {LONGEST:,} pieces to a model; this one has learned positions for "
+            f"{config.max_length}"
+        )
+    for language in (stored.source_language, stored.target_language):
+        if not _CODE.fullmatch(language):
+            raise UserError(f"Argos Translate needs the code of a language, such as en or de; {language!r} is none")
+
+
+def _save_model(stored: StoredModel, folder: Path, quantization: str) -> None:
+    """The model as CTranslate2 has it, which adds <eos> to each source by itself."""
+    ctranslate2 = import_ctranslate2()
+    export_ctranslate2(_with_enough_positions(stored), folder, quantization)
+    vocabulary, _ = pieces_of(stored)
+    pieces, end = [vocabulary[-1], vocabulary[stored.model.config.unk_id]], [vocabulary[stored.model.config.eos_id]]
+
+    def score(source: list[str]) -> list[float]:
+        [result] = ctranslate2.Translator(str(folder), intra_threads=1).score_batch([source], [pieces])
+        return result.log_probs
+
+    given = score(pieces + end)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    write_json(folder / "config.json", {**config, "add_source_eos": True})
+    if score(pieces) != given:
+        raise UserError("CTranslate2 doesn't add <eos> to a source as it is told to; nothing was exported")
+
+
+def _with_enough_positions(stored: StoredModel) -> StoredModel:
+    """The same model; sinusoidal positions have no end, so they can be those of all that Argos gives."""
+    config = stored.model.config
+    if config.max_length >= LONGEST:
+        return stored
+    model = copy.copy(stored.model)
+    model.config = replace(config, max_length=LONGEST)
+    return replace(stored, model=model)
+
+
+def _metadata(stored: StoredModel) -> dict[str, Any]:
+    return {
+        "package_version": PACKAGE_VERSION,
+        "argos_version": ARGOS_VERSION,
+        "from_code": stored.source_language,
+        "from_name": _english_name(stored.source_language),
+        "to_code": stored.target_language,
+        "to_name": _english_name(stored.target_language),
+        "type": "translate",
+    }
+
+
+def _english_name(code: str) -> str:
+    """`de` -> German; a code that Unicode doesn't know is its own name."""
+    try:
+        return Locale.parse(code.replace("-", "_")).english_name or code
+    except (UnknownLocaleError, ValueError):
+        return code

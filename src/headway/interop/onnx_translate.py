@@ -1,0 +1,293 @@
+"""Translates with a model that headway exported to ONNX; needs onnxruntime, numpy and sentencepiece, and nothing else.
+
+    python translate.py < source.txt > translation.txt
+
+The model is two graphs. encoder.onnx reads a source and gives what the decoder's attention to it needs, once a
+sentence. decoder.onnx reads one token of each hypothesis, and gives the logits of the next one and the keys and values
+of all tokens so far, which its next call gets again. `greedy` and `beam_search` are all that stands around them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import sentencepiece
+
+SENTENCES_PER_BATCH = 32
+
+
+@dataclass
+class State:
+    """Translations in the making, one a row."""
+
+    source: np.ndarray
+    """Ids with <eos>, padded. (rows, source length)"""
+    memory_keys: np.ndarray
+    """What the source answers to each decoder layer. (layers, rows, heads, source length, d_head)"""
+    memory_values: np.ndarray
+    keys: np.ndarray
+    """Of the tokens so far. (layers, rows, heads, length, d_head)"""
+    values: np.ndarray
+
+    def select(self, rows: Sequence[int]) -> State:
+        """The given rows, in this order; one may stand there several times."""
+        cache = (self.memory_keys, self.memory_values, self.keys, self.values)
+        return State(self.source[rows], *(array[:, rows] for array in cache))
+
+
+class Model:
+    """The two graphs and config.json of an exported folder."""
+
+    def __init__(self, folder: Path, threads: int = 0) -> None:
+        """`threads` is of each graph; 0: one a core."""
+        self.config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        self._encoder: Any
+        self._decoder: Any
+        self._encoder, self._decoder = (
+            onnxruntime.InferenceSession(folder / f"{name}.onnx", options, providers=["CPUExecutionProvider"])
+            for name in ("encoder", "decoder")
+        )
+        self.bos_id: int = self.config["bos_id"]
+        self.eos_id: int = self.config["eos_id"]
+
+    def start(self, sources: Sequence[Sequence[int]]) -> State:
+        """sources: ids without <eos>"""
+        width = max(map(len, sources)) + 1
+        source = np.full((len(sources), width), self.config["pad_id"], dtype=np.int64)
+        for row, ids in zip(source, sources, strict=True):
+            row[: len(ids) + 1] = [*ids, self.eos_id]
+        memory_keys, memory_values = self._encoder.run(["memory_keys", "memory_values"], {"source": source})
+        layers, rows, heads, _, d_head = memory_keys.shape
+        nothing = np.zeros((layers, rows, heads, 0, d_head), dtype=np.float32)
+        return State(source, memory_keys, memory_values, nothing, nothing)
+
+    def logits(self, state: State, tokens: Sequence[int]) -> np.ndarray:
+        """Reads one token a row, <bos> first; logits of the next (rows, vocabulary). Changes the state."""
+        inputs = {"tokens": np.array(tokens, dtype=np.int64), **vars(state)}
+        logits, state.keys, state.values = self._decoder.run(["logits", "new_keys", "new_values"], inputs)
+        return logits
+
+    def log_probabilities(self, state: State, tokens: Sequence[int]) -> np.ndarray:
+        """As `logits`, but log-probabilities, and -inf for what no translation may have. (rows, vocabulary)"""
+        log_probabilities = log_softmax(self.logits(state, tokens))
+        log_probabilities[:, self.config["never_generated"]] = -np.inf
+        return log_probabilities
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    """(..., vocabulary) -> the same"""
+    logits = logits - logits.max(axis=-1, keepdims=True)
+    return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+
+
+def greedy(model: Model, sources: Sequence[Sequence[int]], max_lengths: Sequence[int]) -> list[list[int]]:
+    """Takes the likeliest token at each step until <eos>, or until a sentence has its max_length of tokens."""
+    translations: list[list[int]] = [[] for _ in sources]
+    running = list(range(len(sources)))  # the sentence of each row
+    tokens = [model.bos_id] * len(running)
+    state = model.start(sources)
+    while running:
+        tokens = model.log_probabilities(state, tokens).argmax(axis=1).tolist()
+        going_on = [
+            row
+            for row, sentence in enumerate(running)
+            if tokens[row] != model.eos_id and len(translations[sentence]) < max_lengths[sentence]
+        ]
+        for row in going_on:
+            translations[running[row]].append(tokens[row])
+        running, tokens = [running[row] for row in going_on], [tokens[row] for row in going_on]
+        state = state.select(going_on)
+    return translations
+
+
+@dataclass
+class Hypothesis:
+    """A translation as ids, without control ids."""
+
+    ids: list[int]
+    score: float
+    """Total log-probability, that of <eos> included where it has ended."""
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """GNMT's; a hypothesis is ranked by its score divided by this. `length` counts <eos>."""
+    return ((5.0 + length) / 6.0) ** alpha
+
+
+def beam_search(model: Model, source: Sequence[int], max_length: int, beam_size: int, alpha: float) -> list[Hypothesis]:
+    """The hypotheses of one sentence that have ended, best first.
+
+    At each step the `beam_size` likeliest continuations go on; one that is <eos> has ended. The search ends when
+    `beam_size` have ended and none that goes on is better than all of them, when none that goes on can become better,
+    or at `max_length` tokens, where <eos> is all that may follow.
+    """
+
+    def worth(hypothesis: Hypothesis) -> float:
+        return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, alpha)
+
+    beam, tokens = [Hypothesis([], 0.0)], [model.bos_id]
+    ended: list[Hypothesis] = []
+    state = model.start([source])
+    while True:
+        log_probabilities = model.log_probabilities(state, tokens)  # (hypotheses, vocabulary)
+        likely = [  # one of each hypothesis's continuations may be <eos>, so one more is looked at
+            (beam[row].score + float(log_probabilities[row, token]), row, token)
+            for row in range(len(beam))
+            for token in largest(log_probabilities[row], beam_size + 1)
+        ]
+        likely = sorted(likely, key=lambda one: -one[0])[: 2 * beam_size]
+        ended += [Hypothesis(beam[row].ids, score) for score, row, token in likely[:beam_size] if token == model.eos_id]
+        likely = [one for one in likely if one[2] != model.eos_id and one[0] > -np.inf][:beam_size]
+        best_ended = max(map(worth, ended), default=-np.inf)
+        best_running = likely[0][0] if likely else -np.inf
+        length = len(beam[0].ids) + 1
+        enough = len(ended) >= beam_size and best_running / length_penalty(length + 1, alpha) <= best_ended
+        if enough or best_running / length_penalty(max_length + 1, alpha) <= best_ended:
+            return sorted(ended, key=worth, reverse=True)
+        if length > max_length:
+            there = [one.ids for one in ended]
+            for row, one in enumerate(beam):
+                if one.ids not in there:
+                    ended.append(Hypothesis(one.ids, one.score + float(log_probabilities[row, model.eos_id])))
+            return sorted(ended, key=worth, reverse=True)
+        beam = [Hypothesis([*beam[row].ids, token], score) for score, row, token in likely]
+        tokens = [token for _, _, token in likely]
+        state = state.select([row for _, row, _ in likely])
+
+
+def largest(values: np.ndarray, count: int) -> list[int]:
+    """The places of the largest values, largest first. values: (n,)"""
+    places = np.argpartition(-values, min(count, len(values)) - 1)[:count]
+    return places[np.argsort(-values[places], kind="stable")].tolist()
+
+
+class Subwords:
+    """Text to ids and back by sentencepiece, as the model was trained with."""
+
+    _TAG = re.compile(r"\s*(>>\S+?<<)\s*")
+    _CONTROLS = 4  # <pad>, <unk>, <sos>, <eos>; tags of target languages follow
+
+    def __init__(self, file: Path) -> None:
+        self._processor = sentencepiece.SentencePieceProcessor(model_file=str(file))
+        self.tags: dict[str, int] = {}
+        for id_ in range(self._CONTROLS, self._processor.get_piece_size()):
+            if not self._processor.is_control(id_):
+                break
+            self.tags[self._processor.id_to_piece(id_)] = id_
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, which may begin with the tag of a target language."""
+        if not text.strip():
+            return []
+        tag = self._TAG.match(text)
+        if not tag or tag[1] not in self.tags:
+            return self._processor.encode(self._normalized(text))
+        ids = self._processor.encode(self._normalized(text[tag.end() :]))
+        return [self.tags[tag[1]], *ids] if ids else []
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids, on one line."""
+        of_text = [id_ for id_ in ids if id_ >= self._CONTROLS + len(self.tags)]
+        text = self._processor.decode(of_text).replace("\ufdd0", "▁")
+        return text.replace("\n", " ").replace("\r", " ")
+
+    @staticmethod
+    def _normalized(text: str) -> str:
+        """sentencepiece would take U+2581 for a space."""
+        return unicodedata.normalize("NFKC", text).replace("▁", "\ufdd0")
+
+
+class Words:
+    """Text to ids and back, by white space."""
+
+    tags: dict[str, int]
+    _CONTROLS = ("<pad>", "<unk>", "<sos>", "<eos>")
+
+    def __init__(self, file: Path) -> None:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        self._lowercase: bool = document["lowercase"]
+        self._words: list[str] = [*self._CONTROLS, *document["words"]]
+        self._ids = {word: id_ for id_, word in enumerate(self._words) if id_ >= len(self._CONTROLS)}
+        self.tags = {}
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text; 1 is <unk>."""
+        text = unicodedata.normalize("NFC", text.lower() if self._lowercase else text)
+        return [self._ids.get(word, 1) for word in text.split()]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The words of ids, <unk> among them."""
+        return " ".join(self._words[id_] for id_ in ids if id_ == 1 or id_ >= len(self._CONTROLS))
+
+
+class Translator:
+    """Text in, text out."""
+
+    def __init__(self, folder: Path, threads: int = 0) -> None:
+        self.model = Model(folder, threads)
+        self._source, self._target = (
+            (Subwords if file.endswith(".spm") else Words)(folder / file)
+            for file in (self.model.config["tokenizer"][side] for side in ("source", "target"))
+        )
+        self._longest: int = self.model.config["max_length"] - 1  # <eos> and <bos> take a place
+
+    def translate(self, texts: Sequence[str], beam_size: int, alpha: float, max_length: int | None) -> Iterator[str]:
+        """One translation for each text, blank for a blank text and for one that the model can't read."""
+        for start in range(0, len(texts), SENTENCES_PER_BATCH):
+            encoded = [self._encode(text) for text in texts[start : start + SENTENCES_PER_BATCH]]
+            for number, ids in enumerate(encoded, start=start + 1):
+                if len(ids) > self._longest:
+                    print(f"line {number}: longer than {self._longest} pieces, left blank", file=sys.stderr)
+            sources = [ids for ids in encoded if 0 < len(ids) <= self._longest]
+            caps = [min(max_length or 2 * len(ids) + 50, self._longest) for ids in sources]
+            if beam_size == 1 and sources:
+                found = iter(greedy(self.model, sources, caps))
+            else:
+                found = (
+                    beam_search(self.model, ids, cap, beam_size, alpha)[0].ids
+                    for ids, cap in zip(sources, caps, strict=True)
+                )
+            for ids in encoded:
+                yield self._target.decode(next(found)) if 0 < len(ids) <= self._longest else ""
+
+    def _encode(self, text: str) -> list[int]:
+        if self._source.tags and text.strip() and not text.lstrip().startswith(tuple(self._source.tags)):
+            sys.exit(f"begin each text with one of {' '.join(self._source.tags)}: the model has several languages")
+        return self._source.encode(text)
+
+
+def main() -> None:
+    """Lines of standard input to standard output."""
+    folder = Path(__file__).parent
+    options: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))["decoding"]
+    parser = argparse.ArgumentParser(description="Translates the lines of standard input.")
+    parser.add_argument("--beam-size", type=int, default=options["beam_size"], help="1: greedy search")
+    parser.add_argument("--length-penalty", type=float, default=options["length_penalty"])
+    parser.add_argument("--max-length", type=int, default=options["max_length"], help="most pieces of a translation")
+    parser.add_argument("--threads", type=int, default=0, help="0: one a core")
+    chosen = parser.parse_args()
+    if chosen.beam_size < 1 or (chosen.max_length is not None and chosen.max_length < 1):
+        parser.error("--beam-size and --max-length must be at least 1")
+    lines = sys.stdin.buffer.read().decode("utf-8-sig").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    texts = [line.removesuffix("\r") for line in lines]
+    translator = Translator(folder, chosen.threads)
+    for text in translator.translate(texts, chosen.beam_size, chosen.length_penalty, chosen.max_length):
+        sys.stdout.buffer.write(f"{text}\n".encode())
+
+
+if __name__ == "__main__":
+    main()

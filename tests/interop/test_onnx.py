@@ -1,0 +1,272 @@
+"""The exported graphs, run by ONNX Runtime, are the model: for every configuration, at all lengths."""
+
+import copy
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from headway.decoding import TorchEngine, beam_search, greedy
+from headway.errors import UserError
+from headway.interop import onnx as interop
+from headway.interop.onnx import export_onnx
+from headway.model import ModelConfig, Transformer
+from headway.storage import StoredModel
+from headway.text.batches import pad
+from headway.text.tokenizer import SubwordTokenizer, WordTokenizer
+from headway.translator import Translator
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+loop = pytest.importorskip("headway.interop.onnx_translate")
+
+LINES = ["the cat sat on the mat", "a dog ran after", "한글 문장 하나"] * 20
+PLAIN, WORDS, TAGS = 0, 1, 3
+VARIANTS = [
+    {},
+    {"tokenizer": "words", "norm": "pre", "encoder_layers": 0},
+    {"activation": "gelu", "positions": "learned", "decoder_num_heads": 2},
+    {"tokenizer": "tags", "activation": "swish", "output_bias": True, "share_embeddings": "none", "decoder_d_ff": 48},
+    {"share_embeddings": "decoder", "norm": "pre", "positions": "learned", "pad_id": 2, "output_bias": True},
+]
+LENGTHS = (1, 2, 40, 257, 1023)
+"""Of sources, in pieces; <eos> is one more."""
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("the network is not to be used")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+TOKENIZERS = {
+    "pieces": lambda: SubwordTokenizer.train(LINES, "bpe", 300),
+    "tags": lambda: SubwordTokenizer.train(LINES, "bpe", 300, ["ko", "en"]),
+    "words": lambda: WordTokenizer.train(LINES, 20, 1, lowercase=True),
+}
+
+
+def stored(tokenizer="pieces", **changes) -> StoredModel:
+    tokenizer = TOKENIZERS[tokenizer]()
+    options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1, **changes}
+    model = Transformer(ModelConfig(tokenizer.vocab_size, tokenizer.vocab_size, **options)).eval()
+    with torch.no_grad():
+        model.target_embedding.weight.mul_(3)  # so that no two candidates are close
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter.add_(0.3 * torch.randn_like(parameter))
+    return StoredModel(model, tokenizer, tokenizer, "en", "en")
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory) -> Callable[[int], tuple[StoredModel, Path]]:
+    """Each variant and its export, made when it is first asked for."""
+
+    @cache
+    def export(variant: int) -> tuple[StoredModel, Path]:
+        torch.manual_seed(variant)
+        layers = {"encoder_layers": 2, "decoder_layers": 2} if variant == PLAIN else {}
+        one, folder = stored(**layers, **VARIANTS[variant]), tmp_path_factory.mktemp("onnx") / "out"
+        export_onnx(one, folder)
+        return one, folder
+
+    return export
+
+
+def random_sources(one: StoredModel, lengths=LENGTHS) -> list[list[int]]:
+    """The last piece of the vocabulary and the unknown one among them."""
+    last = one.model.config.source_vocab_size - 1
+    sources = [torch.randint(4, last + 1, (length,)).tolist() for length in lengths]
+    for source in sources:
+        source[len(source) // 2] = last
+        source[0] = source[0] if len(source) < 3 else 1
+    return sources
+
+
+def forced_logits(model, sources: list[list[int]], targets: np.ndarray) -> np.ndarray:
+    """(batch, target length, vocabulary), one step after the other"""
+    state = model.start(sources)
+    return np.stack([model.logits(state, tokens.tolist()) for tokens in targets.T], axis=1)
+
+
+def eager_logits(one: StoredModel, sources: list[list[int]], targets: np.ndarray) -> np.ndarray:
+    config = one.model.config
+    rows = torch.from_numpy(pad([[*source, config.eos_id] for source in sources], config.pad_id))
+    with torch.inference_mode():
+        return one.model(rows, torch.from_numpy(targets)).numpy()
+
+
+@pytest.mark.parametrize("variant", range(len(VARIANTS)))
+def test_logits_and_greedy_ids_are_equal(variant, exports):
+    one, folder = exports(variant)
+    config, model = one.model.config, loop.Model(folder, threads=1)
+    sources = random_sources(one)
+    targets = torch.randint(4, config.target_vocab_size, (len(sources), 6)).numpy()
+    targets[:, 0] = config.bos_id
+    wanted = eager_logits(one, sources, targets)
+    np.testing.assert_allclose(forced_logits(model, sources, targets), wanted, atol=1e-4, rtol=0)
+    for source, target, logits in zip(sources, targets, wanted, strict=True):  # alone, as in the batch
+        alone = forced_logits(model, [source], target[None])
+        np.testing.assert_allclose(alone, logits[None], atol=1e-4, rtol=0)
+    rows = torch.from_numpy(pad([[*source, config.eos_id] for source in sources], config.pad_id))
+    ours = greedy(TorchEngine(one.model, one.target_tokenizer.never_generated), rows, [20] * len(sources))
+    assert loop.greedy(model, sources, [20] * len(sources)) == [hypothesis.ids for hypothesis in ours]
+
+
+def test_a_decoder_step_is_right_at_every_length(exports):
+    one, folder = exports(PLAIN)
+    model = loop.Model(folder, threads=1)
+    [source] = random_sources(one, [3])
+    target = torch.randint(4, one.model.config.target_vocab_size, (1, one.model.config.max_length)).numpy()
+    target[:, 0] = one.model.config.bos_id
+    wanted = eager_logits(one, [source], target)
+    np.testing.assert_allclose(forced_logits(model, [source], target), wanted, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_beams_are_equal(exports, beam_size, alpha):
+    one, folder = exports(PLAIN)
+    model = loop.Model(folder, threads=1)
+    engine = TorchEngine(one.model, one.target_tokenizer.never_generated)
+    for source in random_sources(one, [1, 2, 5, 9, 30, 257]):
+        row = torch.tensor([[*source, 3]])
+        [[ours]] = beam_search(engine, row, [12], beam_size=beam_size, alpha=alpha)
+        theirs = loop.beam_search(model, source, 12, beam_size, alpha)[0]
+        assert theirs.ids == ours.ids
+        assert theirs.score == pytest.approx(ours.score, abs=1e-3)
+
+
+class Table:
+    """A model whose next token depends on the last one alone, for our search and for the exported one; also its own
+    state."""
+
+    bos_id, eos_id = 2, 3
+
+    def __init__(self, log_probabilities: torch.Tensor) -> None:
+        self._table = log_probabilities
+
+    def start(self, _) -> "Table":
+        return self
+
+    def step(self, _, tokens: torch.Tensor) -> torch.Tensor:
+        return self._table[tokens]
+
+    def log_probabilities(self, _, tokens: list[int]) -> np.ndarray:
+        return self._table[tokens].numpy()
+
+    def select(self, *_) -> "Table":
+        return self
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 3.0])
+@pytest.mark.parametrize("beam_size", [1, 2, 3, 5, 9])
+def test_the_search_is_ours(beam_size, alpha):
+    """Of translations of many lengths, ended by <eos> and by the cap."""
+    lengths = set()
+    for cap in [1, 2, 7] * 40:
+        table = Table(torch.randn(8, 8).mul(2).log_softmax(-1))
+        table._table[:, [0, 2]] = -torch.inf
+        [[ours]] = beam_search(table, torch.tensor([[3]]), [cap], beam_size=beam_size, alpha=alpha)
+        theirs = loop.beam_search(table, [], cap, beam_size, alpha)[0]
+        assert theirs.ids == ours.ids
+        assert theirs.score == pytest.approx(ours.score, abs=1e-5)
+        lengths.add(len(ours.ids))
+    assert len(lengths) > 2
+
+
+def test_weights_that_are_shared_are_stored_once(exports):
+    one, folder = exports(PLAIN)
+    parameters = sum(parameter.nbytes for parameter in one.model.parameters())
+    positions = one.model.config.max_length * one.model.config.d_model * 4
+    assert (folder / "weights.bin").stat().st_size <= parameters + positions
+    for name in ("encoder.onnx", "decoder.onnx"):
+        onnx.checker.check_model(folder / name, full_check=True)
+        graph = (folder / name).read_bytes()
+        assert len(graph) < 50_000
+        assert b".py" not in graph  # no word of the machine that exported it
+
+
+def test_words(exports):
+    one, folder = exports(WORDS)
+    texts = ["The cat sat", "a 한글 zebra", "", "  dog "]
+    ours = Translator(one, device="cpu").translate(texts, max_length=9)
+    theirs = loop.Translator(folder).translate(texts, 5, 1.0, 9)
+    assert list(theirs) == [translation.text for translation in ours]
+
+
+def test_text_is_read_and_written_as_ours(exports):
+    """Marks in another order, the space mark, tags, blank lines, line breaks spelled by bytes, what is too long."""
+    one, folder = exports(TAGS)
+    tokenizer = one.source_tokenizer
+    subwords = loop.Subwords(folder / "tokenizer.spm")
+    texts = [
+        "q\u0323\u0307",
+        "a▁b",
+        ">>ko<< the cat",
+        "the >>ko<< cat",
+        " >>ko<<",
+        ">>xx<< a",
+        "한글",
+        "  ",
+    ]
+    for text in texts:
+        assert subwords.encode(text) == tokenizer.encode(text, tagged=True)
+    newline, mark = tokenizer.encode("x")[:1], tokenizer.encode("▁")
+    lines = [*newline, *(tokenizer.vocabulary.index(f"<0x{byte:02X}>") for byte in (0x0A, 0x0D)), *mark, 0, 2, 3, 4]
+    assert subwords.decode(lines) == tokenizer.decode(lines).replace("\n", " ").replace("\r", " ")
+    given = [">>ko<< the cat", "", f">>en<< {'the mat ' * 600}", ">>en<< 한글"]
+    ours = Translator(one, device="cpu").translate(given, max_length=30)
+    assert list(loop.Translator(folder).translate(given, 5, 1.0, 30)) == [one.text for one in ours]
+    assert ours[2].text == ""
+
+
+def test_the_exported_program_needs_neither_torch_nor_headway(exports):
+    program = exports(PLAIN)[1] / "translate.py"
+    check = (
+        "import runpy, sys; runpy.run_path(sys.argv[1]); sys.exit(any(m in sys.modules for m in ('torch', 'headway')))"
+    )
+    subprocess.run([sys.executable, "-c", check, program], check=True)
+
+
+def test_an_export_that_differs_is_not_left(exports, tmp_path, monkeypatch):
+    another, graphs = exports(PLAIN)
+
+    def save(_, folder):
+        for name in ("encoder.onnx", "decoder.onnx", "weights.bin"):
+            shutil.copy(graphs / name, folder)
+
+    monkeypatch.setattr(interop, "_save_graphs", save)
+    with torch.no_grad():
+        changed = replace(another, model=copy.deepcopy(another.model))
+        changed.model.decoder.layers[1].feed_forward.outer.weight.mul_(1.1)
+    with pytest.raises(UserError, match="ONNX Runtime gives other scores"):
+        export_onnx(changed, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_it_can_not_be_is_refused(tmp_path):
+    with pytest.raises(UserError, match="decoder_layers"):
+        export_onnx(stored(decoder_layers=0), tmp_path / "out")
+    with pytest.raises(UserError, match="max_length"):
+        export_onnx(stored(max_length=7), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("missing", ["onnx", "onnxruntime", "onnxscript"])
+def test_a_missing_package_is_named(missing, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(UserError, match=re.escape(f"{missing} is not installed: pip install 'headway[onnx]'")):
+        export_onnx(stored(), tmp_path / "out")
