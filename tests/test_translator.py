@@ -55,6 +55,10 @@ def test_white_space_of_any_kind_is_blank():
     assert [(result.text, result.stopped, result.source_tokens) for result in results] == [("", "blank", [])] * 4
 
 
+def test_a_model_that_reads_nothing_gives_blanks():
+    assert [one.stopped for one in translator(max_length=1).translate(["the cat", ""])] == ["too_long", "blank"]
+
+
 def test_far_too_long_a_text_is_told_without_being_tokenised():
     door, endless = translator(max_length=20), "x" * 2000
     [result, other] = door.translate([endless, "the cat"])

@@ -237,7 +237,7 @@ class Translator:
         known: dict[str, list[int]] = {}
         for text in set(texts):
             ids = self._ids(self.stored.target_tokenizer, text)
-            if ids is None or len(ids) >= room:
+            if ids is None or len(ids) >= max(1, room):
                 size = f"{len(text):,} characters" if ids is None else f"{len(ids)} pieces"
                 raise UserError(f"a prefix of {size} leaves no room: a translation has at most {room} pieces")
             known[text] = ids
