@@ -28,8 +28,9 @@ test-system: setup
 # The full counts of docs/reliability.md; half an hour.
 test-faults: setup
 	$(BIN)/python -m pytest -q -s tests/faults
+	$(BIN)/python -m pytest -q --hypothesis-profile full tests/properties
 
-# Without end, by coverage, in an environment of its own; one target at a time: config, decoding, header, subwords, words.
+# Ten minutes, by coverage, in an environment of its own; one target at a time: config, decoding, header, subwords, words.
 FUZZ := .venv-fuzz
 TARGET := subwords
 $(FUZZ)/.ready: constraints.txt

@@ -28,7 +28,7 @@ from headway.training.checkpoint import (
     step_folders,
 )
 from headway.training.optim import make_optimizer
-from headway.training.run_directory import only_trainer
+from headway.training.run_directory import MARK, only_trainer, open_run
 
 CUTS, FLIPS = 100, 100
 
@@ -202,11 +202,32 @@ def test_a_folder_that_is_replaced_is_there_all_the_time_but_a_moment(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
+def test_what_was_about_to_be_replaced_is_put_back(tmp_path):
+    """Killed between the two renames of a replacement."""
+    (tmp_path / "step-00000010.old.partial").mkdir()
+    (tmp_path / "step-00000010.partial").mkdir()
+    (tmp_path / "step-00000020.old.partial").mkdir()
+    (tmp_path / "step-00000020").mkdir()
+    (tmp_path / "step-00000010.old.partial" / "file").touch()
+    atomic.remove_leftovers(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-00000010", "step-00000020"]
+    assert (tmp_path / "step-00000010" / "file").exists()
+
+
+def test_a_run_that_lost_its_checkpoints_is_not_begun_anew(tmp_path):
+    (tmp_path / "recipe.yaml").write_text(MARK)
+    (tmp_path / "models" / "step-00000010").mkdir(parents=True)
+    with pytest.raises(UserError, match="has models but no checkpoint"):
+        open_run(tmp_path, print)
+    assert (tmp_path / "models" / "step-00000010").is_dir()
+    assert (tmp_path / "recipe.yaml").exists()
+
+
 def test_a_second_trainer_is_refused_as_long_as_the_first_lives(tmp_path):
     run = tmp_path / "run"
     program = textwrap.dedent(f"""
         from pathlib import Path
-        from headway.training.run_directory import only_trainer
+        from headway.training.run_directory import MARK, only_trainer, open_run
         with only_trainer(Path({str(run)!r})):
             print("in", flush=True)
             input()

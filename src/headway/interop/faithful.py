@@ -6,7 +6,9 @@ vocabulary among them.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import torch
@@ -41,7 +43,8 @@ class Exported(Protocol):
 
 def check_faithful(stored: StoredModel, exported: Exported, tool: str) -> None:
     """Raises UserError where the exported model gives other scores or another translation than ours."""
-    config, model = stored.model.config, stored.model.eval()
+    stored = replace(stored, model=copy.deepcopy(stored.model).cpu().eval())
+    config, model = stored.model.config, stored.model
     engine = TorchEngine(model, stored.target_tokenizer.never_generated)
     for source in probes(config):
         row = torch.tensor([[*source, config.eos_id]])

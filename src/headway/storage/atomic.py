@@ -15,6 +15,7 @@ from typing import Any
 from headway.errors import UserError
 
 TEMPORARY_SUFFIX = ".partial"
+REPLACED_SUFFIX = ".old" + TEMPORARY_SUFFIX
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ERROR_NUMBER = re.compile(r"\(os error (\d+)\)")
 """How safetensors tells of an error of the system."""
@@ -65,7 +66,7 @@ def _megabytes(size: int) -> str:
 
 def _put_in_place(folder: Path, path: Path) -> None:
     """Renames the folder to `path`; what was there moves aside before, and goes after."""
-    old = path.with_name(f"{path.name}.old{TEMPORARY_SUFFIX}")
+    old = path.with_name(path.name + REPLACED_SUFFIX)
     shutil.rmtree(old, ignore_errors=True)
     if path.exists():
         path.rename(old)
@@ -89,7 +90,11 @@ def write_json(path: Path, document: Any) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Removes what a killed save left in the folder."""
+    """Removes what a killed save left in the folder, and puts back what it was about to replace."""
+    for old in folder.glob(f"*{REPLACED_SUFFIX}"):
+        path = old.with_name(old.name.removesuffix(REPLACED_SUFFIX))
+        if not path.exists():
+            old.rename(path)
     for leftover in folder.glob(f"*{TEMPORARY_SUFFIX}"):
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -36,12 +37,14 @@ class RunLog:
 
     def write(self, entry: dict[str, Any]) -> None:
         """One line, and a point of each of its curves. Raises UserError where the disk is full."""
+        line, fault = f"{json.dumps(entry)}\n".encode(), None
         try:
-            self._file.write(f"{json.dumps(entry)}\n".encode())
+            if self._file.write(line) < len(line):
+                fault = os.strerror(errno.ENOSPC)
         except OSError as error:
-            raise UserError(
-                f"{self._file.name}: can't be written ({error.strerror}); the last checkpoint is intact"
-            ) from None
+            fault = error.strerror
+        if fault:
+            raise UserError(f"{self._file.name}: can't be written ({fault}); the last checkpoint is intact")
         if self._board is not None:
             for name in entry.keys() - {"step", "epoch"}:
                 self._board.add_scalar(name, entry[name], entry["step"])

@@ -142,6 +142,8 @@ class Trainer:
                 finished = self._finished()
                 due = finished or progress.step % self.validate_every == 0
                 if due and progress.validated_step < progress.step:
+                    if not step_folders(self.run / "checkpoints"):
+                        self._save_checkpoint()  # no model without a checkpoint, whatever a validation may meet
                     self._validate(stop)
                     finished = self._finished()
                 signal_number = stop()
@@ -243,7 +245,7 @@ class Trainer:
             raise UserError(
                 f"step {step}, epoch {progress.epoch + 1}, batch {progress.step_in_epoch + 1}: "
                 f"{'the loss' if not math.isfinite(loss) else 'a gradient'} is not finite; nothing of it was used or "
-                "saved. Lower training.learning_rate, or set training.precision: fp32"
+                "saved. Begin a new run with a lower training.learning_rate, or training.precision: fp32"
             )
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -306,7 +308,7 @@ class Trainer:
             source, target = (int(lengths[largest].max()) for lengths in self.lengths)
             raise UserError(
                 f"out of memory with {len(largest)} sentences of up to {source} source and {target} target tokens; "
-                f"lower training.tokens_per_micro_batch (now {self.options.micro_batch_budget})"
+                f"begin a new run with a lower training.tokens_per_micro_batch (now {self.options.micro_batch_budget})"
             ) from None
 
     def _outlook(self) -> tuple[float | None, float | None]:

@@ -15,7 +15,6 @@ from headway.storage.atomic import remove_leftovers, write_file
 from headway.training.checkpoint import last_checkpoint, step_folders
 from headway.training.recipe import Recipe
 
-FOLDERS = ("data", "models", "checkpoints", "tensorboard")
 FILES = ("recipe.yaml", "log.jsonl", "best.json")
 MARK = "# The recipe of the run in this folder, every value written out.\n"
 """First line of a run's recipe.yaml; a folder without it isn't ours, and nothing in it is ever removed."""
@@ -69,15 +68,17 @@ def write_recipe(run: Path, recipe: Recipe) -> None:
 
 def open_run(run: Path, notice: Callable[[str], None]) -> Path | None:
     """Makes the folder ready and returns its last checkpoint; where there is none, what a failed start left goes."""
-    checkpoint = last_checkpoint(run / "checkpoints", notice)
-    if checkpoint is None and is_run(run):
-        for name in FOLDERS:
-            shutil.rmtree(run / name, ignore_errors=True)
-        for name in FILES:
-            (run / name).unlink(missing_ok=True)
     for name in ("models", "checkpoints"):
         (run / name).mkdir(parents=True, exist_ok=True)
         remove_leftovers(run / name)
+    checkpoint = last_checkpoint(run / "checkpoints", notice)
+    if checkpoint is None and is_run(run):
+        if any((run / "models").iterdir()) or any((run / "checkpoints").iterdir()):
+            raise UserError(f"{run}: has models but no checkpoint to go on from; choose another --out for a new run")
+        for name in ("data", "tensorboard"):
+            shutil.rmtree(run / name, ignore_errors=True)
+        for name in FILES:
+            (run / name).unlink(missing_ok=True)
     return checkpoint
 
 
