@@ -99,7 +99,7 @@ def test_check_finds_bad_bytes_instead(tmp_path):
 
 
 @pytest.mark.parametrize("reader", TWO_FILES)
-@pytest.mark.parametrize(("data", "count"), [(b"", 0), (b"ant\n", 1), (b"ant\nbee\n\n", 3)])
+@pytest.mark.parametrize(("data", "count"), [(b"", 0), (b"ant\nbee\n\n", 3)])
 def test_uneven_files_name_both_counts(reader, data, count, trained, tmp_path):
     bad, good = tmp_path / "bad", tmp_path / "good"
     bad.write_bytes(data)
@@ -131,7 +131,7 @@ def test_files_of_both_sides_name_the_line(command, name, data, message, trained
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such permissions here")
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("reader", ["train --target", "translate", "evaluate --reference", "score --source"])
 def test_a_file_that_may_not_be_read_is_named(reader, trained, tmp_path):
     command = [sys.executable, "-m", "headway"]
     if os.geteuid() == 0:  # who may read everything
@@ -369,7 +369,7 @@ def test_the_same_text_twice_is_told(corpus, trained, tmp_path):
     outcome = run_headway(*files[:-1], tmp_path / "one", *options)
     assert "warning: every validation pair is a training pair too, so the scores below mean nothing" in outcome.err
     assert "are the same" not in outcome.err
-    files = training(corpus.file("valid.src"), copies["valid.src"], corpus.file("train.src"), corpus.file("train.tgt"))
+    files = training(corpus.file("valid.src"), copies["valid.src"], corpus.file("test.src"), corpus.file("test.tgt"))
     outcome = run_headway(*files[:-1], tmp_path / "two", *options)
     assert "warning: source and target of the training text are the same" in outcome.err
     for command, other in (("evaluate", "--reference"), ("score", "--target")):
