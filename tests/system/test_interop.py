@@ -38,5 +38,5 @@ def test_what_is_wrong_is_one_line(trained, tmp_path):
     refused = complaint(
         "export", trained, "--to", "huggingface", "--output", tmp_path / "out", "--quantization", "int8"
     )
-    assert "--quantization is of ctranslate2 alone" in refused
+    assert "--quantization is of ctranslate2 and argos alone" in refused
     assert not (tmp_path / "out").exists()
