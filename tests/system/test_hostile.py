@@ -14,11 +14,13 @@ def commands(tmp_path):
     """Each command that takes a model, with all else that it needs."""
     text = tmp_path / "text"
     text.write_text("the cat\n")
-    both = ("--source", text, "--target", text)
-    valid = ("--valid-source", text, "--valid-target", text, "--out", tmp_path / "run")
+    other = tmp_path / "other"
+    other.write_text("a dog\n")
+    both = ("--source", text, "--target", other)
+    valid = ("--valid-source", text, "--valid-target", other, "--out", tmp_path / "run")
     return {
         "translate": lambda model: ("translate", model, text),
-        "evaluate": lambda model: ("evaluate", model, "--source", text, "--reference", text),
+        "evaluate": lambda model: ("evaluate", model, "--source", text, "--reference", other),
         "score": lambda model: ("score", model, *both),
         "inspect": lambda model: ("inspect", model, "the cat"),
         "show": lambda model: ("show", model),
