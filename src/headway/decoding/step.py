@@ -29,9 +29,10 @@ class DecoderState:
     """Where the translations of a batch stand. A row is one hypothesis; `width` rows in succession are a sentence's."""
 
     memory_keys: list[Tensor]
-    """For each layer (sentences, heads, d_head, source length)."""
+    """For each layer (sentences, heads, d_head, source length), d_head innermost in memory."""
     memory_values: list[Tensor]
-    """For each layer (sentences, heads, source length, d_head)."""
+    """For each layer (sentences, heads, source length, d_head), source length innermost: either order is what a product
+    of one row with short matrices is fastest with."""
     memory_mask: Tensor
     """What is added to scores: 0 where a place may be read, a very negative number at padding.
     (sentences, 1, 1, source length)"""
@@ -63,8 +64,8 @@ class DecoderStep:
         keys, values = [], []
         for layer in self._layers:
             both = layer.memory(memory).view(sentences, length, 2, self._heads, -1)
-            keys.append(both[:, :, 0].permute(0, 2, 3, 1).contiguous())
-            values.append(both[:, :, 1].transpose(1, 2).contiguous())
+            keys.append(both[:, :, 0].transpose(1, 2).contiguous().transpose(2, 3))
+            values.append(both[:, :, 1].permute(0, 2, 3, 1).contiguous().transpose(2, 3))
         cache = memory.new_empty(sentences, len(self._layers), 2, GROWTH, self._d_model)
         added = torch.zeros_like(memory_mask, dtype=self._dtype).masked_fill(~memory_mask, -1e9)
         return DecoderState(keys, values, added, cache)
