@@ -3,10 +3,10 @@
     python benchmarks/translating.py MODEL SOURCE [--sentences 1000] [--rounds 3] [--json FILE]
 
 headway in fp32 and bf16 against the loop of a textbook, which runs the whole decoder for each token, and, where it is
-installed, CTranslate2 with the same weights, called directly and as headway's engine. Alternating rounds in one run,
-medians; sentences a second with all sentences at once, and milliseconds for one sentence alone, greedy and with a beam
-of 5; tokenisation counts for all. The lines that are equal to headway's in fp32 are counted. CTranslate2's length
-penalty is another one, so all beams go without.
+installed, Hugging Face Transformers and CTranslate2 with the same weights, the latter called directly and as headway's
+engine. Alternating rounds in one run, medians; sentences a second with all sentences at once, and milliseconds for one
+sentence alone, greedy and with a beam of 5; tokenisation counts for all. The lines that are equal to headway's in fp32
+are counted. CTranslate2's length penalty is another one, so all beams go without.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import torch
 from contenders import Contender
 from headway.devices import EngineName, TranslatingPrecision
 from headway.interop.ctranslate2 import export_ctranslate2
+from headway.interop.huggingface import export_huggingface, import_transformers
 from headway.model import padding_mask
 from headway.storage import load_model
 from headway.text.batches import pad
@@ -32,7 +33,7 @@ from headway.translator import Translator
 from machine import versions
 
 Translate = Callable[[list[str], int], list[str]]
-REFERENCE, TEXTBOOK = "headway fp32", "textbook"
+REFERENCE, TEXTBOOK, HUGGING_FACE = "headway fp32", "textbook", "Hugging Face generate"
 ALONE = 30
 """Sentences that are translated one by one."""
 SLOW = 64
@@ -104,6 +105,31 @@ def theirs(model: Path, compute_type: str, workers: int, threads: int) -> Transl
     return translate
 
 
+def hugging_face(model: Path) -> Translate:
+    """`generate` of transformers, in batches of 64 of like length."""
+    transformers = import_transformers()
+    transformers.logging.set_verbosity_error()  # it warns at each call that max_new_tokens takes precedence
+    with tempfile.TemporaryDirectory() as folder:
+        exported = Path(folder) / "exported"
+        export_huggingface(load_model(model), exported)
+        tokenizer = transformers.MarianTokenizer.from_pretrained(exported)
+        net = transformers.MarianMTModel.from_pretrained(exported).eval()
+
+    @torch.inference_mode()
+    def translate(texts: list[str], beam_size: int) -> list[str]:
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        found = [""] * len(texts)
+        for start in range(0, len(order), 64):
+            batch = order[start : start + 64]
+            rows = tokenizer([texts[i] for i in batch], return_tensors="pt", padding=True)
+            ids = net.generate(**rows, num_beams=beam_size, length_penalty=0.0, max_new_tokens=100, do_sample=False)
+            for i, text in zip(batch, tokenizer.batch_decode(ids, skip_special_tokens=True), strict=True):
+                found[i] = text
+        return found
+
+    return translate
+
+
 def contenders(model: Path) -> list[Contender]:
     cores = torch.get_num_threads()
     found = [
@@ -111,6 +137,8 @@ def contenders(model: Path) -> list[Contender]:
         Contender("headway bf16", ours, model, "bf16"),
         Contender(TEXTBOOK, textbook, model),
     ]
+    if importlib.util.find_spec("transformers"):
+        found.append(Contender(HUGGING_FACE, hugging_face, model))
     if importlib.util.find_spec("ctranslate2"):
         for type_, workers, threads in (("float32", cores, 1), ("float32", 1, cores), ("int8", cores, 1)):
             name = f"CTranslate2 {type_}, {workers} x {threads}"
@@ -130,7 +158,7 @@ def main() -> None:
     options = parser.parse_args()
     texts = list(read_lines(options.source))[: options.sentences]
     some = slice(None, None, max(1, len(texts) // SLOW))
-    found = versions("ctranslate2")
+    found = versions("ctranslate2", "transformers")
     print(", ".join(f"{name} {value}" for name, value in found.items()))
     engines = contenders(options.model)
     rows = []
