@@ -73,6 +73,7 @@ $(PEERS)/.ready: constraints.txt benchmarks/peers.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
 	$(PEERS)/bin/python -m pip install --quiet -c constraints.txt -r benchmarks/peers.txt -e .
+	$(PEERS)/bin/python -m pip install --quiet --no-deps joeynmt==2.3.0
 	touch $@
 
 bench-peers: $(PEERS)/.ready $(BENCH_MODEL)/best.json

@@ -1,5 +1,6 @@
-"""What others train, to compare with: the Transformer as a textbook writes it, torch.nn.Transformer, and Marian of
-Hugging Face Transformers. All have one vocabulary for both sides, and embeddings shared with the output layer."""
+"""What others train, to compare with: the Transformer as a textbook writes it, torch.nn.Transformer, Marian of Hugging
+Face Transformers, and the model of JoeyNMT. All have one vocabulary for both sides,
+and embeddings shared with the output layer."""
 
 from __future__ import annotations
 
@@ -168,9 +169,67 @@ class HuggingFaceMarian(nn.Module):
         ).logits
 
 
+class JoeyNMT(nn.Module):
+    """The model of JoeyNMT, without what its trainer does beside: log-probabilities of their own for an accuracy."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        from joeynmt.model import build_model  # pyright: ignore[reportMissingImports]
+
+        vocabulary = _Vocabulary(config.target_vocab_size)
+        embeddings = {"embedding_dim": config.d_model, "scale": True}
+        side = {
+            "type": "transformer",
+            "hidden_size": config.d_model,
+            "ff_size": config.d_ff,
+            "num_heads": config.num_heads,
+            "dropout": config.dropout,
+            "layer_norm": "post",
+            "embeddings": embeddings,
+        }
+        self.model = build_model(
+            {
+                "encoder": {**side, "num_layers": config.encoder_layers},
+                "decoder": {**side, "num_layers": config.decoder_layers},
+                "tied_embeddings": True,
+                "tied_softmax": True,
+                "initializer": "xavier_uniform",
+                "embed_initializer": "xavier_uniform",
+                "bias_initializer": "zeros",
+            },
+            vocabulary,
+            vocabulary,
+        )
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        logits, *_ = self.model._encode_decode(
+            src=source,
+            trg_input=target,
+            src_mask=(source != PAD).unsqueeze(1),
+            src_length=(source != PAD).sum(dim=1),
+            trg_mask=(target != PAD).unsqueeze(1),
+        )
+        return logits
+
+
+class _Vocabulary:
+    """What JoeyNMT's model asks of a vocabulary."""
+
+    pad_index, unk_index, bos_index, eos_index, sep_index = PAD, 1, BOS, 3, None
+    specials, lang_tags = (), ()
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+
 def peers() -> dict[str, type[nn.Module]]:
     """By name, those whose package is installed."""
     found: dict[str, type[nn.Module]] = {"textbook": Textbook, "torch.nn.Transformer": TorchTransformer}
     if importlib.util.find_spec("transformers"):
         found["Hugging Face Marian"] = HuggingFaceMarian
+    if importlib.util.find_spec("joeynmt"):
+        found["JoeyNMT"] = JoeyNMT
     return found

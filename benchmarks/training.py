@@ -3,8 +3,8 @@
     headway data multi30k && python benchmarks/training.py [--preset small|base] [--rounds 5] [--warm-up 6]
         [--json FILE]
 
-headway against the textbook's code, torch.nn.Transformer and, where it is installed, Marian of Hugging Face: one
-configuration, the same sentences in the same batches of like length, 4,096 padded tokens of both sides each. Each
+headway against the textbook's code, torch.nn.Transformer and, where they are installed, Marian of Hugging Face and
+JoeyNMT's model: one configuration, the same sentences in the same batches of like length, 4,096 padded tokens of both sides each. Each
 peer runs twice: as its users run it (fp32), and tuned, with what headway sets for itself (bf16 where the processor has
 it, the allocator's and oneDNN's settings). Every contender is a process of its own; they take turns, a round is each
 one's time for the same steps, and the medians are compared. Some rounds go before: it takes a process about 100 steps
@@ -166,7 +166,12 @@ def main() -> None:
                 seconds[one.name].append(spent)
         peaks.append(max(matrix_peak(torch.float32), matrix_peak(torch.bfloat16)))
     peak = statistics.median(peaks)
-    found = {**versions("transformers"), "preset": options.preset, "vocabulary": size, "peak_gflops": peak / 1e9}
+    found = {
+        **versions("transformers", "joeynmt"),
+        "preset": options.preset,
+        "vocabulary": size,
+        "peak_gflops": peak / 1e9,
+    }
     print(", ".join(f"{name} {value}" for name, value in found.items()))
     print(f"{'':<44}{'tokens/s':>9}{'ratio':>7}{'of peak':>9}{'MiB':>7}")
     rows = []
