@@ -4,11 +4,11 @@
         [--json FILE]
 
 headway against the textbook's code, torch.nn.Transformer and, where they are installed, Marian of Hugging Face and
-JoeyNMT's model: one configuration, the same sentences in the same batches of like length, 4,096 padded tokens of both sides each. Each
-peer runs twice: as its users run it (fp32), and tuned, with what headway sets for itself (bf16 where the processor has
-it, the allocator's and oneDNN's settings). Every contender is a process of its own; they take turns, a round is each
-one's time for the same steps, and the medians are compared. Some rounds go before: it takes a process about 100 steps
-until its memory has come to rest, of the thousands that a training has.
+JoeyNMT's model: one configuration, the same sentences in the same batches of like length, 4,096 padded tokens of both
+sides each. Each peer runs twice: as its users run it (fp32), and tuned, with what headway sets for itself (bf16 where
+the processor has it, the allocator's and oneDNN's settings). Every contender is a process of its own; they take turns,
+a round is each one's time for the same steps, and the medians are compared. Some rounds go before: it takes a process
+about 100 steps until its memory has come to rest, of the thousands that a training has.
 
 Share of the peak: 6 x (encoder weights x source tokens + (decoder + output weights) x target tokens) a second, padding
 and look-ups not counted, of what a product of two large matrices reaches in bf16 (fp32 where that is faster) in the
