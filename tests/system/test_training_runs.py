@@ -19,8 +19,8 @@ def losses(run):
     return [(entry["step"], entry["loss"]) for entry in entries if "loss" in entry]
 
 
-def begin(options, run):
-    command = [sys.executable, "-m", "headway", "train", *map(str, options), "--out", str(run)]
+def begin(options):
+    command = [sys.executable, "-m", "headway", "train", *map(str, options)]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
@@ -44,7 +44,7 @@ def whole(corpus, tmp_path_factory):
 @pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_run_goes_on_where_it_was(whole, tmp_path, signal_number):
     (options, expected), run = whole, tmp_path / "parts"
-    process = begin(options, run)
+    process = begin([*options, "--out", run])
     wait_until(process, lambda: len(entries(run)) > 10)
     assert "--resume" in stop(process, signal_number)
     assert losses(run)[-1][0] < 60
@@ -55,14 +55,16 @@ def test_a_stopped_run_goes_on_where_it_was(whole, tmp_path, signal_number):
 def test_a_reader_that_goes_away_costs_nothing(whole, tmp_path):
     """As in `headway train ... 2>&1 | tee log`, where Ctrl-C ends tee first; here before the lines of a validation."""
     (options, expected), run = whole, tmp_path / "parts"
-    process = begin(options, run)
+    process = begin([*options, "--out", run])
     wait_until(process, lambda: len(entries(run)) > 3)
     process.stderr.close()
     wait_until(process, lambda: len(entries(run)) > 20)
     os.kill(process.pid, signal.SIGINT)
     assert process.wait(timeout=10) == 130
     assert int(max((run / "checkpoints").iterdir()).name.removeprefix("step-")) == losses(run)[-1][0] < 60
-    assert run_headway("train", "--resume", run).code == 0
+    process = begin(["--resume", run])
+    process.stderr.close()
+    assert process.wait(timeout=300) == 0
     assert losses(run) == expected
 
 
@@ -71,7 +73,7 @@ def test_a_validation_is_left_within_ten_seconds(corpus, tmp_path):
     run = tmp_path / "run"
     valid = ["--valid-source", corpus.file("train.src"), "--valid-target", corpus.file("train.tgt")]
     options = [*corpus.train_options[:4], *valid, *QUICK, "model.preset=small", "training.max_steps=9"]
-    process = begin([*options, "training.validate_every=2"], run)
+    process = begin([*options, "training.validate_every=2", "--out", run])
     wait_until(process, lambda: len(entries(run)) == 2 and bool(list((run / "checkpoints").glob("step-00000002"))))
     time.sleep(3)
     assert "SIGTERM: saved" in stop(process, signal.SIGTERM)
@@ -81,7 +83,7 @@ def test_a_validation_is_left_within_ten_seconds(corpus, tmp_path):
 
 def test_the_trial_of_the_largest_batch_is_left_within_ten_seconds(corpus, tmp_path):
     options = [*corpus.train_options, *QUICK, "training.tokens_per_batch=100000", "training.max_steps=9"]
-    process = begin([*options, "training.tokens_per_micro_batch=100000"], tmp_path / "run")
+    process = begin([*options, "training.tokens_per_micro_batch=100000", "--out", tmp_path / "run"])
     while "parameters" not in process.stderr.readline():
         assert process.poll() is None
     time.sleep(0.5)
