@@ -564,7 +564,7 @@ def test_a_torn_line_costs_no_other(files, tmp_path, capfd):
     run(recipe(files, max_steps=8), tmp_path / "run")
     file = tmp_path / "run" / "log.jsonl"
     lines = file.read_bytes().splitlines(keepends=True)
-    torn = [lines[2][:15] + b"\n", b'{"step": 3}\x00' + b"\n", b"[]\n", lines[1], b'{"step": "x", "loss": 1}\n']
+    torn = [lines[2][:15] + b"\n", b'{"step": 3}\x00' + b"\n", b"[]\n", lines[1], b'{"step": 1e999, "loss": 1}\n']
     file.write_bytes(b"".join([*lines[:2], *torn, *lines[3:], lines[5][:9]]))
     run(recipe(files), tmp_path / "run")
     assert losses(tmp_path / "run") == [place for place in losses(tmp_path / "whole") if place[0] != 3]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import operator
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -80,7 +81,7 @@ def _cut(log: Path, step: int, validated_step: int, notice: Callable[[str], None
     for number, line in enumerate(log.read_bytes().split(b"\n")[:-1], 1):
         try:
             entry = json.loads(line)
-            place = "loss" in entry, int(entry["step"])
+            place = "loss" in entry, operator.index(entry["step"])
         except (ValueError, TypeError, KeyError):
             notice(f"warning: {log}, line {number}: is damaged, what it said is lost")
             continue
