@@ -33,14 +33,15 @@ test-faults: setup
 # Ten minutes, by coverage, in an environment of its own; one target at a time: config, decoding, header, subwords, words.
 FUZZ := .venv-fuzz
 TARGET := subwords
+FUZZ_SECONDS := 600
 $(FUZZ)/.ready: constraints.txt
 	$(PYTHON) -m venv $(FUZZ)
 	$(FUZZ)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
-	$(FUZZ)/bin/python -m pip install --quiet -c constraints.txt -e '.[dev]' atheris
+	$(FUZZ)/bin/python -m pip install --quiet -c constraints.txt -e '.[dev]' atheris==3.0.0
 	touch $@
 
 fuzz: $(FUZZ)/.ready
-	PYTHONPATH=. $(FUZZ)/bin/python tests/faults/fuzz_atheris.py $(FUZZ)/inputs $(TARGET) -max_total_time=600
+	PYTHONPATH=. $(FUZZ)/bin/python tests/faults/fuzz_atheris.py $(FUZZ)/inputs $(TARGET) -max_total_time=$(FUZZ_SECONDS)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -20,7 +20,7 @@ MOST_STEPS_BETWEEN = 10
 class Kills:
     total: int = 0
     inside_a_save: int = 0
-    """Those that left a half-written folder behind."""
+    """Those that left a half-written folder behind; one that was being removed is none."""
 
 
 def options(corpus: Corpus, steps: int, precision: str) -> list[str]:
@@ -39,7 +39,7 @@ def train_through_kills(command: list[str], run: Path, wanted: Kills, seed: int)
         log_before = log_file(run)
         wait_until(process, lambda log_before=log_before: log_file(run) != log_before)  # a start writes it anew
         if in_a_save:
-            wait_until(process, lambda: bool(half_written(run)))
+            wait_until(process, lambda: bool(being_saved(run)))
         else:
             count = len(entries(run)) + chance.randrange(MOST_STEPS_BETWEEN)
             wait_until(process, lambda count=count: len(entries(run)) >= count)
@@ -48,7 +48,7 @@ def train_through_kills(command: list[str], run: Path, wanted: Kills, seed: int)
         process.send_signal(signal.SIGKILL)
         process.wait()
         kills.total += 1
-        kills.inside_a_save += bool(half_written(run))
+        kills.inside_a_save += bool(being_saved(run))
     process = start(command, run)
     assert process.wait(timeout=300) == 0
     assert not half_written(run)
@@ -73,7 +73,17 @@ def log_file(run: Path) -> int | None:
     return (run / "log.jsonl").stat().st_ino if (run / "log.jsonl").exists() else None
 
 
+def being_saved(run: Path) -> list[Path]:
+    """What isn't whole yet: newer than all that is."""
+    return [
+        path
+        for path in half_written(run)
+        if path.name > max((other.name for other in path.parent.glob("step-*") if not other.suffix), default="")
+    ]
+
+
 def half_written(run: Path) -> list[Path]:
+    """What is being saved or removed, or was when the process was killed."""
     return [path for folder in ("checkpoints", "models") for path in (run / folder).glob("*.partial")]
 
 

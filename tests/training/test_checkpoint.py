@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
@@ -18,11 +19,15 @@ from headway.storage import atomic
 from headway.storage.atomic import write_directory
 from headway.storage.checksums import SUMS_FILE, find_damage, write_checksums
 from headway.training import checkpoint
+from headway.training.averaging import MovingAverage
 from headway.training.checkpoint import (
+    GENERATORS,
     Progress,
     State,
+    best_steps,
     last_checkpoint,
     load_checkpoint,
+    random_states,
     read_state,
     save_checkpoint,
     step_folders,
@@ -50,7 +55,7 @@ def folder(tmp_path):
     """Two checkpoints, after the steps 10 and 20."""
     model, optimizer = tiny()
     for step in (10, 20):
-        save_checkpoint(tmp_path, model, optimizer, None, State(Progress(step=step), {}, "data"))
+        save_checkpoint(tmp_path, model, optimizer, None, State(Progress(step=step), {}, "data", {}))
     return tmp_path
 
 
@@ -142,7 +147,7 @@ def test_a_checkpoint_gives_back_what_it_was_given(folder, tmp_path):
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_()
-    state = State(Progress(step=30, best_score=1.5), {"a": [1, None]}, "data")
+    state = State(Progress(step=30, best_score=1.5), {"a": [1, None]}, "data", {"threads": 2, "torch": "2"})
     save_checkpoint(tmp_path, model, optimizer, None, state)
     drawn = torch.rand(5)
     other, other_optimizer = tiny()
@@ -158,6 +163,126 @@ def test_a_checkpoint_of_a_newer_headway_is_refused(folder):
     (newest(folder) / "state.json").write_text(json.dumps({**document, "format_version": 2}))
     with pytest.raises(UserError, match="format_version 2"):
         read_state(newest(folder))
+
+
+def without(name):
+    return lambda document: document.pop(name)
+
+
+def progress(**changes):
+    return lambda document: document["progress"].update(changes)
+
+
+STATES = {
+    "format_version None is not one": without("format_version"),
+    "format_version True is not one": lambda document: document.update(format_version=True),
+    "progress: Field required": without("progress"),
+    "made_with: Field required": without("made_with"),
+    "progress.step is missing": lambda document: document["progress"].pop("step"),
+    "progress.colour: Unexpected": progress(colour=1),
+    "colour: Unexpected": lambda document: document.update(colour=1),
+    "progress.step: Input should be a valid integer": progress(step="20"),
+    "progress.epoch: Input should be greater than or equal to 0": progress(epoch=-1),
+    "progress.step_in_epoch: Input should be a valid integer": progress(step_in_epoch=1.5),
+    "progress.best_step: Input should be a valid integer": progress(best_step=None),
+    "progress.best_score: Input should be a valid number": progress(best_score="high"),
+    "progress.minutes: Input should be a valid number": progress(minutes=True),
+    "progress: Input should be": lambda document: document.update(progress=[]),
+    "recipe: Input should be an object": lambda document: document.update(recipe=None),
+    "data: Input should be a valid string": lambda document: document.update(data=5),
+    "made_with.threads": lambda document: document.update(made_with={"threads": [2]}),
+}
+
+
+@pytest.mark.parametrize("message", STATES)
+def test_a_state_of_another_kind_is_one_line(folder, message):
+    """By hand: its checksum may be right."""
+    document = json.loads((newest(folder) / "state.json").read_text())
+    STATES[message](document)
+    (newest(folder) / "state.json").write_text(json.dumps(document))
+    with pytest.raises(UserError) as error:
+        read_state(newest(folder))
+    assert f"{newest(folder)}/state.json: " in str(error.value)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_checkpoint_that_can_not_be_read_knows_no_best(folder):
+    (newest(folder) / "state.json").write_text("{")
+    assert best_steps(folder) == {0}
+
+
+TENSORS = {
+    "lacks tensor 'decoder.layers.0.cross_attention.key.bias/exp_avg'": (
+        "optimizer",
+        lambda tensors: tensors.pop("decoder.layers.0.cross_attention.key.bias/exp_avg"),
+    ),
+    "has unknown tensor 'x/step'": ("optimizer", lambda tensors: tensors.update({"x/step": torch.zeros(())})),
+    "/step' is I64": ("optimizer", lambda tensors: tensors.update({"source_embedding.weight/step": torch.tensor(1)})),
+    "/exp_avg_sq' is F32 (1,), it should be F32 (7, 8)": (
+        "optimizer",
+        lambda tensors: tensors.update({"source_embedding.weight/exp_avg_sq": torch.zeros(1)}),
+    ),
+    "lacks tensor 'source_embedding.weight'": ("average", lambda tensors: tensors.pop("source_embedding.weight")),
+    "'source_embedding.weight' is F64 (7, 8), it should be F32 (7, 8)": (
+        "average",
+        lambda tensors: tensors.update({"source_embedding.weight": torch.zeros(7, 8, dtype=torch.float64)}),
+    ),
+    "lacks tensor 'cpu'": ("random", lambda tensors: tensors.pop("cpu")),
+    "has unknown tensor 'tpu'": ("random", lambda tensors: tensors.update(tpu=tensors["cpu"].clone())),
+    "'cpu' is U8 (3,)": ("random", lambda tensors: tensors.update(cpu=torch.zeros(3, dtype=torch.uint8))),
+    "is no state of a random generator": ("random", lambda tensors: tensors["cpu"].fill_(255)),
+    "has unknown tensor 'output.bias'": ("weights", lambda tensors: tensors.update({"output.bias": torch.zeros(7)})),
+    "'source_embedding.weight' holds values that are not finite": (
+        "weights",
+        lambda tensors: tensors["source_embedding.weight"].fill_(float("nan")),
+    ),
+}
+
+
+@pytest.mark.parametrize("message", TENSORS)
+def test_tensors_of_another_kind_are_one_line(tmp_path, message):
+    name, change = TENSORS[message]
+    model, optimizer = tiny()
+    average = MovingAverage(model, 0.9)
+    save_checkpoint(tmp_path, model, optimizer, average, State(Progress(step=20), {}, "data", {}))
+    load_checkpoint(newest(tmp_path), model, optimizer, average)
+    file = newest(tmp_path) / f"{name}.safetensors"
+    tensors = {key: tensor.clone() for key, tensor in load_file(file).items()}
+    change(tensors)
+    save_file(tensors, file)
+    with pytest.raises(UserError) as error:
+        load_checkpoint(newest(tmp_path), model, optimizer, average)
+    assert f"{file}: " in str(error.value)
+    assert message in str(error.value)
+
+
+def test_the_random_state_of_a_device_that_is_not_here_is_left_alone(folder):
+    model, optimizer = tiny()
+    file = newest(folder) / "random.safetensors"
+    others = {name: torch.zeros(16, dtype=torch.uint8) for name in GENERATORS if name not in random_states()}
+    assert others
+    save_file({**load_file(file), **others}, file)
+    load_checkpoint(newest(folder), model, optimizer, None)
+
+
+def test_an_old_checkpoint_goes_by_its_name_first(folder, monkeypatch):
+    """Killed in the midst of removing it, a run has no half checkpoint, but a leftover."""
+
+    def killed(path, **_):
+        if path.exists():
+            (path / "state.json").unlink()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(atomic.shutil, "rmtree", killed)
+    monkeypatch.setattr(checkpoint, "KEPT", 1)
+    with pytest.raises(KeyboardInterrupt):
+        save_checkpoint(folder, *tiny(), None, State(Progress(step=30), {}, "", {}))
+    monkeypatch.undo()
+    assert all(find_damage(path) is None for path in step_folders(folder))
+    assert not (folder / "step-00000010").exists()
+    atomic.remove_leftovers(folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["step-00000020", "step-00000030"]
 
 
 @pytest.mark.parametrize("number", [28, 27])
@@ -176,7 +301,7 @@ def test_a_full_disk_is_named_and_leaves_all_as_it_was(folder, monkeypatch, numb
 
     monkeypatch.setattr(checkpoint, "save_file", full)
     with pytest.raises(UserError, match=r"no space to write it: about 0\.0 MB needed, [\d,.]+ MB free"):
-        save_checkpoint(folder, *tiny(), None, State(Progress(step=30), {}, ""))
+        save_checkpoint(folder, *tiny(), None, State(Progress(step=30), {}, "", {}))
     assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
 
 
@@ -184,7 +309,7 @@ def test_what_does_not_fit_is_not_begun(folder, monkeypatch):
     monkeypatch.setattr(atomic.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 0))
     monkeypatch.setattr(checkpoint, "save_file", None)
     with pytest.raises(UserError, match=r"needed, 0\.0 MB free"):
-        save_checkpoint(folder, *tiny(), None, State(Progress(step=30), {}, ""))
+        save_checkpoint(folder, *tiny(), None, State(Progress(step=30), {}, "", {}))
 
 
 def test_other_errors_stay_what_they_are(tmp_path):

@@ -10,8 +10,12 @@ import torch
 from safetensors.torch import load_file
 
 from headway.errors import UserError
+from headway.storage import find_model
+from headway.storage.atomic import write_json
+from headway.storage.checksums import write_checksums
 from headway.text.corpus import read_lines
 from headway.training import loop
+from headway.training.averaging import MovingAverage
 from headway.training.checkpoint import step_folders
 from headway.training.log import RunLog
 from headway.training.loop import Trainer
@@ -174,7 +178,7 @@ def test_a_start_without_a_checkpoint_begins_anew(files, tmp_path):
     wanted = recipe(files)
     run(wanted, tmp_path / "whole")
     trainer = Trainer(wanted, tmp_path / "run", Reporter())
-    with RunLog(tmp_path / "run", 0, 0, tensorboard=False) as trainer.log:
+    with RunLog(tmp_path / "run", 0, 0, print, tensorboard=False) as trainer.log:
         for step in trainer.plan[0][:3]:
             trainer._step([step])  # and then it is killed
     run(wanted, tmp_path / "run")
@@ -376,7 +380,7 @@ def test_a_validation_that_was_left_comes_when_the_run_goes_on(files, tmp_path):
     assert log(tmp_path / "parts")[-1]["step"] == 16
     assert "valid_loss" not in log(tmp_path / "parts")[-1]
     trainer = Trainer(wanted, tmp_path / "parts", Reporter())
-    with RunLog(tmp_path / "parts", 16, 8, tensorboard=False) as trainer.log:
+    with RunLog(tmp_path / "parts", 16, 8, print, tensorboard=False) as trainer.log:
         trainer._validate(StopRequests())  # and then it is killed
     assert "valid_loss" in log(tmp_path / "parts")[-1]
     run(wanted, tmp_path / "parts")
@@ -395,13 +399,45 @@ def test_a_stop_request_in_the_midst_of_a_validation_leaves_it_at_once(files, tm
 
     monkeypatch.setattr(Trainer, "_validation_scores", scores)
     trainer = Trainer(recipe(files, ema_decay=0.9), tmp_path / "run", Reporter())
-    with pytest.raises(Interrupted), stop.listening(print):
+    with pytest.raises(Interrupted), stop.listening():
         trainer.train(stop)
     monkeypatch.undo()
     run(recipe(files, ema_decay=0.9), tmp_path / "run")
     run(recipe(files, ema_decay=0.9), tmp_path / "whole")
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
     assert weights(tmp_path / "run") == weights(tmp_path / "whole")
+
+
+def test_a_stop_request_in_the_trial_of_the_largest_batch_leaves_it_at_once(files, tmp_path, monkeypatch):
+    def accumulate(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("went on")
+
+    trainer, stop = Trainer(recipe(files), tmp_path / "run", Reporter()), StopRequests()
+    monkeypatch.setattr(trainer, "_accumulate", accumulate)
+    with pytest.raises(Interrupted), stop.listening():
+        trainer.train(stop)
+
+
+def test_a_stop_request_prints_nothing_from_within_the_step(files, tmp_path, monkeypatch):
+    """The step may be in the midst of a line itself."""
+    trainer, stop, lines = Trainer(recipe(files), tmp_path / "run", Reporter()), StopRequests(), []
+    real = trainer._accumulate
+
+    def accumulate(batches):
+        if trainer.progress.step == 3:
+            before = len(lines)
+            os.kill(os.getpid(), signal.SIGINT)
+            assert len(lines) == before
+        return real(batches)
+
+    monkeypatch.setattr(trainer, "_accumulate", accumulate)
+    monkeypatch.setattr(trainer.reporter, "line", lines.append)
+    with pytest.raises(Interrupted), stop.listening():
+        trainer.train(stop)
+    assert "stopping" in lines[-1]
+    assert trainer.progress.step == 4
+    assert step_folders(tmp_path / "run" / "checkpoints")[-1].name == "step-00000004"
 
 
 def test_weights_that_are_not_finite_are_never_saved(files, tmp_path, monkeypatch):
@@ -427,21 +463,38 @@ def test_a_validation_loss_that_is_not_finite_is_no_model(files, tmp_path, monke
     assert not list((tmp_path / "run" / "models").iterdir())
 
 
-@pytest.mark.parametrize("where", ["backward", "optimizer"])
-def test_memory_that_runs_out_later_leaves_the_checkpoint(files, tmp_path, monkeypatch, where):
-    trainer = Trainer(recipe(files), tmp_path / "run", Reporter())
-    name, owner = ("_accumulate", trainer) if where == "backward" else ("step", trainer.optimizer)
-    real = getattr(owner, name)
+def test_memory_that_runs_out_later_leaves_the_checkpoint(files, tmp_path, monkeypatch):
+    """Wherever it is: in the sixth step, or in the validation after the eighth, which names its own batch."""
+    corpus = tmp_path / "corpus"
+    shutil.copytree(files, corpus)
+    for side in ("src", "tgt"):
+        (corpus / f"valid.{side}").write_text(" ".join(WORDS[:9]) + "\n")
+    batch = r"with \d+ sentences of up to [3-6] source and [3-6] target tokens; .*tokens_per_micro_batch \(now 75\)"
+    valid = r"with 1 sentences of up to 10 source and 10 target tokens; .*tokens_per_micro_batch \(now 75\)"
+    translating = r"translating data.valid, sentences of up to 10 source tokens; .*decoding.max_length"
+    for number, (owner, name, step, message) in enumerate(
+        [
+            (Trainer, "_accumulate", 5, batch),
+            (torch.nn.utils, "clip_grad_norm_", 5, batch),
+            (torch.optim.Adam, "step", 5, batch),
+            (MovingAverage, "update", 5, batch),
+            (Trainer, "_tensors", 8, valid),
+            (Translator, "translate", 8, translating),
+        ]
+    ):
+        wanted, folder = recipe(corpus, ema_decay=0.9), tmp_path / str(number)
+        trainer, real = Trainer(wanted, folder, Reporter()), getattr(owner, name)
 
-    def fail(*arguments):
-        if trainer.progress.step == 5:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return real(*arguments)
+        def fail(*arguments, trainer=trainer, real=real, step=step, **options):
+            if trainer.progress.step == step:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return real(*arguments, **options)
 
-    monkeypatch.setattr(owner, name, fail)
-    with pytest.raises(UserError, match=r"out of memory with \d+ sentences of up to \d+ source and \d+ target tokens"):
-        trainer.train(StopRequests())
-    assert Trainer(recipe(files), tmp_path / "run", Reporter()).progress.step == 4
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, name, fail)
+            with pytest.raises(UserError, match=f"^out of memory {message}"):
+                trainer.train(StopRequests())
+        assert Trainer(wanted, folder, Reporter()).progress.step == 4
 
 
 def test_a_damaged_checkpoint_costs_only_the_way_from_the_one_before(files, tmp_path, capfd):
@@ -466,9 +519,82 @@ def test_other_conditions_are_told(files, tmp_path, capfd):
     assert f"threads {before} -> {before + 1}: the last digits will differ" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "now", "change"),
+    [
+        ("precision", torch.float32, torch.bfloat16, "precision float32 -> bfloat16"),
+        ("device", "cuda", "cpu", "device cuda -> cpu"),
+    ],
+)
+def test_what_auto_means_may_change_with_a_notice(files, tmp_path, monkeypatch, capfd, name, before, now, change):
+    """On another machine. Where the recipe names the device or the precision, another one is a change of the recipe."""
+    if name == "precision":
+        monkeypatch.setattr(loop, "training_dtype", lambda *_: before)
+    else:
+        device = torch.device(before)
+        real = loop.conditions
+        monkeypatch.setattr(loop, "conditions", lambda _, dtype: real(device, dtype))
+    run(recipe(files, max_steps=4, **{name: "auto"}), tmp_path / "run")
+    monkeypatch.undo()
+    monkeypatch.setattr(loop, "training_dtype", lambda *_: now if name == "precision" else torch.float32)
+    assert run(recipe(files, max_steps=5, **{name: "auto"}), tmp_path / "run").step == 5
+    assert f"notice: resuming with {change}: the last digits will differ" in capfd.readouterr().err
+    with pytest.raises(UserError, match=rf"can't change training.{name} \(auto -> "):
+        run(recipe(files, max_steps=5), tmp_path / "run")
+
+
+def test_a_state_by_hand_is_told_what_it_lacks(files, tmp_path, capfd):
+    """Conditions that it doesn't name, limits that its recipe hasn't."""
+    run(recipe(files, max_steps=4), tmp_path / "run")
+    folder = tmp_path / "run" / "checkpoints" / "step-00000004"
+    state = json.loads((folder / "state.json").read_text())
+    del state["made_with"]["device"], state["recipe"]["training"]["max_steps"]
+    write_json(folder / "state.json", {**state, "made_with": {**state["made_with"], "colour": "red"}})
+    write_checksums(folder)
+    Trainer(recipe(files, max_steps=4), tmp_path / "run", Reporter())
+    assert "notice: resuming with device unknown -> cpu: the last digits" in capfd.readouterr().err
+    write_json(folder / "state.json", {**state, "recipe": {}})
+    write_checksums(folder)
+    with pytest.raises(UserError, match=r"can't change .*training.seed \(None -> 1\)"):
+        Trainer(recipe(files, max_steps=4), tmp_path / "run", Reporter())
+
+
+def test_a_torn_line_costs_no_other(files, tmp_path, capfd):
+    run(recipe(files), tmp_path / "whole")
+    run(recipe(files, max_steps=8), tmp_path / "run")
+    file = tmp_path / "run" / "log.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    torn = [lines[2][:15] + b"\n", b'{"step": 3}\x00' + b"\n", b"[]\n", lines[1], b'{"step": 1e999, "loss": 1}\n']
+    file.write_bytes(b"".join([*lines[:2], *torn, *lines[3:], lines[5][:9]]))
+    run(recipe(files), tmp_path / "run")
+    assert losses(tmp_path / "run") == [place for place in losses(tmp_path / "whole") if place[0] != 3]
+    told = [line for line in capfd.readouterr().err.splitlines() if "is damaged" in line]
+    assert [line.split("log.jsonl, ")[1] for line in told] == [
+        f"line {number}: is damaged, what it said is lost" for number in (3, 4, 5, 7)
+    ]
+
+
+def test_best_json_never_names_a_model_that_is_gone(files, tmp_path, monkeypatch):
+    """Killed while a resumed run removes the models that will come again."""
+    losses = iter([3.0, 2.0])
+    monkeypatch.setattr(Trainer, "_validation_loss", lambda _: next(losses))
+    wanted = recipe(files, max_steps=8, save_every=4, validate_every=4, best_by="valid_loss")
+    run(wanted, tmp_path / "run")
+    assert find_model(tmp_path / "run").name == "step-00000008"
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-00000008")
+
+    def killed(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "remove_directory", killed)
+    with pytest.raises(KeyboardInterrupt):
+        Trainer(wanted, tmp_path / "run", Reporter())
+    assert find_model(tmp_path / "run").name == "step-00000004"
+
+
 def test_a_log_that_can_not_be_written_is_named(files, tmp_path, monkeypatch):
     run(recipe(files, max_steps=4), tmp_path / "run")
-    log_of_run = RunLog(tmp_path / "run", 4, 4, tensorboard=False)
+    log_of_run = RunLog(tmp_path / "run", 4, 4, print, tensorboard=False)
     log_of_run._file.close()
     with open("/dev/full", "ab", buffering=0) as log_of_run._file, pytest.raises(UserError, match="No space left"):
         log_of_run.write({"step": 5, "loss": 1.0})

@@ -90,10 +90,11 @@ def run_training(recipe: Recipe, run: Path, again: str) -> Progress:
     from headway.training.reporter import Reporter
     from headway.training.stopping import Interrupted
 
+    reporter = Reporter()
     try:
-        return train_run(recipe, run, Reporter())
+        return train_run(recipe, run, reporter)
     except Interrupted as interrupted:
-        typer.echo(f"{interrupted}: saved; go on with {again}", err=True)
+        reporter.line(f"{interrupted}: saved; go on with {again}")
         raise typer.Exit(128 + interrupted.signal_number) from None
 
 

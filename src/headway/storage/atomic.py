@@ -75,6 +75,15 @@ def _put_in_place(folder: Path, path: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
+def remove_directory(path: Path) -> None:
+    """Removes a folder, whole as far as its name goes: a kill leaves what `remove_leftovers` removes."""
+    leftover = path.with_name(path.name + TEMPORARY_SUFFIX)
+    shutil.rmtree(leftover, ignore_errors=True)
+    path.rename(leftover)
+    _fsync(path.parent)
+    shutil.rmtree(leftover)
+
+
 def write_file(path: Path, data: bytes) -> None:
     """Replaces the file in one rename."""
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)

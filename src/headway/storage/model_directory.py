@@ -23,8 +23,8 @@ from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage.atomic import write_directory, write_json
 from headway.storage.checksums import checksum
-from headway.storage.tensors import LARGEST_HEADER, load_tensors
-from headway.storage.untrusted import clipped, parse_json, plain_size, read_json, read_plain
+from headway.storage.tensors import LARGEST_HEADER, check_kinds, kind_of, load_tensors
+from headway.storage.untrusted import check_version, clipped, parse_json, plain_size, read_json, read_plain
 from headway.text.tokenizer import SubwordTokenizer, Tokenizer, WordTokenizer, fingerprint, parse_tokenizer
 
 FORMAT_VERSION = 1
@@ -143,25 +143,14 @@ def named_weights(model: Transformer) -> dict[str, Tensor]:
 
 
 def load_named_weights(model: Transformer, weights: dict[str, Tensor], origin: str) -> None:
-    """Copies weights into the model; names, shapes and kind must be exactly the model's. Raises UserError."""
+    """Copies weights into the model; they must be exactly the model's, and finite. Raises UserError."""
     parameters = dict(model.named_parameters())
-    for kind, names in (
-        ("lacks", parameters.keys() - weights.keys()),
-        ("has unknown", weights.keys() - parameters.keys()),
-    ):
-        if names:
-            raise UserError(f"{origin}: {kind} weight {min(names)!r} (one of {len(names)})")
+    check_kinds({name: kind_of(weight) for name, weight in weights.items()}, parameters, origin)
     with torch.no_grad():
         for name, parameter in parameters.items():
-            weight = weights[name]
-            if weight.shape != parameter.shape or not weight.is_floating_point():
-                raise UserError(
-                    f"{origin}: weight {name!r} is {weight.dtype} {tuple(weight.shape)}, "
-                    f"the config wants {tuple(parameter.shape)}"
-                )
-            if not torch.isfinite(weight).all():
+            if not torch.isfinite(weights[name]).all():
                 raise UserError(f"{origin}: weight {name!r} holds values that are not finite")
-            parameter.copy_(weight)
+            parameter.copy_(weights[name])
 
 
 def _save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> dict[str, str]:
@@ -199,7 +188,7 @@ _MEMBERS: dict[str, type] = {
 
 def _read_config(file: Path) -> _Config:
     document = read_json(file)
-    _check_version(document.get("format_version"), file)
+    check_version(document.get("format_version"), FORMAT_VERSION, file)
     for name, kind in _MEMBERS.items():
         if not isinstance(document.get(name), kind):
             raise UserError(f"{file}: {name} is missing or of the wrong kind")
@@ -223,16 +212,6 @@ def _read_config(file: Path) -> _Config:
     if checksums.keys() != {WEIGHTS_FILE, DECODING_FILE, CARD_FILE, *(tokenizers[side] for side in SIDES)}:
         raise UserError(f"{file}: has not exactly the checksums (sha256) of the model's files")
     return _Config(model, document["source_language"], document["target_language"], tokenizers, checksums)
-
-
-def _check_version(version: Any, file: Path) -> None:
-    if type(version) is int and version > FORMAT_VERSION:
-        raise UserError(
-            f"{file}: format_version {version} is newer than what this version of headway reads ({FORMAT_VERSION}); "
-            "use a newer headway"
-        )
-    if type(version) is not int or version < 1:
-        raise UserError(f"{file}: format_version {clipped(repr(version))} is not one that headway ever wrote")
 
 
 def _check_decoding(options: dict[str, Any], file: Path) -> None:

@@ -46,6 +46,10 @@ class TensorKind(NamedTuple):
         return f"{self.dtype} {self.shape}"
 
 
+def kind_of(tensor: Tensor) -> TensorKind:
+    return TensorKind(_NAMES[tensor.dtype], tuple(tensor.shape))
+
+
 def read_header(file: Path) -> dict[str, TensorKind]:
     """Each tensor's type and shape, by name; no tensor is read. Raises UserError unless the file is safetensors from
     its first byte to its last."""
@@ -64,19 +68,23 @@ def read_header(file: Path) -> dict[str, TensorKind]:
     return {name: TensorKind(entry["dtype"], tuple(entry["shape"])) for name, entry in header.items()}
 
 
-def load_tensors(file: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a file that holds exactly those of `expected`: the same names, shapes and types. Their values are
-    not looked at, so they may be on torch's device `meta`. Nothing is read before the header is found right.
-    Raises UserError."""
-    found = read_header(file)
+def check_kinds(found: Mapping[str, TensorKind], expected: Mapping[str, Tensor], origin: object) -> None:
+    """Raises UserError, with the `origin`, unless the tensors that were found are exactly those of `expected`: the same
+    names, shapes and types."""
     for verb, names in (
         ("lacks", expected.keys() - found.keys()),
         ("has unknown", found.keys() - expected.keys()),
     ):
         if names:
-            raise UserError(f"{file}: {verb} tensor {clipped(repr(min(names)))} (one of {len(names)})")
+            raise UserError(f"{origin}: {verb} tensor {clipped(repr(min(names)))} (one of {len(names)})")
     for name, tensor in expected.items():
-        wanted = TensorKind(_NAMES[tensor.dtype], tuple(tensor.shape))
-        if found[name] != wanted:
-            raise UserError(f"{file}: tensor {name!r} is {clipped(str(found[name]))}, it should be {wanted}")
+        if found[name] != (wanted := kind_of(tensor)):
+            raise UserError(f"{origin}: tensor {name!r} is {clipped(str(found[name]))}, it should be {wanted}")
+
+
+def load_tensors(file: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a file that holds exactly those of `expected`: the same names, shapes and types. Their values are
+    not looked at, so they may be on torch's device `meta`. Nothing is read before the header is found right.
+    Raises UserError."""
+    check_kinds(read_header(file), expected, file)
     return load_file(file)

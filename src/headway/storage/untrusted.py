@@ -60,6 +60,17 @@ def parse_json(data: bytes, origin: Path) -> dict[str, Any]:
     return document
 
 
+def check_version(version: Any, newest: int, file: Path) -> None:
+    """Raises UserError unless `version` is a format version that this headway reads: 1 to `newest`."""
+    if type(version) is int and version > newest:
+        raise UserError(
+            f"{file}: format_version {version} is newer than what this version of headway reads ({newest}); "
+            "use a newer headway"
+        )
+    if type(version) is not int or version < 1:
+        raise UserError(f"{file}: format_version {clipped(repr(version))} is not one that headway ever wrote")
+
+
 def clipped(text: str) -> str:
     """The text, without what is too much for a line."""
     return text if len(text) <= 300 else f"{text[:300]}..."

@@ -68,7 +68,7 @@ def average_models(folders: Sequence[Path], output: Path) -> None:
         _check_fit(first, other, folders[0], folder)
         for name, tensor in named_weights(other.model).items():
             sums[name] += tensor
-    load_named_weights(first.model, {name: total / len(folders) for name, total in sums.items()}, "the mean")
+    load_named_weights(first.model, {name: (total / len(folders)).float() for name, total in sums.items()}, "the mean")
     names = ", ".join(folder.name for folder in folders)
     note = f"The weights are the mean of those of {len(folders)} models ({names}); the scores above are of the first."
     first.card = f"{first.card.rstrip()}\n\n{note}\n"

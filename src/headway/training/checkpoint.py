@@ -8,23 +8,26 @@ of batches is a function of seed and epoch.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from pydantic import ConfigDict, NonNegativeFloat, NonNegativeInt, TypeAdapter, ValidationError
+from safetensors.torch import save_file
 from torch import Tensor
 
 from headway.errors import UserError
 from headway.model import Transformer
-from headway.storage.atomic import write_directory, write_json
+from headway.storage.atomic import remove_directory, write_directory, write_json
 from headway.storage.checksums import find_damage, write_checksums
 from headway.storage.model_directory import load_named_weights, named_weights
-from headway.storage.tensors import load_tensors
-from headway.storage.untrusted import read_json
+from headway.storage.tensors import load_tensors, read_header
+from headway.storage.untrusted import check_version, clipped, read_json
 from headway.training.averaging import MovingAverage
 
 KEPT = 2
@@ -32,43 +35,58 @@ KEPT = 2
 DAMAGED_SUFFIX = ".damaged"
 """What is added to the name of one that can't be used, when the one before it is."""
 FORMAT_VERSION = 1
+GENERATORS = ("cpu", "cuda", "mps")
+"""Devices that draw random numbers of their own."""
 
 
 @dataclass
 class Progress:
     """Where a run stands."""
 
-    step: int = 0
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
+    step: NonNegativeInt = 0
     """Optimizer steps done."""
-    epoch: int = 0
-    step_in_epoch: int = 0
-    minutes: float = 0.0
+    epoch: NonNegativeInt = 0
+    step_in_epoch: NonNegativeInt = 0
+    minutes: NonNegativeFloat = 0.0
     """Spent so far, over all resumes."""
     best_score: float | None = None
     """Validation BLEU, or the negative validation loss, of the best model."""
     best_loss: float | None = None
     """Validation loss of the best model; decides where scores are equal."""
-    best_step: int = 0
-    validations_without_better: int = 0
-    validated_step: int = 0
+    best_step: NonNegativeInt = 0
+    validations_without_better: NonNegativeInt = 0
+    validated_step: NonNegativeInt = 0
     """The last step that was validated after."""
 
 
-def conditions() -> dict[str, Any]:
-    """What the last digits of a training step depend on."""
-    return {"torch": torch.__version__, "threads": torch.get_num_threads()}
+def conditions(device: torch.device, dtype: torch.dtype) -> dict[str, str | int]:
+    """What the digits of a training step depend on, beside recipe and data. `auto` in a recipe may be another device or
+    precision on another machine."""
+    return {
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "device": device.type,
+        "precision": str(dtype).removeprefix("torch."),
+    }
 
 
 @dataclass
 class State:
     """What a checkpoint says of its run."""
 
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
     progress: Progress
     recipe: dict[str, Any]
     data: str
     """Fingerprint of the prepared data."""
-    made_with: dict[str, Any] = field(default_factory=conditions)
-    """What the last digits of the numbers depend on, beside all this."""
+    made_with: dict[str, str | int]
+    """The `conditions` of its steps."""
+
+
+_STATE = TypeAdapter(State)
 
 
 def save_checkpoint(
@@ -90,62 +108,63 @@ def save_checkpoint(
         write_json(path / "state.json", {"format_version": FORMAT_VERSION, **asdict(state)})
         write_checksums(path)
     for old in step_folders(folder)[:-KEPT]:
-        shutil.rmtree(old)
+        remove_directory(old)
 
 
 def load_checkpoint(path: Path, model: Transformer, optimizer: torch.optim.Adam, average: MovingAverage | None) -> None:
     """Puts model, optimizer and random generators where they were. Raises UserError."""
-    try:
-        weights = load_tensors(path / "weights.safetensors", named_weights(model))
-        load_named_weights(model, weights, str(path / "weights.safetensors"))
-        _load_optimizer(model, optimizer, load_file(path / "optimizer.safetensors"))
-        if average is not None:
-            average.restore(load_file(path / "average.safetensors"))
-        restore_random_states(load_file(path / "random.safetensors"))
-    except UserError:
-        raise
-    except Exception as error:
-        raise UserError(f"{path}: this checkpoint doesn't fit its run ({error})") from None
+    weights = load_tensors(path / "weights.safetensors", named_weights(model))
+    load_named_weights(model, weights, str(path / "weights.safetensors"))
+    _load_optimizer(model, optimizer, path / "optimizer.safetensors")
+    if average is not None:
+        average.restore(load_tensors(path / "average.safetensors", average.named_tensors()))
+    _load_random_states(path / "random.safetensors")
 
 
 def read_state(path: Path) -> State:
-    """What a checkpoint says of its run. Raises UserError."""
+    """What a checkpoint says of its run. Raises UserError unless each value is there, and of its kind."""
+    file = path / "state.json"
+    document = read_json(file)
+    check_version(document.pop("format_version", None), FORMAT_VERSION, file)
     try:
-        document = read_json(path / "state.json")
-        version = document.pop("format_version")
-        if version == FORMAT_VERSION:
-            return State(**{**document, "progress": Progress(**document["progress"])})
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{path}/state.json: can't be read ({error})") from None
-    raise UserError(
-        f"{path}/state.json: format_version {version!r} is not {FORMAT_VERSION}; use the headway of the run"
-    )
+        state = _STATE.validate_json(json.dumps(document))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        fault = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        raise UserError(f"{file}: {clipped(fault)}; restore it, or begin a new run") from None
+    if missing := {field.name for field in fields(Progress)} - document["progress"].keys():
+        raise UserError(f"{file}: progress.{min(missing)} is missing; restore it, or begin a new run")
+    return state
 
 
 def last_checkpoint(folder: Path, notice: Callable[[str], None]) -> Path | None:
     """The newest checkpoint that is as it was written, if the folder has any. Newer ones that are damaged are named and
     put aside. Raises UserError where all are damaged: then nothing is touched."""
-    found, damaged = None, {}
+    damaged: dict[Path, str] = {}
     for path in reversed(step_folders(folder)):
         damage = find_damage(path)
         if damage is None:
-            found = path
-            break
+            for other, fault in damaged.items():
+                notice(f"warning: {other}: {fault}; going on from {path.name}, which is whole")
+                aside = other.with_name(other.name + DAMAGED_SUFFIX)
+                shutil.rmtree(aside, ignore_errors=True)
+                other.rename(aside)
+            return path
         damaged[path] = damage
-    if damaged and found is None:
+    if damaged:
         faults = "; ".join(f"{path.name}: {damage}" for path, damage in damaged.items())
         raise UserError(f"{folder}: no checkpoint can be used ({faults}); restore one, or begin a new run elsewhere")
-    for path, damage in damaged.items():
-        notice(f"warning: {path}: {damage}; going on from {found.name}, which is whole" if found else "")
-        aside = path.with_name(path.name + DAMAGED_SUFFIX)
-        shutil.rmtree(aside, ignore_errors=True)
-        path.rename(aside)
-    return found
+    return None
 
 
 def best_steps(folder: Path) -> set[int]:
-    """The steps of the models that the checkpoints in the folder know as the best."""
-    return {read_state(path).progress.best_step for path in step_folders(folder)}
+    """The steps of the models that the checkpoints in the folder know as the best. One that can't be read can't be
+    resumed either, so it needs none."""
+    steps = set()
+    for path in step_folders(folder):
+        with suppress(UserError):
+            steps.add(read_state(path).progress.best_step)
+    return steps
 
 
 def step_name(step: int) -> str:
@@ -165,12 +184,16 @@ def _optimizer_tensors(model: Transformer, optimizer: torch.optim.Adam) -> dict[
     }
 
 
-def _load_optimizer(model: Transformer, optimizer: torch.optim.Adam, tensors: dict[str, Tensor]) -> None:
-    for name, parameter in model.named_parameters():
-        if f"{name}/step" in tensors:  # a weight that never had a gradient has no state
-            optimizer.state[parameter] = {
-                key: tensors[f"{name}/{key}"].to(parameter.device) for key in ("step", "exp_avg", "exp_avg_sq")
-            }
+def _load_optimizer(model: Transformer, optimizer: torch.optim.Adam, file: Path) -> None:
+    names = read_header(file).keys()
+    known = {  # a weight that never had a gradient has no state
+        name: parameter for name, parameter in model.named_parameters() if f"{name}/step" in names
+    }
+    count = torch.zeros((), dtype=torch.float32)
+    wanted = {name: {"step": count, "exp_avg": weight, "exp_avg_sq": weight} for name, weight in known.items()}
+    tensors = load_tensors(file, {f"{name}/{key}": like for name in wanted for key, like in wanted[name].items()})
+    for name, parameter in known.items():
+        optimizer.state[parameter] = {key: tensors[f"{name}/{key}"].to(parameter.device) for key in wanted[name]}
 
 
 def random_states() -> dict[str, Tensor]:
@@ -180,6 +203,20 @@ def random_states() -> dict[str, Tensor]:
     if torch.backends.mps.is_available():
         states["mps"] = torch.mps.get_rng_state()
     return states
+
+
+def _load_random_states(file: Path) -> None:
+    """That of the processor is always there, those of other devices where both machines have them."""
+    here = random_states()
+    others = {
+        name: here.get(name, torch.empty(kind.shape, dtype=torch.uint8, device="meta"))
+        for name, kind in read_header(file).items()
+        if name in GENERATORS
+    }
+    try:
+        restore_random_states(load_tensors(file, {"cpu": here["cpu"], **others}))
+    except RuntimeError as error:
+        raise UserError(f"{file}: is no state of a random generator ({clipped(str(error))})") from None
 
 
 def restore_random_states(states: dict[str, Tensor]) -> None:

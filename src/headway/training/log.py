@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import operator
 import os
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -20,8 +22,10 @@ class RunLog:
     """The log of a run, open for more; what was logged after step `step`, or of validations after `validated_step`, is
     taken back, because it comes again. `tensorboard` needs what `check_tensorboard` looks for."""
 
-    def __init__(self, run: Path, step: int, validated_step: int, *, tensorboard: bool) -> None:
-        _cut(run / "log.jsonl", step, validated_step)
+    def __init__(
+        self, run: Path, step: int, validated_step: int, notice: Callable[[str], None], *, tensorboard: bool
+    ) -> None:
+        _cut(run / "log.jsonl", step, validated_step, notice)
         self._board = _open_board(run / "tensorboard", step) if tensorboard else None
         self._file = open(run / "log.jsonl", "ab", buffering=0)  # noqa: SIM115
 
@@ -68,16 +72,19 @@ def _open_board(folder: Path, step: int) -> SummaryWriter:
     return SummaryWriter(str(folder), purge_step=step + 1)
 
 
-def _cut(log: Path, step: int, validated_step: int) -> None:
-    if log.exists():
-        kept = []
-        for line in log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
-            try:
-                entry = json.loads(line) if line.endswith("\n") else None
-            except ValueError:
-                entry = None
-            if entry is None:
-                break  # the last words of a process that was killed
-            if entry["step"] <= (step if "loss" in entry else validated_step):
-                kept.append(line)
-        write_file(log, "".join(kept).encode("utf-8"))
+def _cut(log: Path, step: int, validated_step: int, notice: Callable[[str], None]) -> None:
+    """Leaves the entries of steps up to `step` and of validations up to `validated_step`, each once. A line that can't
+    be read is named and left out, and costs no other; the unfinished last words of a killed process are no line."""
+    if not log.exists():
+        return
+    kept: dict[tuple[bool, int], bytes] = {}
+    for number, line in enumerate(log.read_bytes().split(b"\n")[:-1], 1):
+        try:
+            entry = json.loads(line)
+            place = "loss" in entry, operator.index(entry["step"])
+        except (ValueError, TypeError, KeyError):
+            notice(f"warning: {log}, line {number}: is damaged, what it said is lost")
+            continue
+        if place[1] <= (step if place[0] else validated_step):
+            kept.setdefault(place, line + b"\n")
+    write_file(log, b"".join(kept.values()))

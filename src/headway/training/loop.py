@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
-import shutil
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
@@ -20,7 +19,7 @@ from headway.errors import UserError
 from headway.evaluation import Scores, score_translations, tokenization
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, load_model, save_model
-from headway.storage.atomic import write_json
+from headway.storage.atomic import remove_directory, write_json
 from headway.text.batches import CorpusShare, MicroBatch, collate, padded_tokens, plan_epoch
 from headway.text.shards import ParallelIds
 from headway.training.averaging import MovingAverage
@@ -41,6 +40,7 @@ from headway.training.checkpoint import (
 from headway.training.initial import load_initial_model
 from headway.training.log import RunLog, check_tensorboard
 from headway.training.loss import translation_loss
+from headway.training.memory import naming_memory
 from headway.training.optim import learning_rate, make_optimizer, paper_peak
 from headway.training.prepare import PreparedData, prepare
 from headway.training.recipe import Recipe
@@ -53,9 +53,8 @@ MODELS_KEPT = 5
 """The last few model directories, beside the best."""
 EPOCH_LIMITS = (100, 2000)
 """By default validation comes once an epoch, but not before and not after so many steps."""
-
-
-_OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
+Lengths = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""The tokens of each pair of a corpus, of both sides, with their <eos>."""
 
 
 def train(recipe: Recipe, run: Path, reporter: Reporter) -> Progress:
@@ -66,7 +65,7 @@ def train(recipe: Recipe, run: Path, reporter: Reporter) -> Progress:
     with reporter, only_trainer(run):
         trainer = Trainer(recipe, run, reporter)
         stop = StopRequests()
-        with stop.listening(reporter.line):
+        with stop.listening():
             return trainer.train(stop)
 
 
@@ -114,7 +113,7 @@ class Trainer:
             CorpusShare(size, corpus.weight)
             for size, corpus in zip(self.data.train.sizes, recipe.data.train, strict=True)
         ]
-        self.lengths = tuple(side.lengths + 1 for side in (self.data.train.source, self.data.train.target))
+        self.lengths: Lengths = self.data.train.source.lengths + 1, self.data.train.target.lengths + 1
         self.plan = self._plan(epoch=0)
         self.last_step = self._last_step(len(self.plan))
         if self.last_step is not None and self.last_step <= self.options.warmup_steps:
@@ -134,10 +133,13 @@ class Trainer:
 
     def train(self, stop: StopRequests) -> Progress:
         """Steps until a limit of the recipe is reached. A stop request ends it after the step, saved."""
-        self._try_largest_batch()
-        progress = self.progress
+        with stop.at_once():
+            self._try_largest_batch()
+        progress, notice = self.progress, self.reporter.line
         self.plan = self._plan(progress.epoch)
-        with RunLog(self.run, progress.step, progress.validated_step, tensorboard=self.options.tensorboard) as self.log:
+        with RunLog(
+            self.run, progress.step, progress.validated_step, notice, tensorboard=self.options.tensorboard
+        ) as self.log:
             while True:
                 finished = self._finished()
                 due = finished or progress.step % self.validate_every == 0
@@ -147,13 +149,15 @@ class Trainer:
                     self._validate(stop)
                     finished = self._finished()
                 signal_number = stop()
+                if signal_number is not None:
+                    notice("stopping: saving what was done; again to stop at once, unsaved")
                 ending = finished or signal_number is not None
                 if self.unsaved and (ending or progress.step % self.save_every == 0):
                     self._save_checkpoint()
                 if signal_number is not None:
                     raise Interrupted(signal_number)
                 if finished:
-                    self.reporter.line(f"ended by {finished}")
+                    notice(f"ended by {finished}")
                     return progress
                 if progress.step_in_epoch == len(self.plan):
                     progress.epoch, progress.step_in_epoch = progress.epoch + 1, 0
@@ -187,19 +191,19 @@ class Trainer:
             self.reporter.line(
                 "notice: schedule: cosine ends at the last step, which is another one now, so the learning rate jumps"
             )
-        now = conditions()
-        if changed := [
-            f"{name} {value} -> {now[name]}" for name, value in state.made_with.items() if value != now[name]
-        ]:
-            self.reporter.line(f"notice: resuming with {', '.join(changed)}: the last digits will differ")
+        before, now = state.made_with, conditions(self.device, self.dtype)
+        changed = [name for name in now if before.get(name) != now[name]]
+        if changed:
+            changes = ", ".join(f"{name} {before.get(name, 'unknown')} -> {now[name]}" for name in changed)
+            self.reporter.line(f"notice: resuming with {changes}: the last digits will differ")
 
     def _resume(self, checkpoint: Path) -> None:
         """Goes back to the checkpoint; what came after it will come again, so its models go."""
         load_checkpoint(checkpoint, self.model, self.optimizer, self.average)
+        self._write_best(self.progress)
         for folder in step_folders(self.run / "models"):
             if folder.name > step_name(self.progress.step):
-                shutil.rmtree(folder)
-        self._write_best(self.progress)
+                remove_directory(folder)
         self.reporter.line(f"resuming after step {self.progress.step:,}")
 
     def _finished(self) -> str | None:
@@ -237,10 +241,10 @@ class Trainer:
         progress = self.progress
         step, rate = progress.step + 1, self._rate(progress.step + 1)
         self.model.train()
-        with self._naming_memory(micro_batches):
+        with self._naming_batch(micro_batches, self.lengths):
             loss_sum, tokens = self._accumulate(micro_batches)
+            norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options.max_gradient_norm or math.inf)
         loss = loss_sum / tokens
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options.max_gradient_norm or math.inf)
         if not (math.isfinite(loss) and math.isfinite(norm.item())):
             raise UserError(
                 f"step {step}, epoch {progress.epoch + 1}, batch {progress.step_in_epoch + 1}: "
@@ -249,11 +253,11 @@ class Trainer:
             )
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        with self._naming_memory(micro_batches):
+        with self._naming_batch(micro_batches, self.lengths):
             self.optimizer.step()
+            if self.average is not None:
+                self.average.update(step)
         self.optimizer.zero_grad()
-        if self.average is not None:
-            self.average.update(step)
         progress.step, progress.step_in_epoch = step, progress.step_in_epoch + 1
         progress.minutes, self.unsaved = self._minutes(), True
         speed = tokens / (time.monotonic() - start)
@@ -286,30 +290,25 @@ class Trainer:
 
     def _try_largest_batch(self) -> None:
         """So that running out of memory comes at once. Changes neither weights nor random generators."""
-        largest = self._largest([batch for step in self.plan for batch in step])
+        largest = _largest([batch for step in self.plan for batch in step], self.lengths)
         before = random_states()
-        with self._naming_memory([largest]):
+        with self._naming_batch([largest], self.lengths):
             self._accumulate([largest])
         self.optimizer.zero_grad()
         restore_random_states(before)
 
-    def _largest(self, batches: list[MicroBatch]) -> MicroBatch:
-        return max(batches, key=lambda batch: padded_tokens(batch, *self.lengths))
+    def _naming_batch(self, batches: list[MicroBatch], lengths: Lengths) -> AbstractContextManager[None]:
+        """Raises UserError where memory runs out, with the shape of the largest batch and the key that lowers it."""
 
-    @contextmanager
-    def _naming_memory(self, batches: list[MicroBatch]) -> Iterator[None]:
-        """Raises UserError where memory runs out, with the shape that it ran out for and the key that lowers it."""
-        try:
-            yield
-        except (MemoryError, RuntimeError) as error:
-            if not (isinstance(error, (MemoryError, torch.OutOfMemoryError)) or _OUT_OF_MEMORY.search(str(error))):
-                raise
-            largest = self._largest(batches)
-            source, target = (int(lengths[largest].max()) for lengths in self.lengths)
-            raise UserError(
-                f"out of memory with {len(largest)} sentences of up to {source} source and {target} target tokens; "
+        def what() -> str:
+            largest = _largest(batches, lengths)
+            source, target = (int(side[largest].max()) for side in lengths)
+            return (
+                f"with {len(largest)} sentences of up to {source} source and {target} target tokens; "
                 f"begin a new run with a lower training.tokens_per_micro_batch (now {self.options.micro_batch_budget})"
-            ) from None
+            )
+
+        return naming_memory(what)
 
     def _outlook(self) -> tuple[float | None, float | None]:
         """The share of the run that is done, and the minutes left, by the nearest limit."""
@@ -387,16 +386,18 @@ class Trainer:
         lengths = corpus.source.lengths + 1, corpus.target.lengths + 1
         budget = self.options.micro_batch_budget
         plan = plan_epoch(*lengths, tokens_per_batch=budget, tokens_per_micro_batch=budget, seed=0, epoch=0)
-        with self._autocast():
-            total = sum(
-                translation_loss(self.model, *self._tensors(corpus, batch)).item() for step in plan for batch in step
-            )
+        batches = [batch for step in plan for batch in step]
+        with self._naming_batch(batches, lengths), self._autocast():
+            total = sum(translation_loss(self.model, *self._tensors(corpus, batch)).item() for batch in batches)
         return total / int(lengths[1].sum())
 
     def _validation_scores(self, translator: Translator) -> Scores:
         """Of greedy translations, by the translator that everybody uses."""
         sources, references = zip(*self.data.valid_texts, strict=True)
-        translations = translator.translate(sources, beam_size=1)
+        longest = int(self.data.valid.source.lengths.max()) + 1
+        remedy = "begin a new run with a lower decoding.max_length, or without the longest pairs of data.valid"
+        with naming_memory(lambda: f"translating data.valid, sentences of up to {longest} source tokens; {remedy}"):
+            translations = translator.translate(sources, beam_size=1)
         return score_translations(
             [translation.text for translation in translations],
             references,
@@ -418,7 +419,8 @@ class Trainer:
         self._refuse_broken_weights()
         self.progress.minutes = self._minutes()
         self.log.settle()
-        state = State(self.progress, self.recipe.model_dump(mode="json"), self.data.fingerprint)
+        made_with = conditions(self.device, self.dtype)
+        state = State(self.progress, self.recipe.model_dump(mode="json"), self.data.fingerprint, made_with)
         save_checkpoint(self.run / "checkpoints", self.model, self.optimizer, self.average, state)
         self.unsaved = False
         models = step_folders(self.run / "models")
@@ -426,4 +428,8 @@ class Trainer:
         kept |= {path.name for path in models[-MODELS_KEPT:]}
         for folder in models:
             if folder.name not in kept:
-                shutil.rmtree(folder)
+                remove_directory(folder)
+
+
+def _largest(batches: list[MicroBatch], lengths: Lengths) -> MicroBatch:
+    return max(batches, key=lambda batch: padded_tokens(batch, *lengths))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from types import TracebackType
 
@@ -12,11 +14,21 @@ PLAIN_LINE_EVERY = 30.0
 """Seconds between lines where standard error is not a terminal."""
 
 
+class _Console(Console):
+    """Whose reader may go away, as `tee` does at Ctrl-C: then nothing more is shown, by nobody, and nothing fails."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stderr.fileno())
+        os.close(nowhere)
+
+
 class Reporter:
-    """Shows loss, speed and time left while training goes on."""
+    """Shows loss, speed and time left while training goes on, as long as somebody reads it."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._console = _Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
         self._bar: Progress | None = None
         self._last_line = time.monotonic()
 

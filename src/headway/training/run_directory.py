@@ -15,7 +15,6 @@ from headway.storage.atomic import remove_leftovers, write_file
 from headway.training.checkpoint import last_checkpoint, step_folders
 from headway.training.recipe import Recipe
 
-FILES = ("recipe.yaml", "log.jsonl", "best.json")
 MARK = "# The recipe of the run in this folder, every value written out.\n"
 """First line of a run's recipe.yaml; a folder without it isn't ours, and nothing in it is ever removed."""
 
@@ -77,7 +76,7 @@ def open_run(run: Path, notice: Callable[[str], None]) -> Path | None:
             raise UserError(f"{run}: has models but no checkpoint to go on from; choose another --out for a new run")
         for name in ("data", "tensorboard"):
             shutil.rmtree(run / name, ignore_errors=True)
-        for name in FILES:
+        for name in ("log.jsonl", "best.json"):
             (run / name).unlink(missing_ok=True)
     return checkpoint
 
@@ -105,8 +104,9 @@ def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
 def rate_will_jump(before: dict[str, Any], after: Recipe) -> bool:
     """Whether the learning rate of a resumed run may be another one than it would have been: a cosine ends at the last
     step."""
-    old, new = before["training"], after.training
-    return new.schedule == "cosine" and (old["max_steps"], old["max_epochs"]) != (new.max_steps, new.max_epochs)
+    old, new = before.get("training", {}), after.training
+    limits = old.get("max_steps"), old.get("max_epochs")
+    return new.schedule == "cosine" and limits != (new.max_steps, new.max_epochs)
 
 
 def _flat(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,13 +28,13 @@ class StopRequests:
         return self._received
 
     @contextmanager
-    def listening(self, notice: Callable[[str], None]) -> Iterator[None]:
-        """Meanwhile SIGINT and SIGTERM are requests; a second one acts at once."""
+    def listening(self) -> Iterator[None]:
+        """Meanwhile SIGINT and SIGTERM are requests; a second one acts as if nobody listened. What a handler interrupts
+        may be in the midst of anything, so it prints nothing."""
         previous = {}
 
         def remember(number: int, frame: Any) -> None:
             self._received = number
-            notice("stopping after this step; again to stop at once, unsaved")
             signal.signal(number, previous[number])
             if self._at_once:
                 raise Interrupted(number)
