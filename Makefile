@@ -22,8 +22,9 @@ demo: setup
 test: setup
 	$(BIN)/python -m pytest -q --ignore tests/system --ignore tests/faults
 
+# A core for each process: most of the time the programs that are tested are waited for.
 test-system: setup
-	$(BIN)/python -m pytest -q tests/system
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile tests/system
 
 # The full counts of docs/reliability.md; half an hour.
 test-faults: setup
