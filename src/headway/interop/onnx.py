@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from headway.decoding import SearchOptions
 from headway.errors import UserError
-from headway.interop.faithful import check_faithful
+from headway.interop.faithful import Exported, check_faithful
 from headway.model import Transformer, padding_mask
 from headway.model.attention import MultiHeadAttention, attend
 from headway.model.layers import DecoderLayer
@@ -72,7 +72,13 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
     with write_directory(output, size) as folder:
         _save_graphs(stored, folder)
         _save_rest(stored, folder)
-        check_faithful(stored, _Exported(stored, folder), "ONNX Runtime")
+        check_faithful(stored, _Exported(folder), "ONNX Runtime")
+
+
+def open_onnx(stored: StoredModel, folder: Path) -> Exported:
+    """What was exported. Raises UserError."""
+    _check_packages()
+    return _Exported(folder)
 
 
 def _check_packages() -> None:
@@ -265,7 +271,7 @@ def _save_rest(stored: StoredModel, folder: Path) -> None:
 class _Exported:
     """What was exported, as `check_faithful` asks it."""
 
-    def __init__(self, stored: StoredModel, folder: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         from headway.interop import onnx_translate
 
         self._loop = onnx_translate
