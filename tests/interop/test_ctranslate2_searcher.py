@@ -20,10 +20,20 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Our translator of a model, and the one that CTranslate2 is."""
+    torch.manual_seed(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADWAY_CACHE", str(tmp_path_factory.mktemp("cache")))
+        one = ending()
+        return Translator(one), Translator(one, engine="ctranslate2")
+
+
 @pytest.fixture
-def both(cache):
-    one = ending()
-    return Translator(one), Translator(one, engine="ctranslate2")
+def both(made):
+    yield made
+    made[0].stored.decoding.clear()
 
 
 def ending():

@@ -40,6 +40,8 @@ LEAST_SHARED = 1024
 """Bytes from which on a tensor goes to the file of weights; a smaller one stays in its graph."""
 LEAST_LENGTH = 8
 """Of `max_length`: the graphs are traced with sequences of a few pieces."""
+DECODING = ("beam_size", "length_penalty", "max_length", "no_repeat_ngram")
+"""Search options that the loop has."""
 LOOP, README = (Path(__file__).with_name(name) for name in ("onnx_translate.py", "onnx_readme.md"))
 """What goes into every export."""
 
@@ -255,7 +257,7 @@ def _save_rest(stored: StoredModel, folder: Path) -> None:
         "eos_id": config.eos_id,
         "never_generated": sorted(never),
         "max_length": config.max_length,
-        "decoding": {name: getattr(options, name) for name in ("beam_size", "length_penalty", "max_length")},
+        "decoding": {name: getattr(options, name) for name in DECODING},
         "encoder.onnx": {"inputs": ENCODER_INPUTS, "outputs": ENCODER_OUTPUTS},
         "decoder.onnx": {"inputs": DECODER_INPUTS, "outputs": DECODER_OUTPUTS},
         "versions": {name: version(name) for name in ("headway", "torch", *PACKAGES)},
