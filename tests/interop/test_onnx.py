@@ -6,7 +6,6 @@ Exporting takes seconds, so here are two configurations, which differ in everyth
 import copy
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -54,14 +53,6 @@ LENGTHS = (1, 2, 40, 257)
 """Of sources, in pieces, beside the longest; <eos> is one more."""
 
 
-@pytest.fixture(autouse=True)
-def _no_network(monkeypatch):
-    def refuse(*_):
-        raise AssertionError("the network is not to be used")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-
-
 TOKENIZERS = {
     "pieces": lambda: SubwordTokenizer.train(LINES, "bpe", 300),
     "tags": lambda: SubwordTokenizer.train(LINES, "bpe", 300, ["ko", "en"]),
@@ -79,12 +70,6 @@ def stored(tokenizer="pieces", **changes) -> StoredModel:
             if parameter.dim() == 1:
                 parameter.add_(0.3 * torch.randn_like(parameter))
     return StoredModel(model, tokenizer, tokenizer, "en", "en")
-
-
-@pytest.fixture(autouse=True)
-def _quick_checks(monkeypatch):
-    """Every export checks itself; here its translations may be short, the tests have longer ones."""
-    monkeypatch.setattr("headway.interop.faithful.LONGEST_TRANSLATION", 3)
 
 
 @pytest.fixture(scope="module")
