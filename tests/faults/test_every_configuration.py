@@ -71,8 +71,9 @@ def test_ctranslate2(combination, tmp_path, monkeypatch):
     texts = [f">>ko<< {text}" if text and combination["tokenizer"] == "tags" else text for text in TEXTS]
     for options in ({"beam_size": 1}, {"beam_size": 4, "length_penalty": 0.0}):
         wanted, found = (one.translate(texts, max_length=20, **options) for one in (ours, theirs))
-        if combination["tokenizer"] != "words":  # <unk> may be generated there
-            assert [text.text for text in found] == [text.text for text in wanted]
+        for ours_text, text in zip(wanted, found, strict=True):
+            if ours_text.stopped != "max_length" or options["beam_size"] == 1:  # a beam that is cut is another one
+                assert text.text == ours_text.text
         assert [bool(text.text) for text in found] == [True, True, False, True, True]
 
 

@@ -62,6 +62,8 @@ OPTIONS = [
 def test_translations_are_ours(both, options):
     ours, theirs = (translator.translate(TEXTS, **options) for translator in both)
     for one, other in zip(ours, theirs, strict=True):
+        if one.stopped == "max_length" and options.get("n_best", 1) < options["beam_size"]:
+            continue  # of a beam that is cut there comes the best without <eos>, here the best with it
         assert other.text == one.text
         if options["beam_size"] == 1:
             assert other.stopped == one.stopped
