@@ -1,12 +1,12 @@
 """How fast do we translate?
 
-    python benchmarks/translating.py MODEL SOURCE [--sentences 1000] [--rounds 3] [--json FILE]
+    python benchmarks/translating.py MODEL SOURCE [--sentences 1000] [--rounds 3] [--only NAME ...] [--json FILE]
 
 headway in fp32 and bf16 against the loop of a textbook, which runs the whole decoder for each token, and, where it is
 installed, Hugging Face Transformers and CTranslate2 with the same weights, the latter called directly and as headway's
 engine. Alternating rounds in one run, medians; sentences a second with all sentences at once, and milliseconds for one
-sentence alone, greedy and with a beam of 5; tokenisation counts for all. The lines that are equal to headway's in fp32
-are counted. CTranslate2's length penalty is another one, so all beams go without.
+sentence alone, greedy and with a beam of 5; tokenisation counts for all. The lines that are equal to the first contender's,
+headway's in fp32, are counted. CTranslate2's length penalty is another one, so all beams go without.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import statistics
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -33,7 +34,7 @@ from headway.translator import Translator
 from machine import versions
 
 Translate = Callable[[list[str], int], list[str]]
-REFERENCE, TEXTBOOK, HUGGING_FACE = "headway fp32", "textbook", "Hugging Face generate"
+TEXTBOOK, HUGGING_FACE = "textbook", "Hugging Face generate"
 ALONE = 30
 """Sentences that are translated one by one."""
 SLOW = 64
@@ -130,22 +131,27 @@ def hugging_face(model: Path) -> Translate:
     return translate
 
 
-def contenders(model: Path) -> list[Contender]:
+def contenders(model: Path, only: list[str] | None) -> list[Contender]:
+    """All, or those in whose names one of `only` stands."""
     cores = torch.get_num_threads()
-    found = [
-        Contender(REFERENCE, ours, model, "fp32"),
-        Contender("headway bf16", ours, model, "bf16"),
-        Contender(TEXTBOOK, textbook, model),
-    ]
+    known: dict[str, tuple[Callable[..., Translate], tuple[Any, ...]]] = {
+        "headway fp32": (ours, ("fp32",)),
+        "headway bf16": (ours, ("bf16",)),
+        TEXTBOOK: (textbook, ()),
+    }
     if importlib.util.find_spec("transformers"):
-        found.append(Contender(HUGGING_FACE, hugging_face, model))
+        known[HUGGING_FACE] = hugging_face, ()
     if importlib.util.find_spec("ctranslate2"):
         for type_, workers, threads in (("float32", cores, 1), ("float32", 1, cores), ("int8", cores, 1)):
             name = f"CTranslate2 {type_}, {workers} x {threads}"
-            found.append(Contender(name, theirs, model, type_, workers, threads))
+            known[name] = (theirs, (type_, workers, threads))
         for precision in ("fp32", "int8"):
-            found.append(Contender(f"headway, engine ctranslate2 {precision}", ours, model, precision, "ctranslate2"))
-    return found
+            known[f"headway, engine ctranslate2 {precision}"] = (ours, (precision, "ctranslate2"))
+    return [
+        Contender(name, make, model, *arguments)
+        for name, (make, arguments) in known.items()
+        if only is None or any(part in name for part in only)
+    ]
 
 
 def main() -> None:
@@ -154,13 +160,14 @@ def main() -> None:
     parser.add_argument("source", type=Path)
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="contenders in whose names one of these stands")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     texts = list(read_lines(options.source))[: options.sentences]
     some = slice(None, None, max(1, len(texts) // SLOW))
     found = versions("ctranslate2", "transformers")
     print(", ".join(f"{name} {value}" for name, value in found.items()))
-    engines = contenders(options.model)
+    engines = contenders(options.model, options.only)
     rows = []
     for beam_size in (1, 5):
         racing = [one for one in engines if beam_size == 1 or one.name != TEXTBOOK]
@@ -175,7 +182,7 @@ def main() -> None:
                 if round_ >= 0:
                     speeds[one.name].append(len(mine) / seconds)
                     alone[one.name] += times
-        reference, first = lines[REFERENCE], statistics.median(speeds[REFERENCE])
+        reference, first = lines[racing[0].name], statistics.median(speeds[racing[0].name])
         for name, of_engine in lines.items():
             wanted = reference[some] if name == TEXTBOOK else reference
             speed = statistics.median(speeds[name])
@@ -183,14 +190,14 @@ def main() -> None:
                 "engine": name,
                 "beam_size": beam_size,
                 "sentences_per_second": speed,
-                "ratio_to_headway_fp32": speed / first,
+                "ratio_to_the_first": speed / first,
                 "one_sentence_ms": statistics.median(alone[name]),
                 "equal_lines": sum(a == b for a, b in zip(wanted, of_engine, strict=True)),
                 "lines": len(wanted),
             }
             rows.append(row)
             print(
-                f"{name:<34} beam {beam_size}  {speed:7.0f} sentences/s  {row['ratio_to_headway_fp32']:5.2f}  "
+                f"{name:<34} beam {beam_size}  {speed:7.0f} sentences/s  {row['ratio_to_the_first']:5.2f}  "
                 f"one {row['one_sentence_ms']:6.1f} ms  equal {row['equal_lines']} of {row['lines']}",
                 flush=True,
             )

@@ -6,7 +6,6 @@ With argostranslate installed the package is installed and asked as its users do
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import zipfile
@@ -29,14 +28,6 @@ LINES = ["the cat sat on the mat", "a dog ran after", "ein Hund läuft", "한글
 TEXTS = ["the cat sat", "a dog", "ein Hund läuft", "한글 mat", "the dog ran after a cat on the mat"]
 SETTINGS = {"beam_size": 4, "length_penalty": 0.2}
 """Argos's, for one translation."""
-
-
-@pytest.fixture(autouse=True)
-def _no_network(monkeypatch):
-    def refuse(*_):
-        raise AssertionError("the network is not to be used")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
 
 
 def stored(source=None, target=None, languages=("de", "en"), **changes) -> StoredModel:

@@ -20,10 +20,20 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Our translator of a model, and the one that CTranslate2 is."""
+    torch.manual_seed(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADWAY_CACHE", str(tmp_path_factory.mktemp("cache")))
+        one = ending()
+        return Translator(one), Translator(one, engine="ctranslate2")
+
+
 @pytest.fixture
-def both(cache):
-    one = ending()
-    return Translator(one), Translator(one, engine="ctranslate2")
+def both(made):
+    yield made
+    made[0].stored.decoding.clear()
 
 
 def ending():
@@ -38,28 +48,65 @@ def ending():
     raise AssertionError("no such model was found")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"beam_size": 1},
-        {"beam_size": 1, "max_length": 5},
-        {"beam_size": 4, "length_penalty": 0.0, "max_length": 20},
-        {"beam_size": 3, "n_best": 3, "length_penalty": 0.0, "max_length": 6},
-        {"beam_size": 1, "prefix": "the cat", "max_length": 12},
-        {"beam_size": 1, "no_repeat_ngram": 2, "max_length": 12},
-    ],
-    ids=str,
-)
+OPTIONS = [
+    {"beam_size": 1},
+    {"beam_size": 1, "max_length": 5},
+    {"beam_size": 4, "length_penalty": 0.0, "max_length": 20},
+    {"beam_size": 3, "n_best": 3, "length_penalty": 0.0, "max_length": 6},
+    {"beam_size": 1, "prefix": "the cat", "max_length": 12},
+    {"beam_size": 1, "no_repeat_ngram": 2, "max_length": 12},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_translations_are_ours(both, options):
     ours, theirs = (translator.translate(TEXTS, **options) for translator in both)
     for one, other in zip(ours, theirs, strict=True):
-        if options["beam_size"] > 1 and one.stopped == "max_length":
-            continue  # a beam that is cut is another one there
-        assert (other.text, other.stopped) == (one.text, one.stopped)
+        if one.stopped == "max_length" and options.get("n_best", 1) < options["beam_size"]:
+            continue  # of a beam that is cut there comes the best without <eos>, here the best with it
+        assert other.text == one.text
+        if options["beam_size"] == 1:
+            assert other.stopped == one.stopped
         assert other.tokens == one.tokens
         assert other.source_tokens == one.source_tokens
         assert one.score - 2e-3 <= other.score <= one.score + 0.2 * (len(one.tokens) + 1)  # less <unk>
         assert len(other.alternatives) == len(one.alternatives)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *OPTIONS,
+        {"beam_size": 4},
+        {"beam_size": 4, "n_best": 4, "length_penalty": 0.6},
+        {"beam_size": 4, "n_best": 4, "length_penalty": 1.0, "max_length": 9},
+        {"beam_size": 2, "no_repeat_ngram": 3},
+        {"beam_size": 3, "prefix": ["", "a dog", "the", "", "", "mat", "a"]},
+    ],
+    ids=str,
+)
+def test_a_translation_does_not_depend_on_what_is_translated_with_it(both, options):
+    """Though the others have other limits on their lengths, some of which end a translation."""
+    _, theirs = both
+    together = theirs.translate(TEXTS, **options)
+    prefixes = options.get("prefix", "")
+    for place, (text, one) in enumerate(zip(TEXTS, together, strict=True)):
+        prefix = prefixes if isinstance(prefixes, str) else prefixes[place]
+        [alone] = theirs.translate([text], **{**options, "prefix": prefix})
+        assert [(other.text, other.stopped) for other in (alone, *alone.alternatives)] == [
+            (other.text, other.stopped) for other in (one, *one.alternatives)
+        ]
+        assert alone.score == pytest.approx(one.score, abs=1e-3)
+
+
+def test_hypotheses_are_different_ranked_and_no_longer_than_they_may_be(both):
+    _, theirs = both
+    for one in theirs.translate(TEXTS, beam_size=5, n_best=5, length_penalty=0.6):
+        every = [one, *one.alternatives]
+        assert len({tuple(other.tokens) for other in every}) == len(every)
+        assert all(len(other.tokens) <= 2 * len(one.source_tokens) + 50 for other in every)
+        worth = [other.score / (len(other.tokens) + 1) ** 0.6 for other in every]
+        assert worth == sorted(worth, reverse=True)
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0])
@@ -102,30 +149,3 @@ def test_what_it_can_not_honour_is_refused_by_name(both, cache):
         Translator(stored(), precision="int8")
     with pytest.raises(UserError, match="engine 'marian' is unknown"):
         Translator(stored(), engine="marian")
-
-
-def test_it_is_exported_once_and_again_where_the_copy_is_damaged(cache, monkeypatch):
-    exported = []
-    real = ctranslate2_searcher.export_ctranslate2
-    monkeypatch.setattr(
-        ctranslate2_searcher, "export_ctranslate2", lambda *given: (exported.append(given), real(*given))
-    )
-    one = stored()
-    for _ in range(2):
-        Translator(one, engine="ctranslate2")
-    assert len(exported) == 1
-    [folder] = cache.iterdir()
-    (folder / "model.bin").write_bytes(b"")
-    Translator(one, engine="ctranslate2")
-    assert len(exported) == 2
-    with torch.no_grad():
-        one.model.output.weight[5, 5] += 1  # another model is another copy
-    Translator(one, engine="ctranslate2")
-    assert len(exported) == 3
-    assert len(list(cache.iterdir())) == 2
-
-
-def test_without_a_cache_it_runs_all_the_same(tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path / "file" / "cache"))
-    assert Translator(stored(), engine="ctranslate2").translate(["the cat"], beam_size=1)

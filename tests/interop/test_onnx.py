@@ -1,9 +1,11 @@
-"""The exported graphs, run by ONNX Runtime, are the model: for every configuration, at all lengths."""
+"""The exported graphs, run by ONNX Runtime, are the model, at all lengths.
+
+Exporting takes seconds, so here are two configurations, which differ in everything; tests/faults has all of them.
+"""
 
 import copy
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 
-from headway.decoding import TorchEngine, beam_search, greedy
+from headway.decoding import Constraints, TorchEngine, beam_search, greedy
 from headway.errors import UserError
 from headway.interop import onnx as interop
 from headway.interop.onnx import export_onnx
@@ -31,24 +33,24 @@ pytest.importorskip("onnxscript")
 loop = pytest.importorskip("headway.interop.onnx_translate")
 
 LINES = ["the cat sat on the mat", "a dog ran after", "한글 문장 하나"] * 20
-PLAIN, WORDS, TAGS = 0, 1, 3
+PLAIN, OTHER = 0, 1
 VARIANTS = [
-    {},
-    {"tokenizer": "words", "norm": "pre", "encoder_layers": 0},
-    {"activation": "gelu", "positions": "learned", "decoder_num_heads": 2},
-    {"tokenizer": "tags", "activation": "swish", "output_bias": True, "share_embeddings": "none", "decoder_d_ff": 48},
-    {"share_embeddings": "decoder", "norm": "pre", "positions": "learned", "pad_id": 2, "output_bias": True},
+    {"max_length": 300},
+    {
+        "tokenizer": "tags",
+        "norm": "pre",
+        "activation": "swish",
+        "positions": "learned",
+        "share_embeddings": "none",
+        "output_bias": True,
+        "decoder_num_heads": 2,
+        "decoder_d_ff": 48,
+        "pad_id": 2,
+        "max_length": 300,
+    },
 ]
-LENGTHS = (1, 2, 40, 257, 1023)
-"""Of sources, in pieces; <eos> is one more."""
-
-
-@pytest.fixture(autouse=True)
-def _no_network(monkeypatch):
-    def refuse(*_):
-        raise AssertionError("the network is not to be used")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
+LENGTHS = (1, 2, 40, 257)
+"""Of sources, in pieces, beside the longest; <eos> is one more."""
 
 
 TOKENIZERS = {
@@ -77,8 +79,7 @@ def exports(tmp_path_factory) -> Callable[[int], tuple[StoredModel, Path]]:
     @cache
     def export(variant: int) -> tuple[StoredModel, Path]:
         torch.manual_seed(variant)
-        layers = {"encoder_layers": 2, "decoder_layers": 2} if variant == PLAIN else {}
-        one, folder = stored(**layers, **VARIANTS[variant]), tmp_path_factory.mktemp("onnx") / "out"
+        one, folder = stored(**VARIANTS[variant]), tmp_path_factory.mktemp("onnx") / "out"
         export_onnx(one, folder)
         return one, folder
 
@@ -86,8 +87,10 @@ def exports(tmp_path_factory) -> Callable[[int], tuple[StoredModel, Path]]:
 
 
 def random_sources(one: StoredModel, lengths=LENGTHS) -> list[list[int]]:
-    """The last piece of the vocabulary and the unknown one among them."""
+    """The longest, too; the last piece of the vocabulary and the unknown one are among them."""
     last = one.model.config.source_vocab_size - 1
+    if lengths is LENGTHS:
+        lengths = (*LENGTHS, one.model.config.max_length - 1)
     sources = [torch.randint(4, last + 1, (length,)).tolist() for length in lengths]
     for source in sources:
         source[len(source) // 2] = last
@@ -108,9 +111,7 @@ def eager_logits(one: StoredModel, sources: list[list[int]], targets: np.ndarray
         return one.model(rows, torch.from_numpy(targets)).numpy()
 
 
-@pytest.mark.parametrize("variant", range(len(VARIANTS)))
-def test_logits_and_greedy_ids_are_equal(variant, exports):
-    one, folder = exports(variant)
+def assert_the_same_model(one: StoredModel, folder: Path) -> None:
     config, model = one.model.config, loop.Model(folder, threads=1)
     sources = random_sources(one)
     targets = torch.randint(4, config.target_vocab_size, (len(sources), 6)).numpy()
@@ -125,6 +126,11 @@ def test_logits_and_greedy_ids_are_equal(variant, exports):
     assert loop.greedy(model, sources, [20] * len(sources)) == [hypothesis.ids for hypothesis in ours]
 
 
+@pytest.mark.parametrize("variant", range(len(VARIANTS)))
+def test_logits_and_greedy_ids_are_equal(variant, exports):
+    assert_the_same_model(*exports(variant))
+
+
 def test_a_decoder_step_is_right_at_every_length(exports):
     one, folder = exports(PLAIN)
     model = loop.Model(folder, threads=1)
@@ -135,16 +141,17 @@ def test_a_decoder_step_is_right_at_every_length(exports):
     np.testing.assert_allclose(forced_logits(model, [source], target), wanted, atol=1e-4, rtol=0)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
-@pytest.mark.parametrize("beam_size", [1, 4])
-def test_beams_are_equal(exports, beam_size, alpha):
-    one, folder = exports(PLAIN)
+@pytest.mark.parametrize("variant", [PLAIN, OTHER])
+@pytest.mark.parametrize(("beam_size", "alpha", "no_repeat"), [(1, 0.0, 0), (4, 0.0, 0), (4, 1.0, 0), (4, 1.0, 2)])
+def test_beams_are_equal(exports, variant, beam_size, alpha, no_repeat):
+    one, folder = exports(variant)
     model = loop.Model(folder, threads=1)
     engine = TorchEngine(one.model, one.target_tokenizer.never_generated)
     for source in random_sources(one, [1, 2, 5, 9, 30, 257]):
         row = torch.tensor([[*source, 3]])
-        [[ours]] = beam_search(engine, row, [12], beam_size=beam_size, alpha=alpha)
-        theirs = loop.beam_search(model, source, 12, beam_size, alpha)[0]
+        constraints = Constraints(no_repeat_ngram=no_repeat)
+        [[ours]] = beam_search(engine, row, [12], beam_size=beam_size, alpha=alpha, constraints=constraints)
+        theirs = loop.beam_search(model, source, 12, beam_size, alpha, no_repeat)[0]
         assert theirs.ids == ours.ids
         assert theirs.score == pytest.approx(ours.score, abs=1e-3)
 
@@ -199,17 +206,31 @@ def test_weights_that_are_shared_are_stored_once(exports):
         assert b".py" not in graph  # no word of the machine that exported it
 
 
-def test_words(exports):
-    one, folder = exports(WORDS)
-    texts = ["The cat sat", "a 한글 zebra", "", "  dog "]
-    ours = Translator(one, device="cpu").translate(texts, max_length=9)
-    theirs = loop.Translator(folder).translate(texts, 5, 1.0, 9)
-    assert list(theirs) == [translation.text for translation in ours]
+@pytest.mark.parametrize("no_repeat", [1, 2, 3])
+def test_greedy_search_repeats_nothing(exports, no_repeat):
+    one, folder = exports(PLAIN)
+    sources = random_sources(one)
+    rows = torch.from_numpy(pad([[*source, 3] for source in sources]))
+    engine, constraints = TorchEngine(one.model, [1]), Constraints(no_repeat_ngram=no_repeat)
+    ours = greedy(engine, rows, [20] * len(sources), constraints)
+    model = loop.Model(folder, threads=1)
+    assert loop.greedy(model, sources, [20] * len(sources), no_repeat) == [one.ids for one in ours]
+    free = loop.greedy(model, sources, [20] * len(sources))
+    assert no_repeat > 1 or free != [one.ids for one in ours]
+
+
+def test_words(tmp_path):
+    tokenizer = TOKENIZERS["words"]()
+    (tmp_path / "words.json").write_bytes(tokenizer.to_bytes())
+    words = loop.Words(tmp_path / "words.json")
+    for text in ["The cat sat", "a 한글 zebra", "", "  dog ", "e\u0301"]:
+        assert words.encode(text) == tokenizer.encode(text)
+    assert words.decode([0, 5, 1, 2, 7, 3]) == tokenizer.decode([0, 5, 1, 2, 7, 3])
 
 
 def test_text_is_read_and_written_as_ours(exports):
     """Marks in another order, the space mark, tags, blank lines, line breaks spelled by bytes, what is too long."""
-    one, folder = exports(TAGS)
+    one, folder = exports(OTHER)
     tokenizer = one.source_tokenizer
     subwords = loop.Subwords(folder / "tokenizer.spm")
     texts = [
@@ -229,8 +250,55 @@ def test_text_is_read_and_written_as_ours(exports):
     assert subwords.decode(lines) == tokenizer.decode(lines).replace("\n", " ").replace("\r", " ")
     given = [">>ko<< the cat", "", f">>en<< {'the mat ' * 600}", ">>en<< 한글"]
     ours = Translator(one, device="cpu").translate(given, max_length=30)
-    assert list(loop.Translator(folder).translate(given, 5, 1.0, 30)) == [one.text for one in ours]
-    assert ours[2].text == ""
+    theirs = list(loop.Translator(folder).translate(given, 5, 1.0, 30))
+    assert theirs[2] is None
+    assert [text or "" for text in theirs] == [one.text for one in ours]
+    assert ours[2].stopped == "too_long"
+
+
+def run_program(folder: Path, data: bytes, *arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-I", folder / "translate.py", *arguments], input=data, capture_output=True, check=False
+    )
+
+
+def test_what_can_not_be_translated_is_told_and_the_code_is_2(exports):
+    folder = exports(PLAIN)[1]
+    lines = ["the cat", "mat " * 300, "", "x" * 64 * 301, "a dog"]
+    done = run_program(folder, "".join(f"{line}\n" for line in lines).encode(), "--max-length", "3")
+    assert done.returncode == 2
+    out = done.stdout.decode().split("\n")
+    assert [bool(line) for line in out] == [True, False, False, False, True, False]
+    assert done.stderr.decode().splitlines() == [f"line {n}: longer than 299 pieces, left blank" for n in (2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("variant", "data", "reason"),
+    [
+        (PLAIN, b"the cat\na d\xffg\n", "standard input, line 2: byte 0xff is not UTF-8; convert the file"),
+        (OTHER, b">>ko<< a\nthe cat\n", "begin each text with one of >>ko<< >>en<<"),
+    ],
+)
+def test_what_is_wrong_is_one_line(exports, variant, data, reason):
+    done = run_program(exports(variant)[1], data)
+    [line] = done.stderr.decode().splitlines()
+    assert done.returncode == 2
+    assert reason in line
+
+
+def test_search_options_travel_along(exports):
+    one, folder = exports(PLAIN)
+    (folder / "config.json").rename(folder / "before.json")
+    try:
+        one = replace(one, decoding={"beam_size": 2, "length_penalty": 0.3, "max_length": 40, "no_repeat_ngram": 1})
+        interop._save_rest(one, folder)
+        text = "the cat sat on the mat"
+        [ours] = Translator(one, device="cpu").translate([text])
+        assert run_program(folder, text.encode()).stdout.decode() == f"{ours.text}\n"
+        [free] = Translator(one, device="cpu").translate([text], no_repeat_ngram=0)
+        assert free.text != ours.text
+    finally:
+        (folder / "before.json").replace(folder / "config.json")
 
 
 def test_the_exported_program_needs_neither_torch_nor_headway(exports):
@@ -251,7 +319,7 @@ def test_an_export_that_differs_is_not_left(exports, tmp_path, monkeypatch):
     monkeypatch.setattr(interop, "_save_graphs", save)
     with torch.no_grad():
         changed = replace(another, model=copy.deepcopy(another.model))
-        changed.model.decoder.layers[1].feed_forward.outer.weight.mul_(1.1)
+        changed.model.decoder.layers[0].feed_forward.outer.weight.mul_(1.1)
     with pytest.raises(UserError, match="ONNX Runtime gives other scores"):
         export_onnx(changed, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

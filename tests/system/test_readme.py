@@ -39,9 +39,13 @@ def test_commands_and_python_run_as_they_stand(readme, folder):
         commands.replace("training.max_minutes=20", "training.max_steps=20 training.validate_every=10")
         .replace("runs/mine", f"runs/{readme}")
         .replace("averaged", f"averaged-{readme}")
+        .replace("exported", f"exported-{readme}")
+        .replace("imported", f"imported-{readme}")
     )
     binaries = Path(sys.executable).parent
-    script = f"set -e\nexport PATH='{binaries}':$PATH\n" + commands.replace("source .venv/bin/activate\n", "")
+    script = f"set -e\nexport PATH='{binaries}':$PATH HEADWAY_CACHE='{folder}/cache'\n" + commands.replace(
+        "source .venv/bin/activate\n", ""
+    )
     done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "BLEU" in done.stdout

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,7 +114,7 @@ def _parse_sampling(text: str) -> Sampling:
 
 def _shown(translation: Translation, number: int, as_json: bool, n_best: int) -> str:
     if as_json:
-        document = asdict(translation)
+        document = translation.to_dict()
         for alternative in document["alternatives"]:
             del alternative["source_tokens"], alternative["alternatives"]  # those of the best
         return json.dumps(document, ensure_ascii=False) + "\n"

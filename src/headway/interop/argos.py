@@ -19,7 +19,8 @@ from typing import Any
 from babel import Locale, UnknownLocaleError
 
 from headway.errors import UserError
-from headway.interop.ctranslate2 import export_ctranslate2, import_ctranslate2, pieces_of
+from headway.interop.ctranslate2 import export_ctranslate2, import_ctranslate2, open_ctranslate2, pieces_of
+from headway.interop.faithful import Exported
 from headway.storage import StoredModel
 from headway.storage.atomic import TEMPORARY_SUFFIX, write_json
 from headway.text.tokenizer import SubwordTokenizer, fingerprint
@@ -51,6 +52,14 @@ def export_argos(stored: StoredModel, output: Path, quantization: str | None = N
         with open(archive, "rb+") as file:
             os.fsync(file.fileno())
         Path(archive).replace(output)
+
+
+def open_argos(stored: StoredModel, file: Path) -> Exported:
+    """What was exported, without what Argos does to a text. Raises UserError."""
+    with tempfile.TemporaryDirectory() as temporary:
+        shutil.unpack_archive(file, temporary, "zip")
+        [folder] = Path(temporary).iterdir()
+        return open_ctranslate2(stored, folder / "model", adds_end=True)
 
 
 def _check_possible(stored: StoredModel) -> None:

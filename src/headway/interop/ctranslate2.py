@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from headway.errors import UserError
-from headway.interop.faithful import check_faithful
+from headway.interop.faithful import Exported, check_faithful
 from headway.model.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory
@@ -29,7 +29,7 @@ def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | No
     """Writes a directory that `ctranslate2.Translator` loads, whole or not at all. Sources are given to it as pieces
     with <eos> last. `quantization` is CTranslate2's, such as `int8`; the check that the model is the same one is made
     without it. Raises UserError."""
-    ctranslate2 = import_ctranslate2()
+    import_ctranslate2()
     if quantization not in (None, *QUANTIZATIONS):
         raise UserError(f"quantization {quantization!r} is unknown; there are {', '.join(QUANTIZATIONS)}")
     config = stored.model.config
@@ -40,7 +40,7 @@ def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | No
     with write_directory(output) as folder:
         exact = folder / "exact"
         _save(stored, exact, None)
-        check_faithful(stored, _Exported(stored, ctranslate2.Translator(str(exact), intra_threads=1)), "CTranslate2")
+        check_faithful(stored, open_ctranslate2(stored, exact), "CTranslate2")
         if quantization is None:
             for file in exact.iterdir():
                 file.rename(folder / file.name)
@@ -59,15 +59,20 @@ def import_ctranslate2() -> Any:
     return ctranslate2
 
 
+def open_ctranslate2(stored: StoredModel, folder: Path, *, adds_end: bool = False) -> Exported:
+    """What was exported. `adds_end`: it gives each source its <eos> by itself. Raises UserError."""
+    return _Exported(stored, import_ctranslate2().Translator(str(folder), intra_threads=1), adds_end)
+
+
 class _Exported:
     """What was exported, as `check_faithful` asks it."""
 
-    def __init__(self, stored: StoredModel, translator: Any) -> None:
+    def __init__(self, stored: StoredModel, translator: Any, adds_end: bool = False) -> None:
         self._translator = translator
         self._source, self._target = pieces_of(stored)
         self._ids = {piece: id_ for id_, piece in enumerate(self._target)}
         self._never = never_generated(stored)
-        self._end = self._source[stored.model.config.eos_id]
+        self._end = [] if adds_end else [self._source[stored.model.config.eos_id]]
 
     def translate(self, source: list[int], max_length: int) -> list[int]:
         [result] = self._translator.translate_batch(
@@ -86,7 +91,7 @@ class _Exported:
         return list(result.log_probs)
 
     def _pieces(self, source: list[int]) -> list[str]:
-        return [*(self._source[id_] for id_ in source), self._end]
+        return [*(self._source[id_] for id_ in source), *self._end]
 
 
 def pieces_of(stored: StoredModel) -> tuple[list[str], list[str]]:

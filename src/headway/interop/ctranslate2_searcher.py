@@ -1,33 +1,27 @@
-"""Translating with CTranslate2 (extra `ctranslate2`): the model is exported once, kept in a cache, and run there.
-
-The cache is `$HEADWAY_CACHE`, else `headway` in the user's cache folder; where that can't be written, the model is
-exported each time.
-"""
+"""Translating with CTranslate2 (extra `ctranslate2`): the model is exported once, kept in a cache, and run there."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from typing import Any
 
 import torch
 
 from headway.decoding import Hypothesis, SearchOptions
 from headway.errors import UserError
-from headway.interop.ctranslate2 import export_ctranslate2, import_ctranslate2, never_generated, pieces_of
+from headway.interop.ctranslate2 import import_ctranslate2, never_generated, pieces_of
+from headway.interop.ctranslate2_cache import exported
 from headway.storage import StoredModel
-from headway.storage.checksums import find_damage, write_checksums
-from headway.storage.model_directory import named_weights
 
 COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
 LENGTH_PENALTY = 1.0
 """Scores are divided by length ** LENGTH_PENALTY, which isn't GNMT's penalty (chosen in docs/interop.md)."""
 SENTENCES_PER_BATCH = 64
+TOKENS_PER_BATCH = 4096
+"""Padded source tokens that are translated together, at most."""
+CAP_STEP = 32
+"""A batch has one limit on the length, but each sentence has its own, unless `max_length` is given. So a sentence is
+searched up to the next multiple of this, whatever it is translated with, and what is longer than its limit is cut."""
 
 
 class CTranslate2Searcher:
@@ -45,7 +39,7 @@ class CTranslate2Searcher:
         compute_type = COMPUTE_TYPES[precision]
         if compute_type not in ctranslate2.get_supported_compute_types(device.type):
             raise UserError(f"engine ctranslate2 can't compute in {precision} on this {device.type}")
-        with _exported(stored, ctranslate2.__version__) as folder:
+        with exported(stored, ctranslate2.__version__) as folder:
             self._engine = ctranslate2.Translator(
                 str(folder),
                 device=device.type,
@@ -58,6 +52,7 @@ class CTranslate2Searcher:
         self._never = [[piece] for piece in never_generated(stored)]
         self._source_end = self._source[stored.model.config.eos_id]
         self._end = self._target[stored.model.config.eos_id]
+        self._longest = stored.model.config.max_length - 1
 
     default_length_penalty = LENGTH_PENALTY
 
@@ -70,28 +65,22 @@ class CTranslate2Searcher:
     ) -> list[list[Hypothesis]]:
         if options.sample is not None:
             raise UserError("engine ctranslate2 has no sample that depends on its seed alone; use engine torch")
-        if not sources:
-            return []
-        results = self._engine.translate_batch(
-            self._source_pieces(sources),
-            target_prefix=self._target_pieces(prefixes) if any(prefixes) else None,
-            max_batch_size=SENTENCES_PER_BATCH,
-            beam_size=options.beam_size,
-            num_hypotheses=options.n_best,
-            length_penalty=options.length_penalty,
-            no_repeat_ngram_size=options.no_repeat_ngram,
-            min_decoding_length=0,
-            max_decoding_length=max(caps) + 1,
-            max_input_length=0,
-            suppress_sequences=self._never,
-            return_scores=True,
-            return_end_token=True,
-        )
-        found = [
-            [self._hypothesis(pieces, score, cap, options) for pieces, score in zip(*hypotheses, strict=True)]
-            for hypotheses, cap in zip(((one.hypotheses, one.scores) for one in results), caps, strict=True)
+        searched = list(caps)
+        if options.max_length is None:
+            searched = [min(-(-cap // CAP_STEP) * CAP_STEP, self._longest) for cap in caps]
+        running = [
+            (batch, self._start([sources[i] for i in batch], [prefixes[i] for i in batch], searched[batch[0]], options))
+            for batch in _batches(list(map(len, sources)), searched)
         ]
-        self._score_what_was_cut(sources, found)
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        for batch, results in running:
+            for i, result in zip(batch, results, strict=True):
+                one = result.result()
+                found[i] = [
+                    self._hypothesis(pieces, score, caps[i], options.length_penalty)
+                    for pieces, score in zip(one.hypotheses, one.scores, strict=True)
+                ]
+        self._finish_what_was_cut(sources, found, options)
         return found
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
@@ -100,28 +89,71 @@ class CTranslate2Searcher:
         results = self._engine.score_batch(
             self._source_pieces(sources),
             self._target_pieces(targets),
-            max_batch_size=SENTENCES_PER_BATCH,
+            max_batch_size=TOKENS_PER_BATCH,
+            batch_type="tokens",
             max_input_length=0,
         )
         return [sum(result.log_probs) for result in results]
 
-    def _hypothesis(self, pieces: list[str], score: float, cap: int, options: SearchOptions) -> Hypothesis:
-        total = score * len(pieces) ** options.length_penalty
-        ended = pieces[-1:] == [self._end]
-        ids = [self._ids[piece] for piece in (pieces[:-1] if ended else pieces)]
-        return (
-            Hypothesis(ids, total, "eos") if ended and len(ids) <= cap else Hypothesis(ids[:cap], total, "max_length")
+    def _start(
+        self, sources: list[list[int]], prefixes: list[list[int]], most: int, options: SearchOptions
+    ) -> list[Any]:
+        """Lets a batch be translated meanwhile; for each source what its `result()` will be."""
+        return self._engine.translate_batch(
+            self._source_pieces(sources),
+            target_prefix=self._target_pieces(prefixes) if any(prefixes) else None,
+            asynchronous=True,
+            beam_size=options.beam_size,
+            num_hypotheses=options.n_best,
+            length_penalty=options.length_penalty,
+            no_repeat_ngram_size=options.no_repeat_ngram,
+            min_decoding_length=0,
+            max_decoding_length=most,
+            max_input_length=0,
+            suppress_sequences=self._never,
+            return_scores=True,
+            return_end_token=True,
         )
 
-    def _score_what_was_cut(self, sources: Sequence[list[int]], found: list[list[Hypothesis]]) -> None:
-        """Gives hypotheses that the cap has ended the score that <eos> after them makes."""
-        cut = [
-            (source, one) for source, some in zip(sources, found, strict=True) for one in some if one.stopped != "eos"
-        ]
-        if cut:
-            scores = self.score([source for source, _ in cut], [one.ids for _, one in cut])
-            for (_, hypothesis), score in zip(cut, scores, strict=True):
-                hypothesis.score = score
+    def _hypothesis(self, pieces: list[str], score: float, cap: int, length_penalty: float) -> Hypothesis:
+        total = score * len(pieces) ** length_penalty
+        ids = [self._ids[piece] for piece in pieces]
+        if pieces[-1] == self._end and len(ids) <= cap + 1:
+            return Hypothesis(ids[:-1], total, "eos")
+        return Hypothesis(ids[:cap], total, "max_length")
+
+    def _finish_what_was_cut(
+        self, sources: Sequence[list[int]], found: list[list[Hypothesis]], options: SearchOptions
+    ) -> None:
+        """Gives hypotheses that were cut the score that <eos> after them makes, and their place among the others."""
+        cut = [(i, one) for i, some in enumerate(found) for one in some if one.stopped != "eos"]
+        if not cut:
+            return
+        of_cut, ids = [sources[i] for i, _ in cut], [one.ids for _, one in cut]
+        for (_, one), score, ends in zip(cut, self.score(of_cut, ids), self._end_next(of_cut, ids), strict=True):
+            one.score = score
+            one.stopped = "eos" if ends else "max_length"
+        for i in {i for i, _ in cut}:
+            different = {tuple(one.ids): one for one in found[i]}
+            found[i] = sorted(
+                different.values(), key=lambda one: -one.score / (len(one.ids) + 1) ** options.length_penalty
+            )
+
+    def _end_next(self, sources: list[list[int]], targets: list[list[int]]) -> list[bool]:
+        """Whether <eos> is the likeliest token after each target."""
+        results = self._engine.translate_batch(
+            self._source_pieces(sources),
+            target_prefix=self._target_pieces(targets),
+            max_batch_size=TOKENS_PER_BATCH,
+            batch_type="tokens",
+            beam_size=1,
+            min_decoding_length=0,
+            max_decoding_length=max(map(len, targets)) + 1,
+            max_input_length=0,
+            suppress_sequences=self._never,
+            return_end_token=True,
+        )
+        return [result.hypotheses[0][len(target)] == self._end for result, target in zip(results, targets, strict=True)]
 
     def _source_pieces(self, sources: Sequence[list[int]]) -> list[list[str]]:
         names, end = self._source, self._source_end
@@ -132,43 +164,13 @@ class CTranslate2Searcher:
         return [[names[id_] for id_ in target] for target in targets]
 
 
-@contextmanager
-def _exported(stored: StoredModel, version: str) -> Iterator[Path]:
-    """The exported model, from the cache where it is there as it was written."""
-    try:
-        folder = _cached(stored, cache_folder() / f"ctranslate2-{version}-{_fingerprint(stored)}")
-    except OSError:  # a home that can't be written
-        with tempfile.TemporaryDirectory(prefix="headway-") as temporary:
-            export_ctranslate2(stored, Path(temporary) / "model")
-            yield Path(temporary) / "model"
-    else:
-        yield folder
-
-
-def cache_folder() -> Path:
-    """What can be made again is kept here."""
-    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("HEADWAY_CACHE") or user / "headway")
-
-
-def _fingerprint(stored: StoredModel) -> str:
-    """Of all that is exported."""
-    found = hashlib.sha256(json.dumps(stored.model.config.to_dict(), sort_keys=True).encode())
-    for tokenizer in (stored.source_tokenizer, stored.target_tokenizer):
-        found.update(tokenizer.to_bytes())
-    for weight in named_weights(stored.model).values():
-        found.update(weight.cpu().numpy().tobytes())
-    return found.hexdigest()[:32]
-
-
-def _cached(stored: StoredModel, folder: Path) -> Path:
-    if folder.is_dir() and find_damage(folder) is None:
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:  # other processes may be making it, too
-        made = Path(temporary) / "model"
-        export_ctranslate2(stored, made)
-        write_checksums(made)
-        shutil.rmtree(folder, ignore_errors=True)
-        made.rename(folder)
-    return folder
+def _batches(lengths: Sequence[int], caps: Sequence[int]) -> Iterator[list[int]]:
+    """The places in batches of one cap and of like length, longest first."""
+    order = sorted(range(len(lengths)), key=lambda i: (caps[i], lengths[i]), reverse=True)
+    start = 0
+    while start < len(order):
+        first = order[start]
+        most = max(1, min(SENTENCES_PER_BATCH, TOKENS_PER_BATCH // (lengths[first] + 1)))
+        batch = [i for i in order[start : start + most] if caps[i] == caps[first]]
+        yield batch
+        start += len(batch)

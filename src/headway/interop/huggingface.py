@@ -25,7 +25,7 @@ from torch.nn import functional as F
 from headway.decoding import SearchOptions
 from headway.errors import UserError
 from headway.interop.ctranslate2 import never_generated, pieces_of
-from headway.interop.faithful import check_faithful
+from headway.interop.faithful import Exported, check_faithful
 from headway.model import ModelConfig, Transformer
 from headway.model.config import Activation
 from headway.model.positions import sinusoidal_table
@@ -112,6 +112,13 @@ def export_huggingface(stored: StoredModel, output: Path) -> None:
         with _quiet(transformers):
             check_faithful(stored, _Exported(stored, folder, transformers), "Hugging Face Transformers")
             _check_tokenizer(stored, folder, transformers)
+
+
+def open_huggingface(stored: StoredModel, folder: Path) -> Exported:
+    """What was exported. Raises UserError."""
+    transformers = import_transformers()
+    with _quiet(transformers):
+        return _Exported(stored, folder, transformers)
 
 
 def import_transformers() -> Any:

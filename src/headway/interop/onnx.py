@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from headway.decoding import SearchOptions
 from headway.errors import UserError
-from headway.interop.faithful import check_faithful
+from headway.interop.faithful import Exported, check_faithful
 from headway.model import Transformer, padding_mask
 from headway.model.attention import MultiHeadAttention, attend
 from headway.model.layers import DecoderLayer
@@ -40,6 +40,8 @@ LEAST_SHARED = 1024
 """Bytes from which on a tensor goes to the file of weights; a smaller one stays in its graph."""
 LEAST_LENGTH = 8
 """Of `max_length`: the graphs are traced with sequences of a few pieces."""
+DECODING = ("beam_size", "length_penalty", "max_length", "no_repeat_ngram")
+"""Search options that the loop has."""
 LOOP, README = (Path(__file__).with_name(name) for name in ("onnx_translate.py", "onnx_readme.md"))
 """What goes into every export."""
 
@@ -72,7 +74,13 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
     with write_directory(output, size) as folder:
         _save_graphs(stored, folder)
         _save_rest(stored, folder)
-        check_faithful(stored, _Exported(stored, folder), "ONNX Runtime")
+        check_faithful(stored, _Exported(folder), "ONNX Runtime")
+
+
+def open_onnx(stored: StoredModel, folder: Path) -> Exported:
+    """What was exported. Raises UserError."""
+    _check_packages()
+    return _Exported(folder)
 
 
 def _check_packages() -> None:
@@ -249,7 +257,7 @@ def _save_rest(stored: StoredModel, folder: Path) -> None:
         "eos_id": config.eos_id,
         "never_generated": sorted(never),
         "max_length": config.max_length,
-        "decoding": {name: getattr(options, name) for name in ("beam_size", "length_penalty", "max_length")},
+        "decoding": {name: getattr(options, name) for name in DECODING},
         "encoder.onnx": {"inputs": ENCODER_INPUTS, "outputs": ENCODER_OUTPUTS},
         "decoder.onnx": {"inputs": DECODER_INPUTS, "outputs": DECODER_OUTPUTS},
         "versions": {name: version(name) for name in ("headway", "torch", *PACKAGES)},
@@ -265,7 +273,7 @@ def _save_rest(stored: StoredModel, folder: Path) -> None:
 class _Exported:
     """What was exported, as `check_faithful` asks it."""
 
-    def __init__(self, stored: StoredModel, folder: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         from headway.interop import onnx_translate
 
         self._loop = onnx_translate

@@ -24,6 +24,8 @@ import onnxruntime
 import sentencepiece
 
 SENTENCES_PER_BATCH = 32
+CHARACTERS_PER_PIECE = 64
+"""A text with more for each piece that the model can read is too long, whatever its pieces are."""
 
 
 @dataclass
@@ -92,14 +94,28 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
     return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
 
 
-def greedy(model: Model, sources: Sequence[Sequence[int]], max_lengths: Sequence[int]) -> list[list[int]]:
-    """Takes the likeliest token at each step until <eos>, or until a sentence has its max_length of tokens."""
+def forbid_repeats(log_probabilities: np.ndarray, rows: Sequence[Sequence[int]], n: int) -> None:
+    """-inf for a token that would complete a run of n ids which its row has already; 0: none. (rows, vocabulary)"""
+    for row, ids in enumerate(rows if n else ()):
+        last = ids[len(ids) - n + 1 :]
+        for start in range(len(ids) - n + 1):
+            if ids[start : start + n - 1] == last:
+                log_probabilities[row, ids[start + n - 1]] = -np.inf
+
+
+def greedy(
+    model: Model, sources: Sequence[Sequence[int]], max_lengths: Sequence[int], no_repeat_ngram: int = 0
+) -> list[list[int]]:
+    """Takes the likeliest token at each step until <eos>, or until a sentence has its max_length of tokens. No run of
+    `no_repeat_ngram` tokens comes twice; 0: any may."""
     translations: list[list[int]] = [[] for _ in sources]
     running = list(range(len(sources)))  # the sentence of each row
     tokens = [model.bos_id] * len(running)
     state = model.start(sources)
     while running:
-        tokens = model.log_probabilities(state, tokens).argmax(axis=1).tolist()
+        log_probabilities = model.log_probabilities(state, tokens)
+        forbid_repeats(log_probabilities, [translations[sentence] for sentence in running], no_repeat_ngram)
+        tokens = log_probabilities.argmax(axis=1).tolist()
         going_on = [
             row
             for row, sentence in enumerate(running)
@@ -126,8 +142,10 @@ def length_penalty(length: int, alpha: float) -> float:
     return ((5.0 + length) / 6.0) ** alpha
 
 
-def beam_search(model: Model, source: Sequence[int], max_length: int, beam_size: int, alpha: float) -> list[Hypothesis]:
-    """The hypotheses of one sentence that have ended, best first.
+def beam_search(
+    model: Model, source: Sequence[int], max_length: int, beam_size: int, alpha: float, no_repeat_ngram: int = 0
+) -> list[Hypothesis]:
+    """The hypotheses of one sentence that have ended, best first; `no_repeat_ngram` as in `greedy`.
 
     At each step the `beam_size` likeliest continuations go on; one that is <eos> has ended. The search ends when
     `beam_size` have ended and none that goes on is better than all of them, when none that goes on can become better,
@@ -142,6 +160,7 @@ def beam_search(model: Model, source: Sequence[int], max_length: int, beam_size:
     state = model.start([source])
     while True:
         log_probabilities = model.log_probabilities(state, tokens)  # (hypotheses, vocabulary)
+        forbid_repeats(log_probabilities, [one.ids for one in beam], no_repeat_ngram)
         likely = [  # one of each hypothesis's continuations may be <eos>, so one more is looked at
             (beam[row].score + float(log_probabilities[row, token]), row, token)
             for row in range(len(beam))
@@ -241,53 +260,86 @@ class Translator:
             (Subwords if file.endswith(".spm") else Words)(folder / file)
             for file in (self.model.config["tokenizer"][side] for side in ("source", "target"))
         )
-        self._longest: int = self.model.config["max_length"] - 1  # <eos> and <bos> take a place
+        self.longest: int = self.model.config["max_length"] - 1  # <eos> and <bos> take a place
 
-    def translate(self, texts: Sequence[str], beam_size: int, alpha: float, max_length: int | None) -> Iterator[str]:
-        """One translation for each text, blank for a blank text and for one that the model can't read."""
+    def translate(
+        self, texts: Sequence[str], beam_size: int, alpha: float, max_length: int | None, no_repeat_ngram: int = 0
+    ) -> Iterator[str | None]:
+        """One translation for each text, blank for a blank text, None for one that is longer than the model can read.
+        Raises ValueError for a text that doesn't say into which language."""
         for start in range(0, len(texts), SENTENCES_PER_BATCH):
             encoded = [self._encode(text) for text in texts[start : start + SENTENCES_PER_BATCH]]
-            for number, ids in enumerate(encoded, start=start + 1):
-                if len(ids) > self._longest:
-                    print(f"line {number}: longer than {self._longest} pieces, left blank", file=sys.stderr)
-            sources = [ids for ids in encoded if 0 < len(ids) <= self._longest]
-            caps = [min(max_length or 2 * len(ids) + 50, self._longest) for ids in sources]
+            sources = [ids for ids in encoded if ids]
+            caps = [min(max_length or 2 * len(ids) + 50, self.longest) for ids in sources]
             if beam_size == 1 and sources:
-                found = iter(greedy(self.model, sources, caps))
+                found = iter(greedy(self.model, sources, caps, no_repeat_ngram))
             else:
                 found = (
-                    beam_search(self.model, ids, cap, beam_size, alpha)[0].ids
+                    beam_search(self.model, ids, cap, beam_size, alpha, no_repeat_ngram)[0].ids
                     for ids, cap in zip(sources, caps, strict=True)
                 )
             for ids in encoded:
-                yield self._target.decode(next(found)) if 0 < len(ids) <= self._longest else ""
+                yield self._target.decode(next(found)) if ids else None if ids is None else ""
 
-    def _encode(self, text: str) -> list[int]:
+    def _encode(self, text: str) -> list[int] | None:
+        """The ids; None where they are too many."""
         if self._source.tags and text.strip() and not text.lstrip().startswith(tuple(self._source.tags)):
-            sys.exit(f"begin each text with one of {' '.join(self._source.tags)}: the model has several languages")
-        return self._source.encode(text)
+            raise ValueError(
+                f"begin each text with one of {' '.join(self._source.tags)}: the model has several languages"
+            )
+        if len(text) > CHARACTERS_PER_PIECE * (self.longest + 1):
+            return None
+        ids = self._source.encode(text)
+        return ids if len(ids) <= self.longest else None
 
 
-def main() -> None:
-    """Lines of standard input to standard output."""
+def read_lines(data: bytes) -> list[str]:
+    """The lines of a UTF-8 text, which end at a line feed alone. Raises ValueError."""
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    texts = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            texts.append(line.decode("utf-8").removesuffix("\r"))
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"standard input, line {number}: byte 0x{line[error.start]:02x} is not UTF-8; convert the file"
+            ) from None
+    return texts
+
+
+def main() -> int:
+    """Lines of standard input to standard output. Returns 2 where a line can't be translated, otherwise 0."""
     folder = Path(__file__).parent
     options: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))["decoding"]
     parser = argparse.ArgumentParser(description="Translates the lines of standard input.")
     parser.add_argument("--beam-size", type=int, default=options["beam_size"], help="1: greedy search")
     parser.add_argument("--length-penalty", type=float, default=options["length_penalty"])
     parser.add_argument("--max-length", type=int, default=options["max_length"], help="most pieces of a translation")
+    parser.add_argument("--no-repeat-ngram", type=int, default=options["no_repeat_ngram"], help="0: any may come twice")
     parser.add_argument("--threads", type=int, default=0, help="0: one a core")
     chosen = parser.parse_args()
     if chosen.beam_size < 1 or (chosen.max_length is not None and chosen.max_length < 1):
         parser.error("--beam-size and --max-length must be at least 1")
-    lines = sys.stdin.buffer.read().decode("utf-8-sig").split("\n")
-    if not lines[-1]:
-        lines.pop()
-    texts = [line.removesuffix("\r") for line in lines]
+    if chosen.no_repeat_ngram < 0 or not 0 <= chosen.length_penalty <= 10:
+        parser.error("--no-repeat-ngram must be at least 0, and --length-penalty between 0 and 10")
     translator = Translator(folder, chosen.threads)
-    for text in translator.translate(texts, chosen.beam_size, chosen.length_penalty, chosen.max_length):
-        sys.stdout.buffer.write(f"{text}\n".encode())
+    search = (chosen.beam_size, chosen.length_penalty, chosen.max_length, chosen.no_repeat_ngram)
+    code = 0
+    try:
+        texts = read_lines(sys.stdin.buffer.read())
+        for number, text in enumerate(translator.translate(texts, *search), start=1):
+            if text is None:
+                code = 2
+                print(f"line {number}: longer than {translator.longest} pieces, left blank", file=sys.stderr)
+            sys.stdout.buffer.write(f"{text or ''}\n".encode())
+    except ValueError as error:
+        sys.stdout.buffer.flush()
+        print(f"translate.py: {error}", file=sys.stderr)
+        return 2
+    return code
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,8 +8,9 @@ print(translation.text)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,20 +38,39 @@ Stopped = Literal["eos", "max_length", "blank", "too_long"]
 
 @dataclass(frozen=True)
 class Translation:
-    """The translation of one text."""
+    """The translation of one text. Its pieces are found when they are first asked for, most callers want the text."""
 
     text: str
     """Detokenised, without line breaks; empty for a blank or too long text."""
     score: float
     """Total log-probability of the tokens and of <eos>; 0 for a blank or too long source."""
-    tokens: list[Piece]
-    """The pieces of `text`, each with its characters' place in it."""
-    source_tokens: list[Piece]
-    """The pieces of the source, each with its characters' place in it; none where it is far too long."""
     stopped: Stopped
     """Why it ended: by itself (`eos`), at the cap on its length, or the source was blank or too long to read."""
     alternatives: list[Translation] = field(default_factory=list)
     """The next best ones, where more than one was asked for."""
+    find_tokens: Callable[[], list[Piece]] = field(default=list, repr=False, compare=False)
+    find_source_tokens: Callable[[], list[Piece]] = field(default=list, repr=False, compare=False)
+
+    @cached_property
+    def tokens(self) -> list[Piece]:
+        """The pieces of `text`, each with its characters' place in it."""
+        return self.find_tokens()
+
+    @cached_property
+    def source_tokens(self) -> list[Piece]:
+        """The pieces of the source, each with its characters' place in it; none where it is far too long."""
+        return self.find_source_tokens()
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as JSON has it."""
+        return {
+            "text": self.text,
+            "score": self.score,
+            "tokens": [asdict(piece) for piece in self.tokens],
+            "source_tokens": [asdict(piece) for piece in self.source_tokens],
+            "stopped": self.stopped,
+            "alternatives": [one.to_dict() for one in self.alternatives],
+        }
 
 
 class Translator:
@@ -258,17 +278,23 @@ class Translator:
         return min(cap, self._max_length - 1)  # <bos> takes a place
 
     def _translation(self, source: str, ids: list[int] | None, hypotheses: list[Hypothesis]) -> Translation:
-        source_tokens = self.stored.source_tokenizer.encoded_pieces(source, tagged=True) if ids else []
+        tokenizer = self.stored.source_tokenizer
+        find_source_tokens = partial(tokenizer.encoded_pieces, source, tagged=True) if ids else list
         if not hypotheses:
-            return Translation("", 0.0, [], source_tokens, "blank" if ids == [] else "too_long")
-        best, *others = [self._from_hypothesis(hypothesis, source_tokens) for hypothesis in hypotheses]
-        return replace(best, alternatives=others)
+            stopped = "blank" if ids == [] else "too_long"
+            return Translation("", 0.0, stopped, find_source_tokens=find_source_tokens)
+        best, *others = [self._from_hypothesis(hypothesis, find_source_tokens) for hypothesis in hypotheses]
+        return replace(best, alternatives=others) if others else best
 
-    def _from_hypothesis(self, hypothesis: Hypothesis, source_tokens: list[Piece]) -> Translation:
+    def _from_hypothesis(self, hypothesis: Hypothesis, find_source_tokens: Callable[[], list[Piece]]) -> Translation:
         target = self.stored.target_tokenizer
-        text = target.decode(hypothesis.ids).translate(_LINE_BREAKS)
-        tokens = target.decoded_pieces(hypothesis.ids)
-        return Translation(text, hypothesis.score, tokens, source_tokens, hypothesis.stopped)
+        return Translation(
+            target.decode(hypothesis.ids).translate(_LINE_BREAKS),
+            hypothesis.score,
+            hypothesis.stopped,
+            find_tokens=partial(target.decoded_pieces, hypothesis.ids),
+            find_source_tokens=find_source_tokens,
+        )
 
 
 def _check_characters(text: str) -> None:

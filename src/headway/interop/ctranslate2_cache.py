@@ -1,0 +1,105 @@
+"""Where exports to CTranslate2 are kept, so that each model is exported once.
+
+That is `$HEADWAY_CACHE`, else `headway` in the user's cache folder. Processes may share it; where it can't be written,
+the model is exported each time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headway.interop import ctranslate2 as exporter
+from headway.storage import StoredModel
+from headway.storage.atomic import TEMPORARY_SUFFIX
+from headway.storage.checksums import find_damage, write_checksums
+from headway.storage.model_directory import named_weights
+
+PREFIX = "ctranslate2-"
+MOST_KEPT = 16
+"""Exports in the cache; of more, those that were not used for longest go."""
+ABANDONED = 24 * 3600
+"""Seconds after which what somebody began to write is taken for what a killed process left."""
+
+
+def cache_folder() -> Path:
+    """What can be made again is kept here."""
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("HEADWAY_CACHE") or user / "headway")
+
+
+@contextmanager
+def exported(stored: StoredModel, version: str) -> Iterator[Path]:
+    """The exported model, from the cache where it is there as it was written. `version` is CTranslate2's. Raises
+    UserError for a model that can't be exported."""
+    folder = cache_folder() / f"{PREFIX}{_fingerprint(stored, version)}"
+    if find_damage(folder) is None:
+        with contextlib.suppress(OSError):
+            os.utime(folder)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="headway-") as temporary:
+        made = Path(temporary, "model")
+        exporter.export_ctranslate2(stored, made)
+        try:
+            _keep(made, folder)
+        except OSError as error:
+            logging.getLogger(__name__).warning(
+                "headway: %s: the model's form for CTranslate2 can't be kept there (%s) and is made each time; "
+                "HEADWAY_CACHE may name another folder",
+                folder.parent,
+                error.strerror or error,
+            )
+        yield made
+
+
+def _fingerprint(stored: StoredModel, version: str) -> str:
+    """Of all that is exported, and of what exports it."""
+    found = hashlib.sha256(version.encode())
+    found.update(Path(exporter.__file__).read_bytes())
+    found.update(json.dumps(stored.model.config.to_dict(), sort_keys=True).encode())
+    for tokenizer in (stored.source_tokenizer, stored.target_tokenizer):
+        found.update(tokenizer.to_bytes())
+    for weight in named_weights(stored.model).values():
+        found.update(weight.cpu().numpy().tobytes())
+    return found.hexdigest()[:32]
+
+
+def _keep(made: Path, folder: Path) -> None:
+    """Puts a copy of what was made into the cache, whole or not at all. Another process may do the same."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=PREFIX, suffix=TEMPORARY_SUFFIX) as temporary:
+        copy = Path(shutil.copytree(made, Path(temporary, "model")))
+        write_checksums(copy)
+        if find_damage(folder) is None:  # the other one was faster
+            return
+        with contextlib.suppress(FileNotFoundError):
+            folder.rename(Path(temporary, "damaged"))
+        try:
+            copy.rename(folder)
+        except OSError:
+            if find_damage(folder) is not None:
+                raise
+    _forget_old(folder.parent)
+
+
+def _forget_old(cache: Path) -> None:
+    """Removes the exports that are too many, and what killed processes left."""
+    used: dict[Path, float] = {}
+    for folder in cache.glob(f"{PREFIX}*"):
+        with contextlib.suppress(FileNotFoundError):  # another process forgets, too
+            used[folder] = folder.stat().st_mtime
+    whole = [folder for folder in used if folder.suffix != TEMPORARY_SUFFIX]
+    old = sorted(whole, key=lambda folder: used[folder], reverse=True)[MOST_KEPT:]
+    left = [folder for folder in used.keys() - set(whole) if used[folder] < time.time() - ABANDONED]
+    for folder in (*old, *left):
+        shutil.rmtree(folder, ignore_errors=True)

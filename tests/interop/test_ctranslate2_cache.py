@@ -1,0 +1,146 @@
+"""Exports to CTranslate2 are made once, kept whole, and never stand in the way."""
+
+import copy
+import errno
+import os
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+import torch
+from tests.interop.test_ctranslate2 import stored
+
+from headway.interop import ctranslate2_cache
+from headway.interop.ctranslate2_cache import exported
+from headway.storage import StoredModel
+from headway.storage.checksums import find_damage
+
+pytest.importorskip("ctranslate2")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def made(monkeypatch) -> list[StoredModel]:
+    """The models that were exported; without the check, which others test."""
+    exports = []
+
+    def export(one: StoredModel, output: Path) -> None:
+        exports.append(one)
+        output.mkdir()
+        (output / "model.bin").write_bytes(bytes(one.model.output.weight.detach().numpy().tobytes()))
+
+    monkeypatch.setattr(ctranslate2_cache.exporter, "export_ctranslate2", export)
+    return exports
+
+
+def changed(one: StoredModel, amount: float) -> StoredModel:
+    other = replace(one, model=copy.deepcopy(one.model))
+    with torch.no_grad():
+        other.model.output.weight[5, 5] += amount
+    return other
+
+
+def use(one: StoredModel, version: str = "1") -> bytes:
+    with exported(one, version) as folder:
+        return (folder / "model.bin").read_bytes()
+
+
+def test_it_is_exported_once_and_again_where_the_copy_is_damaged(cache, made):
+    one = stored()
+    wanted = one.model.output.weight.detach().numpy().tobytes()
+    assert use(one) == use(one) == wanted
+    assert len(made) == 1
+    [folder] = cache.iterdir()
+    (folder / "model.bin").write_bytes(b"")
+    assert use(one) == wanted
+    assert len(made) == 2
+    assert find_damage(folder) is None
+
+
+def test_another_model_another_package_and_another_exporter_are_another_copy(cache, made, monkeypatch, tmp_path):
+    one = stored()
+    use(one)
+    assert use(changed(one, 1)) != use(one)
+    use(one, "2")
+    assert len(made) == len(list(cache.iterdir())) == 3
+    shutil.copy(ctranslate2_cache.exporter.__file__, tmp_path / "exporter.py")
+    with open(tmp_path / "exporter.py", "a", encoding="utf-8") as file:
+        file.write("# another version\n")
+    monkeypatch.setattr(ctranslate2_cache.exporter, "__file__", str(tmp_path / "exporter.py"))
+    use(one)
+    assert len(made) == len(list(cache.iterdir())) == 4
+
+
+def test_two_may_make_the_same_copy_at_the_same_time(cache, made, monkeypatch):
+    both = Barrier(2)
+    export = ctranslate2_cache.exporter.export_ctranslate2
+
+    def together(*given) -> None:
+        both.wait(60)
+        export(*given)
+        both.wait(60)
+
+    monkeypatch.setattr(ctranslate2_cache.exporter, "export_ctranslate2", together)
+    one = stored()
+    for damaged in (False, True):
+        with ThreadPoolExecutor(2) as pool:
+            assert len(set(pool.map(use, [one, one]))) == 1
+        [folder] = cache.iterdir()
+        assert find_damage(folder) is None
+        if not damaged:
+            (folder / "model.bin").write_bytes(b"")
+    assert len(made) == 4
+
+
+@pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_cache_that_takes_nothing_is_told_of_and_done_without(reason, cache, made, monkeypatch, caplog):
+    def copytree(*_):
+        raise OSError(reason, os.strerror(reason), "model.bin")
+
+    monkeypatch.setattr(ctranslate2_cache.shutil, "copytree", copytree)
+    one = stored()
+    assert use(one) == one.model.output.weight.detach().numpy().tobytes()
+    [notice] = caplog.messages
+    assert f"{cache}: " in notice
+    assert os.strerror(reason) in notice
+    assert "HEADWAY_CACHE" in notice
+    assert list(cache.iterdir()) == []
+
+
+def test_a_cache_that_can_not_be_is_told_of_too(tmp_path, made, monkeypatch, caplog):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path / "file" / "cache"))
+    assert use(stored())
+    assert len(caplog.messages) == 1
+
+
+def test_the_copies_that_were_not_used_for_longest_go(cache, made, monkeypatch):
+    monkeypatch.setattr(ctranslate2_cache, "MOST_KEPT", 2)
+    models = [changed(stored(), number) for number in range(3)]
+    before = time.time() - 1000
+    for number, one in enumerate(models[:2]):
+        use(one)
+        for folder in cache.iterdir():
+            os.utime(folder, (before + number, before + number))
+    use(models[0])  # so the other one is the oldest
+    left, fresh, foreign = (cache / name for name in ("ctranslate2-x.partial", "ctranslate2-y.partial", "other"))
+    for folder in (left, fresh, foreign):
+        folder.mkdir()
+    for folder in (left, foreign):
+        os.utime(folder, (0, 0))
+    use(models[2])
+    assert sorted(path.name for path in cache.iterdir() if path in (left, fresh, foreign)) == [fresh.name, foreign.name]
+    assert len(made) == 3
+    use(models[0])
+    assert len(made) == 3
+    use(models[1])
+    assert len(made) == 4
