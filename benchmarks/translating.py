@@ -5,8 +5,8 @@
 headway in fp32 and bf16 against the loop of a textbook, which runs the whole decoder for each token, and, where it is
 installed, Hugging Face Transformers and CTranslate2 with the same weights, the latter called directly and as headway's
 engine. Alternating rounds in one run, medians; sentences a second with all sentences at once, and milliseconds for one
-sentence alone, greedy and with a beam of 5; tokenisation counts for all. The lines that are equal to the first contender's,
-headway's in fp32, are counted. CTranslate2's length penalty is another one, so all beams go without.
+sentence alone, greedy and with a beam of 5; tokenisation counts for all. The lines that are equal to the first
+contender's, headway's in fp32, are counted. CTranslate2's length penalty is another one, so all beams go without.
 """
 
 from __future__ import annotations
