@@ -41,7 +41,7 @@ def whole(corpus, tmp_path_factory):
     return options, losses(run)
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stopped_run_goes_on_where_it_was(whole, tmp_path, signal_number):
     (options, expected), run = whole, tmp_path / "parts"
     process = begin([*options, "--out", run])
@@ -66,6 +66,19 @@ def test_a_reader_that_goes_away_costs_nothing(whole, tmp_path):
     process.stderr.close()
     assert process.wait(timeout=300) == 0
     assert losses(run) == expected
+
+
+def test_a_run_that_is_moved_away_ends_and_goes_on_where_it_is(whole, tmp_path):
+    (options, expected), run, moved = whole, tmp_path / "run", tmp_path / "moved"
+    process = begin([*options, "--out", run])
+    wait_until(process, lambda: len(entries(run)) > 20)
+    run.rename(moved)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "was moved or removed" in errors.splitlines()[-1]
+    assert not run.exists()
+    assert run_headway("train", "--resume", moved).code == 0
+    assert losses(moved) == expected
 
 
 def test_a_validation_is_left_within_ten_seconds(corpus, tmp_path):
@@ -198,7 +211,7 @@ def test_mistakes_are_one_line(tmp_path, arguments, message):
     [
         (b"a\nb\n", b"x\n", "has 2 lines but"),
         (b"a\n\xff\n", b"x\ny\n", "line 2: byte 0xff"),
-        (b"", b"", "holds no pair"),
+        (b"", b"", "s: is empty; give a file"),
         (b"\n\n", b"x\ny\n", "holds no pair"),
         (None, b"x\n", "no such file"),
     ],

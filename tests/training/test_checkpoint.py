@@ -348,6 +348,32 @@ def test_a_run_that_lost_its_checkpoints_is_not_begun_anew(tmp_path):
     assert (tmp_path / "recipe.yaml").exists()
 
 
+def test_a_folder_with_a_name_of_somebody_else_is_never_ours(tmp_path):
+    for name in ("step-00000010", "step-123456789", "step-00000010-mine", "step-10", "step-00000010.damaged"):
+        (tmp_path / name).mkdir()
+    assert {path.name for path in checkpoint.step_folders(tmp_path)} == {"step-00000010", "step-123456789"}
+
+
+@pytest.mark.parametrize(("number", "remedy"), [(28, "make room"), (27, r"raise what limits it \(File too large\)")])
+def test_a_file_that_does_not_fit_is_named_and_stays_as_it_was(tmp_path, monkeypatch, number, remedy):
+    file = tmp_path / "best.json"
+    atomic.write_file(file, b"before")
+
+    def full(path):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(atomic, "_fsync", full)
+    with pytest.raises(UserError, match=rf"best\.json: no space to write it: .* free; .*{remedy}"):
+        atomic.write_file(file, b"after")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"before"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of other systems are text")
+def test_a_run_with_a_name_that_is_no_text_is_refused(tmp_path):
+    with pytest.raises(UserError, match="not UTF-8"), only_trainer(Path(os.fsdecode(bytes(tmp_path) + b"/run\xff"))):
+        pass
+
+
 def test_a_second_trainer_is_refused_as_long_as_the_first_lives(tmp_path):
     run = tmp_path / "run"
     program = textwrap.dedent(f"""

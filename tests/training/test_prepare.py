@@ -101,3 +101,36 @@ def test_files_that_change_between_two_readings_are_told_and_nothing_is_kept(tmp
         prepared(tmp_path, train, valid, another_line)
     assert not (tmp_path / "data").exists()
     assert prepared(tmp_path, train, valid)[0][-2] == "train: 41 pairs"
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("train/source.ids", lambda file: file.write_bytes(b"")),
+        ("train/source.ids", lambda file: os.truncate(file, 3)),
+        ("train/source.ids", lambda file: file.unlink()),
+        ("valid.json", lambda file: os.truncate(file, 7)),
+        ("valid.json", lambda file: file.write_bytes(b"\xff" + file.read_bytes()[1:])),
+    ],
+)
+def test_prepared_data_that_is_damaged_is_one_line_before_it_is_read(tmp_path, name, change):
+    files = write(tmp_path, "train", PAIRS), write(tmp_path, "valid", PAIRS[:5])
+    _, data = prepared(tmp_path, *files)
+    change(tmp_path / "data" / name)
+    recipe = make_recipe({"data": {"train": files[0], "valid": files[1]}, "training": {"max_steps": 1}})
+    with pytest.raises(UserError, match="isn't the data that the run began with.*delete"):
+        prepare(recipe, tmp_path / "data", 32, print, expected=data.fingerprint)
+
+
+def test_an_empty_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"valid\.src: is empty"):
+        prepared(tmp_path, write(tmp_path, "train", PAIRS), write(tmp_path, "valid", []))
+    assert not (tmp_path / "data").exists()
+
+
+def test_suffixes_count_in_either_case(tmp_path):
+    rows = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
+    (tmp_path / "train.TSV").write_text(rows)
+    (tmp_path / "valid.tsv.GZ").write_bytes(gzip.compress(rows.encode()))
+    _, data = prepared(tmp_path, *({"source": str(tmp_path / name)} for name in ("train.TSV", "valid.tsv.GZ")))
+    assert (len(data.train), len(data.valid)) == (len(PAIRS), len(PAIRS))

@@ -210,3 +210,31 @@ def test_our_own_recipes_are_valid(path):
     recipe = load_recipe(path)
     for corpus in (*recipe.data.train, *recipe.data.valid):
         assert all("/data/" in str(file) for file in (*corpus.source, *corpus.target))
+
+
+@pytest.mark.parametrize("text", ["? [1, 2]\n: 3", "x: 2020-99-99", "[" * 100_000])
+def test_what_yaml_can_not_build_is_one_line(tmp_path, text):
+    path = tmp_path / "recipe.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError, match=r"recipe\.yaml: is not YAML"):
+        load_recipe(path)
+
+
+def test_a_value_that_yaml_can_not_build_is_one_line(recipe_file):
+    with pytest.raises(UserError, match="the value is not YAML"):
+        load_recipe(recipe_file, ["data.source_language=2020-99-99"])
+
+
+def test_a_run_in_place_of_a_recipe_is_told_what_to_do(tmp_path):
+    with pytest.raises(UserError, match="is a folder; give a recipe"):
+        load_recipe(tmp_path)
+
+
+def test_a_seed_that_torch_can_not_take_is_refused(recipe_file):
+    with pytest.raises(UserError, match=r"training\.seed"):
+        load_recipe(recipe_file, [f"training.seed={2**63}"])
+
+
+def test_a_file_whose_name_is_no_text_is_refused(recipe_file):
+    with pytest.raises(UserError, match="not UTF-8"):
+        load_recipe(recipe_file, ['data.train.source="b\\udcff.de"'])

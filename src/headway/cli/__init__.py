@@ -7,7 +7,6 @@ SIGINT or SIGTERM after saving.
 
 from __future__ import annotations
 
-import errno
 import io
 import sys
 
@@ -68,6 +67,8 @@ def _no_command(
 
 def main() -> None:
     """The program `headway`."""
+    if sys.stdout is None:
+        sys.exit(_complain("standard output is closed; lead it to a file, or to /dev/null"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Hangul and shades, whatever the system's own encoding is; and names of files that are no UTF-8
@@ -83,7 +84,9 @@ def _run() -> int:
     except KeyboardInterrupt:
         return 130
     except OSError as error:
-        if error.filename is None and error.errno != errno.ENOSPC:
+        from headway.storage.atomic import is_out_of_space
+
+        if error.filename is None and not is_out_of_space(error):
             raise
         return _complain(f"{error.filename or 'output'}: {error.strerror}")
     except Exception as error:

@@ -31,7 +31,7 @@ def write_directory(path: Path, size: int = 0) -> Iterator[Path]:
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
     shutil.rmtree(temporary, ignore_errors=True)
     if size > shutil.disk_usage(path.parent).free:
-        raise _no_space(path, size)
+        raise _no_space(path, size, None)
     temporary.mkdir()
     try:
         yield temporary
@@ -42,22 +42,29 @@ def write_directory(path: Path, size: int = 0) -> Iterator[Path]:
     except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
         if is_out_of_space(error):
-            raise _no_space(path, size) from None
+            raise _no_space(path, size, error) from None
         raise
 
 
 def is_out_of_space(error: BaseException) -> bool:
     """Whether an error, of Python's or of safetensors', means that the disk, a quota or a file's limit is full."""
+    return _number(error) in _NO_SPACE
+
+
+def _number(error: BaseException) -> int | None:
     if isinstance(error, OSError):
-        return error.errno in _NO_SPACE
+        return error.errno
     found = _ERROR_NUMBER.search(str(error))
-    return found is not None and int(found[1]) in _NO_SPACE
+    return int(found[1]) if found else None
 
 
-def _no_space(path: Path, size: int) -> UserError:
+def _no_space(path: Path, size: int, error: BaseException | None) -> UserError:
     needed = f"about {_megabytes(size)} needed, " if size else ""
     free = _megabytes(shutil.disk_usage(path.parent).free)
-    return UserError(f"{path}: no space to write it: {needed}{free} free; what was there before is intact, make room")
+    remedy = "make room"
+    if error is not None and _number(error) != errno.ENOSPC:
+        remedy = f"raise what limits it ({os.strerror(_number(error) or 0)})"
+    return UserError(f"{path}: no space to write it: {needed}{free} free; what was there before is intact, {remedy}")
 
 
 def _megabytes(size: int) -> str:
@@ -87,9 +94,15 @@ def remove_directory(path: Path) -> None:
 def write_file(path: Path, data: bytes) -> None:
     """Replaces the file in one rename."""
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
-    temporary.write_bytes(data)
-    _fsync(temporary)
-    temporary.replace(path)
+    try:
+        temporary.write_bytes(data)
+        _fsync(temporary)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        if is_out_of_space(error):
+            raise _no_space(path, len(data), error) from None
+        raise
     _fsync(path.parent)
 
 

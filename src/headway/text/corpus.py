@@ -122,7 +122,12 @@ def is_plain(path: Path) -> bool:
 
 def is_two_sided(path: Path) -> bool:
     """Whether the file holds both sides, by its suffix (.gz aside)."""
-    return (path.with_suffix("") if path.suffix == ".gz" else path).suffix in TWO_SIDED
+    return (path.with_suffix("") if is_gzip(path) else path).suffix.lower() in TWO_SIDED
+
+
+def is_gzip(path: Path) -> bool:
+    """Whether the file is compressed, by its suffix."""
+    return path.suffix.lower() == ".gz"
 
 
 def _pairs_of_file(file: Path, lenient: bool) -> Iterator[Pair]:
@@ -130,7 +135,7 @@ def _pairs_of_file(file: Path, lenient: bool) -> Iterator[Pair]:
         raise UserError(
             f"{file}: without a file of translations it must be a .tsv or .jsonl file, which holds both sides"
         )
-    split = _split_json if ".jsonl" in file.suffixes[-2:] else _columns_splitter()
+    split = _split_json if ".jsonl" in [suffix.lower() for suffix in file.suffixes[-2:]] else _columns_splitter()
     with closing(read_lines(file, lenient=lenient)) as lines:
         for number, line in enumerate(lines, start=1):
             if is_blank(line):
@@ -207,7 +212,7 @@ def _open(path: Path) -> IO[bytes]:
     if path.is_dir():
         raise UserError(f"{path}: is a folder, a text file is needed")
     try:
-        return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")  # type: ignore[return-value]
+        return gzip.open(path, "rb") if is_gzip(path) else open(path, "rb")  # type: ignore[return-value]
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except OSError as error:

@@ -9,6 +9,7 @@ of batches is a function of seed and epoch.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,6 +31,7 @@ from headway.storage.tensors import load_tensors, read_header
 from headway.storage.untrusted import check_version, clipped, read_json
 from headway.training.averaging import MovingAverage
 
+_STEP_NAME = re.compile(r"step-\d{8,}")
 KEPT = 2
 """The last one, and the one before it."""
 DAMAGED_SUFFIX = ".damaged"
@@ -172,8 +174,8 @@ def step_name(step: int) -> str:
 
 
 def step_folders(folder: Path) -> list[Path]:
-    """The `step-NNNNNNNN` folders, oldest first."""
-    return sorted(path for path in folder.glob("step-*") if path.suffix == "")
+    """The `step-NNNNNNNN` folders, oldest first. What has another name is somebody else's."""
+    return sorted(path for path in folder.glob("step-*") if _STEP_NAME.fullmatch(path.name))
 
 
 def _optimizer_tensors(model: Transformer, optimizer: torch.optim.Adam) -> dict[str, Tensor]:

@@ -45,7 +45,14 @@ from headway.training.optim import learning_rate, make_optimizer, paper_peak
 from headway.training.prepare import PreparedData, prepare
 from headway.training.recipe import Recipe
 from headway.training.reporter import Reporter
-from headway.training.run_directory import only_trainer, open_run, rate_will_jump, refuse_changes, write_recipe
+from headway.training.run_directory import (
+    check_in_place,
+    only_trainer,
+    open_run,
+    rate_will_jump,
+    refuse_changes,
+    write_recipe,
+)
 from headway.training.stopping import Interrupted, StopRequests
 from headway.translator import Translator
 
@@ -82,6 +89,7 @@ class Trainer:
         if self.options.tensorboard:
             check_tensorboard()
         checkpoint = open_run(run, reporter.line)
+        self.identity = run.stat()
         state = read_state(checkpoint) if checkpoint is not None else None
         if state is not None:
             self._check_same_run(state)
@@ -91,12 +99,14 @@ class Trainer:
         initial = load_initial_model(recipe, config) if checkpoint is None else None
         vocabulary_of = initial or (self._last_model() if checkpoint is not None else None)
         tokenizers = (vocabulary_of.source_tokenizer, vocabulary_of.target_tokenizer) if vocabulary_of else None
-        self.data: PreparedData = prepare(recipe, run / "data", config.max_length, reporter.line, tokenizers)
-        if state is not None and state.data != self.data.fingerprint:
-            raise UserError(
-                f"{run / 'data'}: this isn't the data that the run began with; put its text back as it was and delete "
-                "this folder, or start a new run with another --out"
-            )
+        self.data: PreparedData = prepare(
+            recipe,
+            run / "data",
+            config.max_length,
+            reporter.line,
+            tokenizers,
+            state.data if state is not None else None,
+        )
         torch.manual_seed(self.options.seed)
         self.model = Transformer(
             replace(
@@ -325,6 +335,7 @@ class Trainer:
     def _validate(self, stop: StopRequests) -> None:
         """Loss and BLEU of the validation set; a better model than before becomes the best. A stop request leaves it
         for the next time."""
+        check_in_place(self.run, self.identity)
         self._refuse_broken_weights()
         with self.average.in_model() if self.average is not None else nullcontext():
             try:
@@ -416,6 +427,7 @@ class Trainer:
 
     def _save_checkpoint(self) -> None:
         """Saves where the run stands; models that no checkpoint needs any more go after that."""
+        check_in_place(self.run, self.identity)
         self._refuse_broken_weights()
         self.progress.minutes = self._minutes()
         self.log.settle()

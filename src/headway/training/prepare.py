@@ -47,16 +47,27 @@ class PreparedData:
 
 
 def prepare(
-    recipe: Recipe, folder: Path, max_length: int, notice: Notice, tokenizers: Tokenizers | None = None
+    recipe: Recipe,
+    folder: Path,
+    max_length: int,
+    notice: Notice,
+    tokenizers: Tokenizers | None = None,
+    expected: str | None = None,
 ) -> PreparedData:
     """Reads the prepared data in `folder`, making it first where it isn't there: with the given tokenizers, or with
-    ones learned from the training text. Raises UserError."""
+    ones learned from the training text. Raises UserError, also where it hasn't the `expected` fingerprint."""
     if not folder.exists():
         _check_files(recipe)
         with write_directory(folder) as temporary, unchanged(_files(recipe)):
             _warn_of_same_text(recipe, max_length, notice)
             tokenizers = tokenizers or _train_tokenizers(recipe, max_length, notice)
             _prepare(recipe, temporary, max_length, notice, tokenizers)
+    fingerprint = _fingerprint(folder)
+    if expected is not None and fingerprint != expected:
+        raise UserError(
+            f"{folder}: this isn't the data that the run began with; put its text back as it was and delete {folder}, "
+            "or start a new run with another --out"
+        )
     source_tokenizer, target_tokenizer = (_find_tokenizer(folder, side) for side in ("source", "target"))
     return PreparedData(
         source_tokenizer=source_tokenizer,
@@ -64,7 +75,7 @@ def prepare(
         train=ParallelIds(folder / "train"),
         valid=ParallelIds(folder / "valid"),
         valid_texts=[(source, target) for source, target in json.loads((folder / VALID_TEXTS).read_bytes())],
-        fingerprint=_fingerprint(folder),
+        fingerprint=fingerprint,
     )
 
 
@@ -133,11 +144,18 @@ def _train_tokenizers(recipe: Recipe, max_length: int, notice: Notice) -> Tokeni
 
 def _check_files(recipe: Recipe) -> None:
     """Raises UserError for a file that can't be opened, before hours may be spent on the others."""
-    for file in _files(recipe):
-        if not is_plain(file):
-            raise UserError(f"{file}: is a pipe or device, but training reads its text several times; give a file")
-        with closing(read_lines(file)) as lines:
-            next(lines, None)
+    for corpus in (*recipe.data.train, *recipe.data.valid):
+        for files in (corpus.source, corpus.target):
+            found = [_has_lines(file) for file in files]  # of each, so that each is opened
+            if found and not any(found):
+                raise UserError(f"{files[0]}: is empty; give a file with a sentence a line")
+
+
+def _has_lines(file: Path) -> bool:
+    if not is_plain(file):
+        raise UserError(f"{file}: is a pipe or device, but training reads its text several times; give a file")
+    with closing(read_lines(file)) as lines:
+        return next(lines, None) is not None
 
 
 def _files(recipe: Recipe) -> list[Path]:

@@ -17,9 +17,13 @@ from pydantic import BaseModel, ValidationError
 
 from headway.errors import UserError
 from headway.model import ModelConfig
-from headway.text.corpus import is_two_sided
+from headway.text.corpus import is_gzip, is_two_sided
 from headway.training.initial import initial_sections
 from headway.training.recipe import DEFAULT_LEARNING_RATE, DataSection, Recipe, model_keys
+from headway.training.run_directory import check_name
+
+_NOT_YAML = (yaml.YAMLError, ValueError, TypeError, RecursionError)
+"""Text that PyYAML can't read, or can't build: a date that no calendar has, a list as a key, a thousand lists deep."""
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -39,11 +43,13 @@ def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:
     """Reads a recipe; `overrides` are `key.path=value`. Raises UserError."""
     try:
         document = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
+    except IsADirectoryError:
+        raise UserError(f"{path}: is a folder; give a recipe.yaml, or --resume {path} to go on with a run") from None
     except OSError as error:
         raise UserError(f"{path}: can't be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8 text") from None
-    except yaml.YAMLError as error:
+    except _NOT_YAML as error:
         problem = " ".join(str(error).replace('in "<unicode string>", ', "").split())
         raise UserError(f"{path}: is not YAML: {problem}") from None
     if not isinstance(document, dict):
@@ -62,6 +68,9 @@ def make_recipe(document: dict[str, Any], overrides: Iterable[str] = (), origin:
         recipe = Recipe.model_validate(document)
     except ValidationError as error:
         raise UserError(f"{origin}: {_first_problem(error)}") from None
+    for corpus in (*recipe.data.train, *recipe.data.valid):
+        for file in (*corpus.source, *corpus.target):
+            check_name(file)
     _check_model(recipe, origin)
     return _resolved(recipe)
 
@@ -109,7 +118,7 @@ def _language_of(data: DataSection, side: str) -> str:
         return "mul"
     if not files or is_two_sided(files[0]):
         return side
-    file = files[0].with_suffix("") if files[0].suffix == ".gz" else files[0]
+    file = files[0].with_suffix("") if is_gzip(files[0]) else files[0]
     return file.suffix.lstrip(".") or side
 
 
@@ -138,7 +147,7 @@ def _set(document: dict[str, Any], override: str) -> None:
         raise UserError(f"{override!r}: must be key.path=value, such as training.max_steps=1000 (null is none at all)")
     try:
         parsed = yaml.safe_load(value)
-    except yaml.YAMLError:
+    except _NOT_YAML:
         raise UserError(f"{override!r}: the value is not YAML") from None
     for key in keys[:-1]:
         document = document.setdefault(key, {})

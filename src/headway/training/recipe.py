@@ -162,7 +162,7 @@ class TrainingSection(Section):
     """Probability that the target is spread over the whole vocabulary (section 5.4)."""
     max_gradient_norm: float = Field(1.0, ge=0)
     """Gradients are scaled down to this norm; 0: never."""
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, lt=2**63)
     """Of weights, dropout and the order of batches."""
     validate_every: int | None = Field(None, ge=1)
     """In steps; by default once an epoch, but at least every 2,000 steps and not before 100."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
@@ -15,7 +17,16 @@ PLAIN_LINE_EVERY = 30.0
 
 
 class _Console(Console):
-    """Whose reader may go away, as `tee` does at Ctrl-C: then nothing more is shown, by nobody, and nothing fails."""
+    """Whose reader may go away, as `tee` does at Ctrl-C, or a terminal: then nothing more is shown, by nobody, and
+    nothing fails."""
+
+    @contextmanager
+    def surviving(self) -> Iterator[None]:
+        """Where what is shown fails, nothing is shown from then on."""
+        try:
+            yield
+        except OSError:
+            self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
@@ -50,11 +61,13 @@ class Reporter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
-            self._bar.stop()
+            with self._console.surviving():
+                self._bar.stop()
 
     def line(self, text: str) -> None:
         """One line that stays."""
-        self._console.print(text, markup=False)
+        with self._console.surviving():
+            self._console.print(text, markup=False)
 
     def step(
         self, step: int, loss: float, tokens_per_second: float, done: float | None, minutes_left: float | None
@@ -62,7 +75,8 @@ class Reporter:
         """`done` is the share of the run, 0 to 1, or None where nobody knows."""
         text = f"step {step:,}  loss {loss:.3f}  {tokens_per_second:,.0f} tokens/s"
         if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], description=text, completed=done or 0.0)
+            with self._console.surviving():
+                self._bar.update(self._bar.task_ids[0], description=text, completed=done or 0.0)
         elif time.monotonic() - self._last_line > PLAIN_LINE_EVERY:
             self._last_line = time.monotonic()
             self.line(text + (f"  {minutes_left:.1f} min left" if minutes_left is not None else ""))

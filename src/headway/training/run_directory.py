@@ -23,6 +23,7 @@ MARK = "# The recipe of the run in this folder, every value written out.\n"
 def only_trainer(run: Path) -> Iterator[None]:
     """Makes the folder and keeps every other trainer out of it as long as this one lives, however that ends. Raises
     UserError where there is one already. Windows and file systems without locks keep nobody out."""
+    check_name(run)
     run.mkdir(parents=True, exist_ok=True)
     try:
         import fcntl
@@ -40,6 +41,24 @@ def only_trainer(run: Path) -> Iterator[None]:
         yield
     finally:
         os.close(folder)
+
+
+def check_in_place(run: Path, identity: os.stat_result) -> None:
+    """Raises UserError where the folder `run` is no longer the one that had this `os.stat` when training began."""
+    try:
+        same = os.path.samestat(run.stat(), identity)
+    except OSError:
+        same = False
+    if not same:
+        raise UserError(f"{run}: was moved or removed while it trained; go on with --resume where it is now")
+
+
+def check_name(path: Path) -> None:
+    """Raises UserError for a name that isn't UTF-8: recipes, states and safetensors can't hold it."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        raise UserError(f"{path}: its name is not UTF-8; rename it") from None
 
 
 def refuse_used_folder(run: Path) -> None:

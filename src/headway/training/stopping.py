@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+
 
 class Interrupted(Exception):
     """Training was asked to stop by a signal, and has saved."""
@@ -29,8 +31,8 @@ class StopRequests:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Meanwhile SIGINT and SIGTERM are requests; a second one acts as if nobody listened. What a handler interrupts
-        may be in the midst of anything, so it prints nothing."""
+        """Meanwhile SIGINT, SIGTERM and, where nobody ignores it, SIGHUP are requests; a second one acts as if nobody
+        listened. What a handler interrupts may be in the midst of anything, so it prints nothing."""
         previous = {}
 
         def remember(number: int, frame: Any) -> None:
@@ -39,8 +41,9 @@ class StopRequests:
             if self._at_once:
                 raise Interrupted(number)
 
-        for number in (signal.SIGINT, signal.SIGTERM):
-            previous[number] = signal.signal(number, remember)
+        for number in _SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` has it
+                previous[number] = signal.signal(number, remember)
         try:
             yield
         finally:
