@@ -79,6 +79,7 @@ def test_beams_are_equal_without_a_length_penalty(tmp_path):
 
 
 def test_what_it_can_not_run_is_refused(tmp_path):
-    with pytest.raises(UserError, match="decoder_num_heads"):
-        export_ctranslate2(stored(decoder_num_heads=2), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+    for field, value in (("decoder_num_heads", 2), ("encoder_layers", 0), ("decoder_layers", 0)):
+        with pytest.raises(UserError, match=f"model.{field} "):
+            export_ctranslate2(stored(**{field: value}), tmp_path / "out")
+        assert not (tmp_path / "out").exists()

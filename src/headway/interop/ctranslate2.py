@@ -37,6 +37,9 @@ def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | No
         raise UserError(
             "CTranslate2 needs as many heads in the decoder as in the encoder; model.decoder_num_heads differs"
         )
+    for name in ("encoder_layers", "decoder_layers"):
+        if getattr(config, name) == 0:
+            raise UserError(f"CTranslate2 can't run a model without layers; model.{name} is 0")
     with write_directory(output) as folder:
         exact = folder / "exact"
         _save(stored, exact, None)
