@@ -1,6 +1,50 @@
 """What happened inside a translation."""
 
-from headway.insight.record import TranslationRecord, record_translation
+from headway.insight.beams import BeamTree
+from headway.insight.document import record_document, record_json
+from headway.insight.heads import HeadMeasures, measure_heads
+from headway.insight.maps import AttentionKind, AttentionMaps
+from headway.insight.record import Text, TranslationRecord, record_pass
 from headway.insight.terminal import draw_map
+from headway.insight.what_if import (
+    Edit,
+    HeadOff,
+    LookAheadOff,
+    Outcome,
+    PositionsOff,
+    ScalingOff,
+    SwapWords,
+    WhatIf,
+    changes_model,
+    edited_model,
+    edited_text,
+    read_edits,
+    sees_ahead,
+)
 
-__all__ = ["TranslationRecord", "draw_map", "record_translation"]
+__all__ = [
+    "AttentionKind",
+    "AttentionMaps",
+    "BeamTree",
+    "Edit",
+    "HeadMeasures",
+    "HeadOff",
+    "LookAheadOff",
+    "Outcome",
+    "PositionsOff",
+    "ScalingOff",
+    "SwapWords",
+    "Text",
+    "TranslationRecord",
+    "WhatIf",
+    "changes_model",
+    "draw_map",
+    "edited_model",
+    "edited_text",
+    "measure_heads",
+    "read_edits",
+    "record_document",
+    "record_json",
+    "record_pass",
+    "sees_ahead",
+]

@@ -1,0 +1,103 @@
+"""Looking into one translation: found as every other, then read once more by the model with everything recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine
+from headway.insight import (
+    BeamTree,
+    Edit,
+    Outcome,
+    Text,
+    TranslationRecord,
+    WhatIf,
+    changes_model,
+    edited_model,
+    record_pass,
+    sees_ahead,
+)
+from headway.insight.recomputing import RecomputingEngine
+from headway.model import Transformer
+from headway.storage import StoredModel
+from headway.translator.torch_searcher import TorchSearcher
+
+ALTERNATIVES = 4
+"""Other translations that a record has, at most."""
+
+
+@dataclass
+class Inspector:
+    """Inspects translations of one model, as it is or edited."""
+
+    stored: StoredModel
+    model: Transformer
+    searcher: Searcher
+    """Over `model`."""
+    options: SearchOptions
+    cap: int
+    """The most tokens of a translation."""
+    decode: Callable[[Sequence[int]], str]
+
+    def record(self, source: Text, target: Text | None) -> TranslationRecord:
+        """The record of the source with the target; None: the translation that the search finds."""
+        beam, alternatives = None, []
+        if target is None:
+            best, beam = self._find(source)
+            pieces = self.stored.target_tokenizer.decoded_pieces(best.ids)
+            target = Text.of(self.decode(best.ids), best.ids, pieces, self.model.config.eos_id)
+            alternatives = [] if beam is None else self._alternatives(beam, best)
+        return TranslationRecord(
+            config=self.model.config,
+            source_language=self.stored.source_language,
+            target_language=self.stored.target_language,
+            source=source,
+            target=target,
+            arrays=record_pass(self.model, source.ids, target.ids),
+            vocabulary=self.stored.target_tokenizer.vocabulary,
+            beam=beam,
+            alternatives=alternatives,
+        )
+
+    def outcome(self, source: Text, target: Text | None = None) -> Outcome:
+        """The translation that the search finds, or the given one, and its score."""
+        if target is not None:
+            return Outcome(target.text, self._score(source, target))
+        best, _ = self._find(source)
+        return Outcome(self.decode(best.ids), best.score)
+
+    def what_if(self, edits: Sequence[Edit], source: Text, before: Text) -> WhatIf:
+        """What the edits do. source: as they leave it; before: the translation without them. Raises UserError."""
+        edited = self.edited(edits)
+        return WhatIf(list(edits), source.text, edited.outcome(source), edited._score(source, before))
+
+    def edited(self, edits: Sequence[Edit]) -> Inspector:
+        """One of a copy of the model with the edits. Raises UserError."""
+        if not changes_model(edits):
+            return self
+        model = edited_model(self.model, edits)
+        never = self.stored.target_tokenizer.never_generated
+        engine = RecomputingEngine(model, never) if sees_ahead(edits) else TorchEngine(model, never)
+        searcher = TorchSearcher(engine, model.config.pad_id, next(model.parameters()).device)
+        return replace(self, model=model, searcher=searcher)
+
+    def _find(self, source: Text) -> tuple[Hypothesis, BeamTree | None]:
+        """Searches for the translation as `Translator.translate` does."""
+        work = [source.ids[:-1]], self.options, [self.cap], [[]]
+        if not isinstance(self.searcher, TorchSearcher) or self.options.beam_size == 1 or self.options.sample:
+            [[best, *_]] = self.searcher.search(*work)
+            return best, None
+        beam = BeamTree(self.options.beam_size, self.options.length_penalty)
+        [[best, *_]] = self.searcher.search(*work, beam.watch)
+        beam.set_result(best, self.model.config.eos_id)
+        return best, beam
+
+    def _alternatives(self, beam: BeamTree, best: Hypothesis) -> list[Outcome]:
+        """The other translations that the beam has finished, best first."""
+        others = [Outcome(self.decode(ids[:-1]), score) for ids, score in beam.finished() if ids[:-1] != best.ids]
+        return others[:ALTERNATIVES]
+
+    def _score(self, source: Text, target: Text) -> float:
+        [score] = self.searcher.score([source.ids[:-1]], [target.ids[:-1]])
+        return score
