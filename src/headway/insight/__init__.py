@@ -1,7 +1,6 @@
 """What happened inside a translation."""
 
 from headway.insight.beams import BeamTree
-from headway.insight.document import record_document, record_json
 from headway.insight.heads import HeadMeasures, measure_heads
 from headway.insight.maps import AttentionKind, AttentionMaps
 from headway.insight.record import Text, TranslationRecord, record_pass
@@ -43,8 +42,6 @@ __all__ = [
     "edited_text",
     "measure_heads",
     "read_edits",
-    "record_document",
-    "record_json",
     "record_pass",
     "sees_ahead",
 ]

@@ -6,6 +6,7 @@ docs/record.md.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,18 +19,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headway.insight.beams import BeamTree
+from headway.insight.document import Arrays, record_document
 from headway.insight.heads import HeadMeasures, measure_heads
-from headway.insight.maps import AttentionKind, AttentionMaps, Floats
+from headway.insight.maps import SUBLAYERS, AttentionKind, AttentionMaps, Floats
 from headway.insight.what_if import Edit, Outcome, WhatIf
 from headway.model import ModelConfig, Transformer
 from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, Piece
 
-SUBLAYERS: dict[AttentionKind, str] = {
-    "encoder": "encoder.layers.{layer}.self_attention",
-    "decoder": "decoder.layers.{layer}.self_attention",
-    "cross": "decoder.layers.{layer}.cross_attention",
-}
-"""Below which names the arrays of each kind of attention are."""
 TOP = 10
 """Tokens whose probabilities are looked at in each step."""
 
@@ -153,6 +149,14 @@ class TranslationRecord:
         """What was likely at each step, one a token of the target."""
         return [_step(logits, id_) for logits, id_ in zip(self.arrays["logits"], self.target.ids, strict=True)]
 
+    def to_dict(self, arrays: Arrays = "all") -> dict[str, Any]:
+        """The JSON form, docs/record.md."""
+        return record_document(self, arrays)
+
+    def to_json(self, arrays: Arrays = "all") -> str:
+        """The JSON form as one line of text."""
+        return json.dumps(self.to_dict(arrays), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
 
 def _step(logits: Floats, given: int) -> Step:
     """logits: (vocabulary,)"""
@@ -172,8 +176,8 @@ def _step(logits: Floats, given: int) -> Step:
 def record_pass(model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> dict[str, NDArray[Any]]:
     """Runs the model once over a source and its translation and keeps every tensor that it reports, by name.
 
-    Ids are with <eos>. What is one tensor under two names, such as the output of a layer and the input of the next, is one
-    array.
+    Ids are with <eos>. What is one tensor under two names, such as the output of a layer and the input of the next, is
+    one array.
     """
     device = next(model.parameters()).device
     source = torch.tensor([list(source_ids)], device=device)

@@ -1,7 +1,7 @@
 """What if: edits of a model or its source, and what they do to a translation.
 
-An edit changes a copy of the model, or the text. The layers know nothing of it: a head is switched off by zeroing its rows
-of W_O, positions and mask by putting another module in the place of theirs, the scaling by a factor of W_Q.
+An edit changes a copy of the model, or the text. The layers know nothing of it: a head is switched off by zeroing its
+rows of W_O, positions and mask by putting another module in the place of theirs, the scaling by a factor of W_Q.
 """
 
 from __future__ import annotations
@@ -202,8 +202,8 @@ def _switch_off(attention: MultiHeadAttention, edit: HeadOff) -> None:
 @torch.no_grad()
 def _undo_scaling(attention: MultiHeadAttention) -> None:
     factor = math.sqrt(attention.query.out_features / attention.num_heads)
-    attention.query.weight *= factor
-    attention.query.bias *= factor
+    attention.query.weight.mul_(factor)
+    attention.query.bias.mul_(factor)
 
 
 def _decoder_layers(model: Transformer) -> list[DecoderLayer]:
