@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine
+from headway.errors import UserError
 from headway.insight import (
     BeamTree,
     Edit,
+    Moment,
     Outcome,
     Text,
     TranslationRecord,
     WhatIf,
+    attention_names,
     changes_model,
     edited_model,
+    log_probabilities,
     record_pass,
     sees_ahead,
 )
 from headway.insight.recomputing import RecomputingEngine
 from headway.model import Transformer
-from headway.storage import StoredModel
+from headway.storage import StoredModel, load_model
+from headway.text.tokenizer import fingerprint
 from headway.translator.torch_searcher import TorchSearcher
 
 ALTERNATIVES = 4
@@ -71,6 +78,21 @@ class Inspector:
         """What the edits do. source: as they leave it; before: the translation without them. Raises UserError."""
         edited = self.edited(edits)
         return WhatIf(list(edits), source.text, edited.outcome(source), edited._score(source, before))
+
+    def past(self, path: Path, record: TranslationRecord) -> tuple[Moment, dict[str, Any]]:
+        """What another model of the same run makes of the record's source and target: its score, and its weights by
+        name. Raises UserError for a model that isn't like this one."""
+        stored = load_model(path)
+        alike = stored.model.config == self.model.config
+        for side in ("source_tokenizer", "target_tokenizer"):
+            alike = alike and fingerprint(getattr(stored, side)) == fingerprint(getattr(self.stored, side))
+        if not alike:
+            raise UserError(f"{path}: is another kind of model, or has other vocabularies, than the one looked into")
+        device = next(self.model.parameters()).device
+        arrays = record_pass(stored.model.to(device).eval(), record.source.ids, record.target.ids)
+        given = log_probabilities(arrays["logits"])[range(len(record.target.ids)), record.target.ids]
+        weights = {name: arrays[name] for names in attention_names(self.model.config).values() for name in names}
+        return Moment(path.name, float(given.sum())), weights
 
     def edited(self, edits: Sequence[Edit]) -> Inspector:
         """One of a copy of the model with the edits. Raises UserError."""

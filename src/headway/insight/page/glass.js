@@ -1,0 +1,1 @@
+export function mount(element, { record }) { element.textContent = record.target.text; }
