@@ -1,1 +1,0 @@
-export function mount(element, { record }) { element.textContent = record.target.text; }
