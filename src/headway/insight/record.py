@@ -226,6 +226,6 @@ def _arrays(seen: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
             one = one[0].expand(seen[f"{name.removesuffix('mask')}scores"].shape[-2:])  # alike for all heads
         key = (one.data_ptr(), tuple(one.shape))  # all of them are alive, so that no memory is used twice
         if key not in known:
-            known[key] = (one if one.dtype == torch.bool else one.float()).cpu().numpy()
+            known[key] = (one if one.dtype == torch.bool else one.float()).detach().cpu().numpy()
         arrays[name] = known[key]
     return arrays
