@@ -207,7 +207,7 @@ class Translator:
         options = self.search_options(beam_size=beam_size)
         source = self._source(text)
         cap = self._length_cap(len(source.tokens) - 1, 0, options.max_length)
-        inspector = Inspector(self.stored, self.model, self._searcher, options, cap, self._decoded)
+        inspector = Inspector(self.stored, self._searcher, options, cap, self._decoded)
         given = None if target is None else self._target(target)
         before = inspector.outcome(source, given) if edits else None
         record = inspector.edited(edits).record(self._source(edited_text(text, edits)), given)
