@@ -64,6 +64,8 @@ def inspect(
     translator = load_translator(model, device)
     text = language_prefix(translator, target_language) + text
     cases = usual_cases(translator.model.config, text) if suffix == ".html" else []
+    if cases:
+        typer.echo(f"trying {len(cases)} edits of the model and of the text for the page", err=True)
     record = translator.inspect(text, target, cases=cases, history=history)
     if output is not None and whole:
         content = record.to_page() if suffix == ".html" else record.to_json() + "\n"
