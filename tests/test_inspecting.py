@@ -1,7 +1,9 @@
 """Inspecting: what a record says of a translation is what the translator says of it, as it is and edited."""
 
 import base64
+import html
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -240,3 +242,14 @@ def test_what_can_not_be_inspected(door):
     empty = door.inspect("the cat", "")
     assert empty.target.pieces == ["<eos>"]
     assert empty.heads["decoder"][0][0].entropy == 0.0
+
+
+def test_a_notebook_shows_the_page_in_a_frame(door, monkeypatch):
+    monkeypatch.setattr(
+        "headway.insight.record.record_page", lambda record, _: f'<b class="x">{record.source.text}</b>'
+    )
+    text = 'the "> </iframe> cat'
+    shown = door.inspect(text)._repr_html_()
+    [srcdoc] = re.findall(r'srcdoc="([^"]*)"', shown)
+    assert html.unescape(srcdoc) == f'<b class="x">{text}</b>'
+    assert (shown.count("<"), 'sandbox="allow-scripts"' in shown) == (2, True)

@@ -166,7 +166,8 @@ class TranslationRecord:
 
     def _repr_html_(self) -> str:
         """In a notebook: the page, in a frame of its own."""
-        return f'<iframe srcdoc="{html.escape(self.to_page())}" style="width: 100%; height: 900px; border: 0"></iframe>'
+        frame = 'sandbox="allow-scripts" style="width: 100%; height: 900px; border: 0"'
+        return f'<iframe {frame} srcdoc="{html.escape(self.to_page())}"></iframe>'
 
     def to_json(self, arrays: Arrays = "all") -> str:
         """The JSON form as one line of text."""
