@@ -1,10 +1,13 @@
 // What is inside the blocks of the machine: for each its stages, with equation, shapes and the numbers of this sentence.
 
 import { probabilityBars } from "./bars.js";
+import { largest } from "./colours.js";
 import { choice, formula, make, select } from "./elements.js";
 import { matrixPicture } from "./matrix.js";
 import { matrixOf, meanAndSpread, percent, readable, rowProducts, sideBySide } from "./numbers.js";
 import { attentionLabels, pieceTexts, readTexts, visible } from "./tokens.js";
+
+const STEP_SIGNS = ["Q K V", "Q K^{T}", '"÷" √d_{k}', '"mask"', '"softmax"', "A V", '"concat"', "W^{O}"];
 
 /** Each takes the glass box and the block: {stack, layer, sublayer}. -> elements */
 export const blockContents = {
@@ -118,9 +121,19 @@ function positionStages(glass, { stack }) {
   const shape = times(names.length, d_model);
   const learned = positions === "learned";
   const waves = 'PE_{pos, 2i} = "sin"(pos / 10000^{2i/d})   PE_{pos, 2i+1} = "cos"(pos / 10000^{2i/d})';
-  const distances = added
-    ? picture(glass, rowProducts(matrixOf(added)), { label: say("distancesTitle"), rowNames: places, columnNames: places, square: true, scale: "sign", cell: 22 })
-    : null;
+  const products = added && rowProducts(matrixOf(added));
+  const distances =
+    products &&
+    picture(glass, products, {
+      label: say("distancesTitle"),
+      rowNames: places,
+      columnNames: places,
+      square: true,
+      scale: "share",
+      low: products.values.reduce((least, value) => Math.min(least, value)),
+      limit: products.values.reduce((most, value) => Math.max(most, value)),
+      cell: 22,
+    });
   return [
     stage(
       say,
@@ -146,15 +159,36 @@ function attentionStages(glass, { stack, sublayer, kind }) {
   const [queries, keys] = attentionLabels(record, kind);
   const sizes = { n: queries.length, m: keys.length, heads, width, d_model: config.d_model, root: Math.sqrt(width).toFixed(3) };
   const body = make("div", { class: "stages" });
-  const show = (head) => {
-    body.replaceChildren(...headStages(glass, { kind, sublayer, head, queries, keys, sizes }));
+  const shown = { head: 0, step: 0 };
+  const show = () => {
+    const steps = attentionSteps(glass, { kind, sublayer, head: shown.head, queries, keys, sizes });
+    body.replaceChildren(Object.values(steps)[shown.step]());
   };
-  show(0);
-  const names = Array.from({ length: heads }, (_, head) => [`${head}`, `${head + 1}`]);
-  return [choice(say("headOf", { heads }), names, "0", (value) => show(Number(value))), body];
+  const heading = (names, label, name) =>
+    choice(label, names, "0", (value) => {
+      shown[name] = Number(value);
+      show();
+    });
+  const numbers = Array.from({ length: heads }, (_, head) => [`${head}`, `${head + 1}`]);
+  const signs = STEP_SIGNS.map((sign, at) => [`${at}`, formula(sign)]);
+  const stepChoice = heading(signs, say("stageOf", { count: signs.length }), "step");
+  const next = make(
+    "button",
+    {
+      type: "button",
+      click: () => {
+        const inputs = [...stepChoice.querySelectorAll("input")];
+        inputs[(shown.step + 1) % inputs.length].click();
+      },
+    },
+    say("nextStage"),
+  );
+  show();
+  return [heading(numbers, say("headOf", { heads }), "head"), stepChoice, body, make("p", {}, next)];
 }
 
-function headStages(glass, { kind, sublayer, head, queries, keys, sizes }) {
+/** The stages of one head, each made when it is shown. */
+function attentionSteps(glass, { kind, sublayer, head, queries, keys, sizes }) {
   const { say, record } = glass;
   const { n, m, heads, width, d_model, root } = sizes;
   const unscaled = record.edits.some((edit) => edit.kind === "scaling_off");
@@ -173,65 +207,69 @@ function headStages(glass, { kind, sublayer, head, queries, keys, sizes }) {
       arrayPicture(glass, `${sublayer}.${name}`, names, { number: head, label: letter }),
     );
   const perHead = say("ofEachHead", { heads });
-  return [
-    stage(
-      say,
-      kind === "cross" ? "crossProjections" : "projections",
-      { shape: `${times(n, d_model)} → ${times(n, width)} ${perHead}`, values: sizes },
-      projected("queries", "Q", queries),
-      projected("keys", "K", keys),
-      projected("values", "V", keys),
-    ),
-    stage(
-      say,
-      "products",
-      { equation: "Q K^{T}", shape: `${times(n, width)} · ${times(width, m)} → ${times(n, m)}`, values: sizes },
-      products ? picture(glass, products, { label: say("productsTitle"), rowNames: queries, ...square }) : missing,
-    ),
-    stage(
-      say,
-      unscaled ? "unscaled" : "division",
-      { equation: unscaled ? "Q K^{T}" : `Q K^{T} / √d_{k} = Q K^{T} / ${root}`, shape: times(n, m), values: sizes },
-      arrayPicture(glass, `${sublayer}.scores`, queries, { ...square, label: say("divisionTitle") }),
-    ),
-    masked
-      ? stage(
-          say,
-          kind === "decoder" ? "lookAhead" : "padding",
-          { equation: "s_{ij} = −∞", shape: times(n, m), values: sizes },
-          picture(glass, maskPicture(masked), { label: say("maskTitle"), rowNames: queries, columnNames: keys, square: true, scale: "share", cell: 16 }),
-        )
-      : stage(say, "noMask", {}),
-    stage(
-      say,
-      "softmaxWeights",
-      { equation: 'A = "softmax"(s)', shape: times(n, m), values: sizes },
-      arrayPicture(glass, `${sublayer}.weights`, queries, { ...square, scale: "share", label: say("softmaxWeightsTitle") }),
-    ),
-    stage(
-      say,
-      "weighted",
-      { equation: '"head" = A V', shape: `${times(n, m)} · ${times(m, width)} → ${times(n, width)}`, values: sizes },
-      arrayPicture(glass, `${sublayer}.heads`, queries, { number: head, label: say("weightedTitle") }),
-    ),
-    stage(
-      say,
-      "concatenation",
-      { equation: `"Concat"("head"_{1}, …, "head"_{${heads}})`, shape: `${heads} · ${times(n, width)} → ${times(n, heads * width)}`, values: sizes },
-      arrayPicture(glass, `${sublayer}.heads`, queries, { joined: true, label: say("concatenationTitle") }),
-    ),
-    stage(
-      say,
-      "mixing",
-      { equation: '"Concat"(…) W^{O}', shape: times(n, d_model), values: sizes },
-      arrayPicture(glass, `${sublayer}.output`, queries, { label: say("mixingTitle") }),
-    ),
-  ];
-}
-
-/** What may be looked at, as a matrix of 1 and 0. */
-function maskPicture({ shape, values }) {
-  return { rows: shape.at(-2), columns: shape.at(-1), values };
+  const limit = products ? largest(products) : 1;
+  return {
+    project: () =>
+      stage(
+        say,
+        kind === "cross" ? "crossProjections" : "projections",
+        { shape: `${times(n, d_model)} → ${times(n, width)} ${perHead}`, values: sizes },
+        projected("queries", "Q", queries),
+        projected("keys", "K", keys),
+        projected("values", "V", keys),
+      ),
+    multiply: () =>
+      stage(
+        say,
+        "products",
+        { equation: "Q K^{T}", shape: `${times(n, width)} · ${times(width, m)} → ${times(n, m)}`, values: sizes },
+        products ? picture(glass, products, { label: say("productsTitle"), rowNames: queries, ...square }) : missing,
+      ),
+    divide: () =>
+      stage(
+        say,
+        unscaled ? "unscaled" : "division",
+        { equation: unscaled ? "Q K^{T}" : `Q K^{T} / √d_{k} = Q K^{T} / ${root}`, shape: times(n, m), values: sizes },
+        arrayPicture(glass, `${sublayer}.scores`, queries, { ...square, limit, label: say("divisionTitle") }),
+      ),
+    hide: () =>
+      masked
+        ? stage(
+            say,
+            kind === "decoder" ? "lookAhead" : "padding",
+            { equation: '"scores → −∞"', shape: times(n, m), values: sizes },
+            arrayPicture(glass, `${sublayer}.masked_scores`, queries, { ...square, limit, label: say("maskTitle") }),
+          )
+        : stage(say, "noMask", {}),
+    share: () =>
+      stage(
+        say,
+        "softmaxWeights",
+        { equation: 'A = "softmax"(s)', shape: times(n, m), values: sizes },
+        arrayPicture(glass, `${sublayer}.weights`, queries, { ...square, scale: "share", label: say("softmaxWeightsTitle") }),
+      ),
+    mixValues: () =>
+      stage(
+        say,
+        "weighted",
+        { equation: '"head" = A V', shape: `${times(n, m)} · ${times(m, width)} → ${times(n, width)}`, values: sizes },
+        arrayPicture(glass, `${sublayer}.heads`, queries, { number: head, label: say("weightedTitle") }),
+      ),
+    concatenate: () =>
+      stage(
+        say,
+        "concatenation",
+        { equation: `"Concat"("head"_{1}, …, "head"_{${heads}})`, shape: `${heads} · ${times(n, width)} → ${times(n, heads * width)}`, values: sizes },
+        arrayPicture(glass, `${sublayer}.heads`, queries, { joined: true, label: say("concatenationTitle") }),
+      ),
+    mixHeads: () =>
+      stage(
+        say,
+        "mixing",
+        { equation: '"Concat"(…) W^{O}', shape: times(n, d_model), values: sizes },
+        arrayPicture(glass, `${sublayer}.output`, queries, { label: say("mixingTitle") }),
+      ),
+  };
 }
 
 function addNormStages(glass, block) {

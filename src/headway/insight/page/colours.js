@@ -8,6 +8,7 @@ const SIGN = {
   light: ["#8a3b00", "#d9822b", "#f6d3ac", "#ffffff", "#b5d2f2", "#3a7cc9", "#0b3a75"],
   dark: ["#ffc48a", "#d9822b", "#6b3f14", "#1b1e23", "#1f4675", "#4c93dc", "#b9dbff"],
 };
+const HIDDEN = -1e30;
 const tables = new Map();
 
 export function isDark() {
@@ -21,8 +22,8 @@ export function colourTable(scale) {
   return tables.get(key);
 }
 
-/** A canvas with a pixel for each number. limit: the number that has the last colour. */
-export function painted({ rows, columns, values }, scale, limit) {
+/** A canvas with a pixel for each number. limit: the number that has the last colour; low: of a share, the first. */
+export function painted({ rows, columns, values }, scale, limit, low = 0) {
   const canvas = document.createElement("canvas");
   canvas.width = columns;
   canvas.height = rows;
@@ -30,13 +31,20 @@ export function painted({ rows, columns, values }, scale, limit) {
   const image = context.createImageData(columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
   const table = colourTable(scale);
-  const [middle, factor] = scale === "share" ? [0, 255 / limit] : [127.5, 127.5 / limit];
+  const [middle, factor] = scale === "share" ? [(-255 * low) / (limit - low || 1), 255 / (limit - low || 1)] : [127.5, 127.5 / limit];
   for (let at = 0; at < pixels.length; at++) {
     const place = Math.max(0, Math.min(255, Math.round(middle + values[at] * factor)));
-    pixels[at] = table[place];
+    if (values[at] > HIDDEN) pixels[at] = table[place]; // what a mask hides stays blank
   }
   context.putImageData(image, 0, 0);
   return canvas;
+}
+
+/** All colours of a scale in a row. */
+export function colourStrip(scale) {
+  const steps = 64;
+  const values = Float32Array.from({ length: steps }, (_, at) => at / (steps - 1)).map((value) => (scale === "share" ? value : 2 * value - 1));
+  return painted({ rows: 1, columns: steps, values }, scale, 1);
 }
 
 /** The largest size of a number in a matrix; what a mask hides is left out. */
@@ -44,7 +52,7 @@ export function largest({ values }) {
   let most = 0;
   for (const value of values) {
     const size = Math.abs(value);
-    if (size > most && size < 1e30) most = size;
+    if (size > most && size < -HIDDEN) most = size;
   }
   return most || 1;
 }

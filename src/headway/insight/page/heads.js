@@ -4,9 +4,10 @@ import { choice, make, select } from "./elements.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
 import { matrixOf, percent } from "./numbers.js";
 import { threadPicture } from "./threads.js";
-import { attentionLabels, visible } from "./tokens.js";
+import { attentionLabels, pieceTexts, visible } from "./tokens.js";
 
 const SHARES = { encoder: ["previous", "same", "next", "control"], decoder: ["previous", "same", "next", "control"], cross: ["previous", "aligned", "next", "control"] };
+const SHORT = 16;
 
 export function headsView(glass) {
   const { record, say } = glass;
@@ -20,7 +21,8 @@ export function headsView(glass) {
   const showLarge = () => large.replaceChildren(...largeHead(glass, state.kind, ...state.chosen));
   const showGrid = () => {
     const heads = sortedHeads(record.attention[state.kind], state.order);
-    if (!state.chosen) state.chosen = [heads[0].layer, heads[0].head];
+    const telling = state.order === "layer" ? mostTelling(state.kind, heads) : heads[0];
+    state.chosen ??= [telling.layer, telling.head];
     grid.replaceChildren(
       ...heads.map(({ layer, head, measures }) => {
         const isChosen = () => state.chosen[0] === layer && state.chosen[1] === head;
@@ -70,6 +72,12 @@ function sortedHeads({ measures }, order) {
   return order === "layer" ? heads : heads.toSorted((one, other) => other.measures[order] - one.measures[order]);
 }
 
+/** The head with the largest share of all for one thing other than a control symbol. */
+function mostTelling(kind, heads) {
+  const share = ({ measures }) => Math.max(...SHARES[kind].slice(0, 3).map((name) => measures[name] ?? 0));
+  return heads.reduce((best, one) => (share(one) > share(best) ? one : best));
+}
+
 function headButton(glass, { kind, order }, layer, head, measures) {
   const { say, record, get } = glass;
   const weights = get(`${record.attention[kind].names.replace("{layer}", layer)}.weights`);
@@ -93,9 +101,10 @@ function largeHead(glass, kind, layer, head) {
   const measures = about.measures[layer][head];
   const stem = about.names.replace("{layer}", layer);
   const weights = get(`${stem}.weights`);
-  const [queries, keys] = attentionLabels(record, kind);
+  const [read, keys] = attentionLabels(record, kind);
+  const queries = kind === "cross" ? pieceTexts(record.target.tokens) : read; // the piece that the row writes
   const title = say("headName", { layer: layer + 1, head: head + 1 });
-  const parts = [make("h3", {}, title), make("p", {}, sentenceAbout(kind, measures, say))];
+  const parts = [make("h3", {}, title), make("p", {}, sentenceAbout(kind, measures, say), " ", say(`rows_${kind}`))];
   if (weights) {
     const matrix = matrixOf(weights, head);
     const lines = threadPicture(matrix, queries, keys, { label: say("linesLabel", { title }), say, move: () => {} });
@@ -109,7 +118,7 @@ function largeHead(glass, kind, layer, head) {
       told: (row, column) => `${row} → ${column}`,
       move: (row) => lines.show(row),
     });
-    parts.push(make("div", { class: "large-pictures" }, lines.element, picture));
+    parts.push(make("div", { class: Math.max(queries.length, keys.length) <= SHORT ? "large-pictures short" : "large-pictures" }, lines.element, picture));
   }
   parts.push(measureBars(kind, measures, queries.length, say));
   if (record.history.length) parts.push(history(glass, `${stem}.weights`, head));

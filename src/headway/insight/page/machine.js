@@ -36,7 +36,8 @@ export function machineView(glass) {
       block(glass, "softmax", say("softmaxBlock"), say("tokensCount", { count: record.target.tokens.length }), { stack: "decoder" }),
     ]),
   );
-  new ResizeObserver(() => drawWires(machine, wires)).observe(machine);
+  const watching = new ResizeObserver(() => drawWires(machine, wires));
+  for (const stack of machine.querySelectorAll(".stack")) watching.observe(stack);
   return make("div", { class: "view" }, machine);
 }
 

@@ -1,6 +1,6 @@
 // A matrix as a picture: a rectangle for each number, read by hovering or with the arrow keys.
 
-import { largest, painted } from "./colours.js";
+import { colourStrip, largest, painted } from "./colours.js";
 import { make, sizeCanvas, whenSized } from "./elements.js";
 import { readable } from "./numbers.js";
 import { brief } from "./tokens.js";
@@ -11,7 +11,7 @@ const LEAST_LABEL = 11;
 
 /**
  * matrix: {rows, columns, values}. Options: label (of the picture, for those who don't see it), rowNames, columnNames,
- * scale ("share", "sign"), limit, square (cells are), cell (largest width of one, in pixels), mark (row to frame),
+ * scale ("share", "sign"), limit and low (the numbers of the last and, of shares, the first colour), square (cells are), cell (largest width of one, in pixels), mark (row to frame), room (names to leave room for, where not all are shown yet),
  * told(row, column) -> what stands before the number, move(row, column) is told where the reader is.
  */
 export function matrixPicture(matrix, options) {
@@ -20,13 +20,17 @@ export function matrixPicture(matrix, options) {
   const canvas = make("canvas", { tabindex: 0, role: "img", "aria-label": `${label} (${rows} × ${columns})` });
   const readout = make("output", { class: "readout", "aria-live": "polite" });
   const figure = make("figure", { class: "matrix" }, canvas, readout);
-  const image = painted(matrix, scale, options.limit ?? (scale === "share" ? 1 : largest(matrix)));
+  const limit = options.limit ?? (scale === "share" ? 1 : largest(matrix));
+  const low = scale === "share" ? (options.low ?? 0) : -limit;
+  const image = painted(matrix, scale, limit, low);
+  const legend = options.mark === undefined ? colourLegend(scale, low, limit) : [];
+  readout.replaceChildren(...legend);
   let at = null;
   let place = null;
 
   const lay = () => {
-    const left = rowNames ? Math.min(LABEL_SPACE, figure.clientWidth / 4) : 0;
-    const top = square && columnNames ? LABEL_SPACE : 0;
+    const left = rowNames ? Math.min(labelSpace(options.room ?? rowNames), figure.clientWidth / 4) : 0;
+    const top = square && columnNames ? labelSpace(options.room ?? columnNames) : 0;
     const width = square ? Math.min(cell, (figure.clientWidth - left) / columns) : (figure.clientWidth - left) / columns;
     const height = square ? width : Math.max(4, Math.min(20, 480 / rows));
     place = { left, top, width, height };
@@ -36,7 +40,7 @@ export function matrixPicture(matrix, options) {
     const { left, top, width, height } = place;
     const context = sizeCanvas(canvas, Math.ceil(left + width * columns) + 1, Math.ceil(top + height * rows) + 1);
     const style = getComputedStyle(figure);
-    context.imageSmoothingEnabled = width < 1;
+    context.imageSmoothingEnabled = width < 2;
     context.drawImage(image, left, top, width * columns, height * rows);
     context.strokeStyle = style.getPropertyValue("--glass-line");
     context.strokeRect(left + 0.5, top + 0.5, width * columns - 0.5, height * rows - 0.5);
@@ -70,7 +74,10 @@ export function matrixPicture(matrix, options) {
     at = row === null ? null : { row, column };
     draw();
     move?.(row, column);
-    if (!at) return;
+    if (!at) {
+      readout.replaceChildren(...legend);
+      return;
+    }
     const names = [rowNames?.[row] ?? `${row + 1}`, columnNames?.[column] ?? `${column + 1}`].map((name) => brief(name, 24));
     readout.replaceChildren(
       make("bdi", {}, told ? told(...names) : `${names[0]}, ${names[1]}`),
@@ -96,6 +103,21 @@ export function matrixPicture(matrix, options) {
   });
   whenSized(figure, lay);
   return figure;
+}
+
+/** The room that names need beside a picture. */
+function labelSpace(names) {
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = FONT;
+  const widest = names.reduce((most, name) => Math.max(most, context.measureText(brief(name)).width), 0);
+  return Math.ceil(Math.min(LABEL_SPACE, widest + 10));
+}
+
+function colourLegend(scale, low, limit) {
+  const strip = colourStrip(scale);
+  strip.className = "strip";
+  const end = (value) => make("span", { class: "quiet" }, readable(value));
+  return [end(low), strip, end(limit)];
 }
 
 /** A small picture without labels, a pixel for each number. */

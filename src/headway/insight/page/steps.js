@@ -1,12 +1,21 @@
 // The fourth view: decoding, token by token.
 
 import { probabilityBars } from "./bars.js";
-import { make } from "./elements.js";
+import { make, makeSvg } from "./elements.js";
 import { matrixPicture } from "./matrix.js";
 import { matrixOf, percent } from "./numbers.js";
 import { brief, pieceTexts, readTexts, visible } from "./tokens.js";
 import { beamTree, finishedBy, treeLegend } from "./tree.js";
 
+/** Signs of the buttons, in a box of 16. */
+const SIGNS = {
+  play: "M4 2L14 8L4 14Z",
+  pause: "M3 2H7V14H3ZM9 2H13V14H9Z",
+  toStart: "M2 2H4V14H2ZM14 2L5 8L14 14Z",
+  stepBack: "M12 2L3 8L12 14Z",
+  stepOn: "M3 2H5V14H3ZM7 2L14 8L7 14Z",
+  toEnd: "M12 2H14V14H12ZM2 2L11 8L2 14Z",
+};
 const PAUSE = 900;
 const COLUMN = 176;
 
@@ -15,9 +24,9 @@ export function stepsView(glass) {
   const count = record.steps.length;
   const pieces = pieceTexts(record.target.tokens);
   const state = { step: 0, timer: null };
-  const button = (name, sign, act) => make("button", { type: "button", "aria-label": say(name), title: say(name), click: act }, sign);
+  const button = (name, act) => make("button", { type: "button", "aria-label": say(name), title: say(name), click: act }, sign(name));
   const slider = make("input", { type: "range", min: 0, max: count - 1, value: 0, "aria-label": say("stepSlider"), input: () => halt(() => go(Number(slider.value))) });
-  const play = button("play", "▶", () => (state.timer ? halt() : start()));
+  const play = button("play", () => (state.timer ? halt() : start()));
   play.classList.add("primary");
   const where = make("span", { class: "quiet number" });
   const growing = make("p", { class: "growing", dir: "auto" });
@@ -29,17 +38,20 @@ export function stepsView(glass) {
     where.textContent = say("stepOfSteps", { step: state.step + 1, count });
     show();
   };
+  const label = (name) => {
+    play.replaceChildren(sign(name));
+    play.setAttribute("aria-label", say(name));
+    play.title = say(name);
+  };
   const halt = (then) => {
     clearInterval(state.timer);
     state.timer = null;
-    play.textContent = "▶";
-    play.setAttribute("aria-label", say("play"));
+    label("play");
     then?.();
   };
   const start = () => {
     if (state.step === count - 1) go(0);
-    play.textContent = "❚❚";
-    play.setAttribute("aria-label", say("pause"));
+    label("pause");
     state.timer = setInterval(() => {
       if (!play.isConnected || state.step >= count - 1) halt();
       else go(state.step + 1);
@@ -69,11 +81,11 @@ export function stepsView(glass) {
     make(
       "div",
       { class: "player" },
-      button("toStart", "⏮", () => halt(() => go(0))),
-      button("stepBack", "◀", () => halt(() => go(state.step - 1))),
+      button("toStart", () => halt(() => go(0))),
+      button("stepBack", () => halt(() => go(state.step - 1))),
       play,
-      button("stepOn", "▶▏", () => halt(() => go(state.step + 1))),
-      button("toEnd", "⏭", () => halt(() => go(count - 1))),
+      button("stepOn", () => halt(() => go(state.step + 1))),
+      button("toEnd", () => halt(() => go(count - 1))),
       slider,
       where,
     ),
@@ -98,9 +110,14 @@ export function stepsView(glass) {
   return view;
 }
 
+function sign(name) {
+  return makeSvg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, makeSvg("path", { d: SIGNS[name] }));
+}
+
 /** What the decoder may see: the rows until now as they are, those to come still empty. */
 function maskUntil({ record, get, say }, step) {
-  const names = readTexts(record);
+  const room = readTexts(record);
+  const names = room.map((name, place) => (place <= step ? name : ""));
   const size = names.length;
   const array = get("decoder.layers.0.self_attention.mask");
   const values = array ? Float32Array.from(matrixOf(array).values) : new Float32Array(size * size).fill(1);
@@ -111,6 +128,7 @@ function maskUntil({ record, get, say }, step) {
       label: say("maskTitle"),
       rowNames: names,
       columnNames: names,
+      room,
       square: true,
       scale: "share",
       limit: 1.6,

@@ -27,7 +27,7 @@ export function brief(text, longest = LONGEST) {
   return characters.length > longest ? `${characters.slice(0, longest - 1).join("")}…` : text;
 }
 
-/** What the rows and columns of an attention stand for: queries and keys of encoder, decoder or cross. */
+/** What the rows and columns of an attention stand for, by what is read: of encoder, decoder or cross. */
 export function attentionLabels(record, kind) {
   const source = pieceTexts(record.source.tokens);
   const read = readTexts(record);

@@ -11,7 +11,7 @@ export function beamTree({ record, say }, first, last) {
   const { steps, result } = record.beam;
   const columns = steps.slice(first, last + 1);
   const path = new Set(result ? chain(steps, ...result).map(([step, number]) => `${step} ${number}`) : []);
-  const most = Math.max(...columns.map((step) => step.length));
+  const most = Math.max(...steps.map((step) => step.length));
   const width = columns.length * (NODE.width + NODE.between) - NODE.between + 2;
   const height = TOP + most * (NODE.height + NODE.gap);
   const x = (step) => 1 + (step - first) * (NODE.width + NODE.between);

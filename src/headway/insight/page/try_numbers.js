@@ -105,7 +105,7 @@ function workedSteps(say, state, matrices) {
         "workProjections",
         null,
         [["Q", weights[0], queries], ["K", weights[1], keys], ["V", weights[2], values]].map(([letter, weight, product]) =>
-          numberTable(say, product, `${letter} = x W^{${letter}}`, (row, column) => products(x[row], weight.map((line) => line[column]))),
+          numberTable(product, `${letter} = x W^{${letter}}`, (row, column) => products(x[row], weight.map((line) => line[column])), { caption: true }),
         ),
       ),
     );
@@ -113,9 +113,9 @@ function workedSteps(say, state, matrices) {
   const found = attend(queries, keys, values, state);
   const root = Math.sqrt(queries[0].length);
   steps.push(
-    step(say, "workScores", "Q K^{T}", [numberTable(say, found.scores, "Q K^{T}", (row, column) => products(queries[row], keys[column]))]),
+    step(say, "workScores", "Q K^{T}", [numberTable(found.scores, "Q K^{T}", (row, column) => products(queries[row], keys[column]))]),
     step(say, state.scaling ? "workScaling" : "workUnscaled", state.scaling ? `Q K^{T} / √${queries[0].length}` : "Q K^{T}", [
-      numberTable(say, found.scaled, "s", (row, column) =>
+      numberTable(found.scaled, "s", (row, column) =>
         state.scaling ? `${short(found.scores[row][column])} / ${short(root)}` : short(found.scores[row][column]),
       ),
     ]),
@@ -123,19 +123,19 @@ function workedSteps(say, state, matrices) {
   if (state.lookAhead) {
     steps.push(
       step(say, "workMask", "s_{ij} = −∞, j > i", [
-        numberTable(say, found.masked, "s", (row, column) => say(column > row ? "hiddenLater" : "seenEarlier")),
+        numberTable(found.masked, "s", (row, column) => say(column > row ? "hiddenLater" : "seenEarlier")),
       ]),
     );
   }
   steps.push(
     step(say, "workSoftmax", 'A = "softmax"(s)', [
-      numberTable(say, found.weights, "A", (row, column) => {
+      numberTable(found.weights, "A", (row, column) => {
         const sum = found.masked[row].reduce((total, value) => total + Math.exp(value), 0);
         return `e^${short(found.masked[row][column])} / ${short(sum)}`;
-      }, 5),
+      }, { digits: 5 }),
     ]),
     step(say, "workOutput", "A V", [
-      numberTable(say, found.output, "A V", (row, column) => products(found.weights[row], values.map((line) => line[column]))),
+      numberTable(found.output, "A V", (row, column) => products(found.weights[row], values.map((line) => line[column]))),
     ]),
   );
   return steps;
@@ -153,7 +153,7 @@ function step(say, name, equation, tables) {
 }
 
 /** A matrix as a table; the number under the pointer or the cursor says how it came to be. */
-function numberTable(say, matrix, title, explain, digits = 4) {
+function numberTable(matrix, title, explain, { digits = 4, caption = false } = {}) {
   const readout = make("output", { class: "readout", "aria-live": "polite" });
   const cells = matrix.map((row) => row.map((value) => make("td", { tabindex: -1 }, short(value, digits))));
   let at = null;
@@ -175,7 +175,7 @@ function numberTable(say, matrix, title, explain, digits = 4) {
         cells[at[0] + by[0]]?.[at[1] + by[1]]?.focus();
       },
     },
-    make("caption", {}, formula(title)),
+    caption ? make("caption", {}, formula(title)) : null,
     make("tbody", {}, cells.map((row) => make("tr", {}, row))),
   );
   cells.forEach((row, y) =>
@@ -185,6 +185,7 @@ function numberTable(say, matrix, title, explain, digits = 4) {
     }),
   );
   cells[0][0].tabIndex = 0;
+  show(0, 0);
   return make("figure", { class: "number-table" }, table, readout);
 }
 
