@@ -1,5 +1,6 @@
 // The third view: every head of a kind of attention as a small picture, one of them large, and what heads do in numbers.
 
+import { largest } from "./colours.js";
 import { choice, make, select } from "./elements.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
 import { matrixOf, percent } from "./numbers.js";
@@ -23,10 +24,11 @@ export function headsView(glass) {
     const heads = sortedHeads(record.attention[state.kind], state.order);
     const telling = state.order === "layer" ? mostTelling(state.kind, heads) : heads[0];
     state.chosen ??= [telling.layer, telling.head];
+    const limit = largestWeight(glass, state.kind);
     grid.replaceChildren(
       ...heads.map(({ layer, head, measures }) => {
         const isChosen = () => state.chosen[0] === layer && state.chosen[1] === head;
-        const button = headButton(glass, state, layer, head, measures);
+        const button = headButton(glass, state, layer, head, measures, limit);
         button.setAttribute("aria-pressed", `${isChosen()}`);
         button.addEventListener("click", () => {
           state.chosen = [layer, head];
@@ -78,15 +80,25 @@ function mostTelling(kind, heads) {
   return heads.reduce((best, one) => (share(one) > share(best) ? one : best));
 }
 
-function headButton(glass, { kind, order }, layer, head, measures) {
+function nameOfWeights(record, kind, layer) {
+  return `${record.attention[kind].names.replace("{layer}", layer)}.weights`;
+}
+
+/** The largest weight of all heads of a kind: the darkest colour. */
+function largestWeight({ record, get }, kind) {
+  const layers = Array.from({ length: record.attention[kind].layers }, (_, layer) => get(nameOfWeights(record, kind, layer)));
+  return Math.max(...layers.map((weights) => (weights ? largest(weights) : 0))) || 1;
+}
+
+function headButton(glass, { kind, order }, layer, head, measures, limit) {
   const { say, record, get } = glass;
-  const weights = get(`${record.attention[kind].names.replace("{layer}", layer)}.weights`);
+  const weights = get(nameOfWeights(record, kind, layer));
   const name = `${layer + 1}·${head + 1}`;
   const value = order === "layer" ? null : amount(order, measures[order], say);
   return make(
     "button",
     { type: "button", class: "head", "aria-label": `${say("headName", { layer: layer + 1, head: head + 1 })}${value ? `, ${say(`by_${order}`)} ${value}` : ""}` },
-    weights ? thumbnail(matrixOf(weights, head)) : null,
+    weights ? thumbnail(matrixOf(weights, head), "share", limit) : null,
     make("span", { class: "caption" }, make("span", {}, name), value ? make("span", { class: "number" }, value) : null),
   );
 }
@@ -99,8 +111,8 @@ function largeHead(glass, kind, layer, head) {
   const { record, say, get } = glass;
   const about = record.attention[kind];
   const measures = about.measures[layer][head];
-  const stem = about.names.replace("{layer}", layer);
-  const weights = get(`${stem}.weights`);
+  const name = nameOfWeights(record, kind, layer);
+  const weights = get(name);
   const [read, keys] = attentionLabels(record, kind);
   const queries = kind === "cross" ? pieceTexts(record.target.tokens) : read; // the piece that the row writes
   const title = say("headName", { layer: layer + 1, head: head + 1 });
@@ -113,6 +125,7 @@ function largeHead(glass, kind, layer, head) {
       rowNames: queries,
       columnNames: keys,
       scale: "share",
+      limit: largest(matrix),
       square: true,
       cell: 30,
       told: (row, column) => `${row} → ${column}`,
@@ -121,7 +134,7 @@ function largeHead(glass, kind, layer, head) {
     parts.push(make("div", { class: Math.max(queries.length, keys.length) <= SHORT ? "large-pictures short" : "large-pictures" }, lines.element, picture));
   }
   parts.push(measureBars(kind, measures, queries.length, say));
-  if (record.history.length) parts.push(history(glass, `${stem}.weights`, head));
+  if (record.history.length) parts.push(history(glass, name, head));
   return parts;
 }
 

@@ -30,9 +30,10 @@ export function matrixPicture(matrix, options) {
 
   const lay = () => {
     const left = rowNames ? Math.min(labelSpace(options.room ?? rowNames), figure.clientWidth / 4) : 0;
-    const top = square && columnNames ? labelSpace(options.room ?? columnNames) : 0;
+    const above = square && columnNames ? labelSpace(options.room ?? columnNames) : 0;
     const width = square ? Math.min(cell, (figure.clientWidth - left) / columns) : (figure.clientWidth - left) / columns;
     const height = square ? width : Math.max(4, Math.min(20, 480 / rows));
+    const top = Math.max(above, rowNames ? Math.ceil((LEAST_LABEL + 2 - height) / 2) : 0);
     place = { left, top, width, height };
     draw();
   };
@@ -55,7 +56,7 @@ export function matrixPicture(matrix, options) {
       context.fillText(brief(rowNames[row]), left - 6, top + (row + 0.5) * height, left - 8);
     }
     const everyColumn = Math.ceil(LEAST_LABEL / width);
-    for (let column = 0; top && column < columns; column++) {
+    for (let column = 0; square && columnNames && column < columns; column++) {
       if (column % everyColumn && at?.column !== column) continue;
       context.save();
       context.translate(left + (column + 0.5) * width, top - 6);

@@ -6,6 +6,7 @@ import { percent } from "./numbers.js";
 import { brief, loosePiece, visible } from "./tokens.js";
 
 const LEAST_THREAD = 0.04;
+const LEAST_OF_LARGEST = 0.5;
 const NAMED = 3;
 
 export function translateView(glass) {
@@ -175,10 +176,12 @@ function drawThreads(svg, buttons, { share }, side, number) {
     return [box.left + box.width / 2 - frame.left, (end === "source" ? box.bottom : box.top) - frame.top];
   };
   const [x, y] = middle(buttons[side][number], side);
+  const weightOf = (at) => (side === "target" ? share(number, at) : share(at, number));
+  const least = Math.min(LEAST_THREAD, LEAST_OF_LARGEST * Math.max(...buttons[other].map((_, at) => weightOf(at))));
   svg.append(
     ...buttons[other].flatMap((button, at) => {
-      const weight = side === "target" ? share(number, at) : share(at, number);
-      if (weight < LEAST_THREAD) return [];
+      const weight = weightOf(at);
+      if (weight < least) return [];
       const [toX, toY] = middle(button, other);
       const half = (y + toY) / 2;
       const width = 1 + 9 * weight;

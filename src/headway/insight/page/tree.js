@@ -5,6 +5,7 @@ import { brief, loosePiece } from "./tokens.js";
 
 const NODE = { width: 132, height: 24, gap: 6, between: 44 };
 const TOP = 26;
+const LONGEST = 9;
 
 /** The columns of the tree from step `first` to `last`. */
 export function beamTree({ record, say }, first, last) {
@@ -44,7 +45,7 @@ function node({ piece, score, fate }, x, y, won) {
     "g",
     { class: `node ${fate}${won ? " won" : ""}` },
     makeSvg("rect", { x, y, width: NODE.width, height: NODE.height, rx: 5 }),
-    makeSvg("text", { x: x + 8, y: y + 16 }, `${sign}${brief(loosePiece(piece), 10)}`),
+    makeSvg("text", { x: x + 8, y: y + 16 }, `${sign}${brief(loosePiece(piece), LONGEST)}`),
     makeSvg("text", { x: right, y: y + 16, class: "score" }, score.toFixed(2).replace("-", "−")),
   );
 }
