@@ -48,7 +48,8 @@ class Beams:
 
 @dataclass(frozen=True)
 class BeamStep:
-    """What a step of the search had to choose from, best first: twice as many continuations as the beam is wide."""
+    """What a step of the search had to choose from, best first: up to twice as many continuations as the beam is wide,
+    of each hypothesis up to one more than the beam is wide."""
 
     sentences: np.ndarray
     """Which sentence of the batch each row belongs to. (sentences,)"""

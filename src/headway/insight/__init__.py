@@ -1,10 +1,9 @@
 """What happened inside a translation."""
 
 from headway.insight.beams import BeamTree
-from headway.insight.document import record_document, record_json
 from headway.insight.heads import HeadMeasures, measure_heads
 from headway.insight.maps import AttentionKind, AttentionMaps
-from headway.insight.record import Text, TranslationRecord, record_pass
+from headway.insight.record import Moment, Text, TranslationRecord, attention_names, log_probabilities, record_pass
 from headway.insight.terminal import draw_map
 from headway.insight.what_if import (
     Edit,
@@ -20,6 +19,7 @@ from headway.insight.what_if import (
     edited_text,
     read_edits,
     sees_ahead,
+    usual_cases,
 )
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "HeadMeasures",
     "HeadOff",
     "LookAheadOff",
+    "Moment",
     "Outcome",
     "PositionsOff",
     "ScalingOff",
@@ -37,14 +38,15 @@ __all__ = [
     "Text",
     "TranslationRecord",
     "WhatIf",
+    "attention_names",
     "changes_model",
     "draw_map",
     "edited_model",
     "edited_text",
+    "log_probabilities",
     "measure_heads",
     "read_edits",
-    "record_document",
-    "record_json",
     "record_pass",
     "sees_ahead",
+    "usual_cases",
 ]

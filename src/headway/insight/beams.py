@@ -26,7 +26,7 @@ class Candidate:
 
 @dataclass
 class BeamTree:
-    """What a beam search of one sentence chose from at each step, best first, twice as many as the beam is wide."""
+    """What a beam search of one sentence chose from at each step, best first, see `BeamStep`."""
 
     beam_size: int
     length_penalty: float

@@ -1,14 +1,13 @@
-"""The JSON form of a record (docs/record.md): small things as plain JSON, numbers as base64 of little-endian arrays, each
-to be decoded by itself."""
+"""The JSON form of a record (docs/record.md): small things as plain JSON, numbers as base64 of little-endian arrays,
+each to be decoded by itself."""
 
 from __future__ import annotations
 
 import base64
 import dataclasses
-import json
 import math
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,10 @@ from numpy.typing import NDArray
 import headway
 from headway.insight.beams import BeamTree
 from headway.insight.heads import alignment
-from headway.insight.maps import word_groups
-from headway.insight.record import SUBLAYERS, Text, TranslationRecord
+from headway.insight.maps import SUBLAYERS, word_groups
+
+if TYPE_CHECKING:
+    from headway.insight.record import Text, TranslationRecord
 
 FORMAT, FORMAT_VERSION = "headway-record", 1
 HALF_PRECISION_UP_TO = 3_000_000
@@ -25,11 +26,11 @@ HALF_PRECISION_UP_TO = 3_000_000
 LARGEST_HALF = 65504.0
 
 Arrays = Literal["all", "attention", "none"]
+"""Which arrays a document has: `attention` are the weights of every head."""
 
 
 def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[str, Any]:
-    """The record as JSON. `arrays`: which of its arrays, `attention` being the weights of every head."""
-    attention = {kind: list(maps.shape[:2]) for kind, maps in record.attention.items()}
+    """The record as JSON; numbers that are not finite are None."""
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -43,12 +44,12 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
         "beam": None if record.beam is None else _beam(record, record.beam),
         "attention": {
             kind: {
-                "layers": layers,
-                "heads": heads,
+                "layers": maps.shape[0],
+                "heads": maps.shape[1],
                 "names": SUBLAYERS[kind],
                 "measures": [[_plain(head) for head in layer] for layer in record.heads[kind]],
             }
-            for kind, (layers, heads) in attention.items()
+            for kind, maps in record.attention.items()
         },
         "alignment": alignment(record.attention["cross"]).tolist() if "cross" in record.attention else None,
         "edits": [edit.model_dump() for edit in record.edits],
@@ -66,11 +67,6 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
         "history": [_plain(moment) for moment in record.history],
         "arrays": dict(_entries(record, arrays)),
     }
-
-
-def record_json(record: TranslationRecord, arrays: Arrays = "all") -> str:
-    """`record_document` as one line of text, numbers that are none as null."""
-    return json.dumps(record_document(record, arrays), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def decoded(entries: dict[str, Any], name: str) -> NDArray[Any]:

@@ -10,9 +10,9 @@
 | `entropy` | mean over i of the sum over j of -A[i, j] log2 A[i, j], in bits | the same |
 
 a(i) is the source token that target token i is aligned with: the one other than <eos> with the largest mean of all
-layers' and heads' weights. c is the control symbol among the keys: <eos> of the source, <sos> of the target. A mean over
-nothing is 0. In the decoder row i belongs to the step that gives token i, and key i is the token that it reads, which is
-token i - 1 of the target.
+layers' and heads' weights. c is the control symbol among the keys: <eos> of the source, <sos> of the target. A mean
+over nothing is 0. In the decoder row i belongs to the step that gives token i, and key i is the token that it reads,
+which is token i - 1 of the target.
 """
 
 from __future__ import annotations

@@ -13,6 +13,13 @@ from headway.text.tokenizer import CONTROL_PIECES
 AttentionKind = Literal["encoder", "decoder", "cross"]
 Floats = NDArray[np.float32]
 
+SUBLAYERS: dict[AttentionKind, str] = {
+    "encoder": "encoder.layers.{layer}.self_attention",
+    "decoder": "decoder.layers.{layer}.self_attention",
+    "cross": "decoder.layers.{layer}.cross_attention",
+}
+"""Below which names a record's arrays of each kind of attention are."""
+
 
 class AttentionMaps:
     """Every attention map of one pass, and the pieces that ask and answer."""
@@ -25,8 +32,8 @@ class AttentionMaps:
         *,
         read: Sequence[str] | None = None,
     ) -> None:
-        """source: the pieces that the encoder reads. target: those that the decoder gives, one for each of its rows; its
-        keys are `read`, which is <sos> + target[:-1] where it isn't given.
+        """source: the pieces that the encoder reads. target: those that the decoder gives, one for each of its rows;
+        its keys are `read`, which is <sos> + target[:-1] where it isn't given.
 
         attention: for each kind that there is its weights, as an array (layers, heads, query, key) or as one array or
         tensor a layer, (heads, query, key) or, as Hugging Face's models give them, (1, heads, query, key). Raises

@@ -1,5 +1,5 @@
-"""An engine that reads all tokens anew at each step, by the model's own `decode`: for models whose earlier positions see
-later ones, so that nothing of a step can be kept for the next."""
+"""An engine that reads all tokens anew at each step, by the model's own `decode`: for models whose earlier positions
+see later ones, so that nothing of a step can be kept for the next."""
 
 from __future__ import annotations
 

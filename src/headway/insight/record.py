@@ -6,6 +6,8 @@ docs/record.md.
 
 from __future__ import annotations
 
+import html
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,18 +20,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headway.insight.beams import BeamTree
+from headway.insight.document import Arrays, record_document
 from headway.insight.heads import HeadMeasures, measure_heads
-from headway.insight.maps import AttentionKind, AttentionMaps, Floats
+from headway.insight.maps import SUBLAYERS, AttentionKind, AttentionMaps, Floats
+from headway.insight.standalone import record_page
 from headway.insight.what_if import Edit, Outcome, WhatIf
 from headway.model import ModelConfig, Transformer
 from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, Piece
 
-SUBLAYERS: dict[AttentionKind, str] = {
-    "encoder": "encoder.layers.{layer}.self_attention",
-    "decoder": "decoder.layers.{layer}.self_attention",
-    "cross": "decoder.layers.{layer}.cross_attention",
-}
-"""Below which names the arrays of each kind of attention are."""
 TOP = 10
 """Tokens whose probabilities are looked at in each step."""
 
@@ -128,13 +126,7 @@ class TranslationRecord:
     @cached_property
     def maps(self) -> AttentionMaps:
         """Every attention map, with its pieces."""
-        layers = {"encoder": self.config.encoder_layers}
-        attention: dict[AttentionKind, Any] = {}
-        for kind, name in SUBLAYERS.items():
-            count = layers.get(kind, self.config.decoder_layers)
-            if count:
-                attention[kind] = [self.arrays[f"{name.format(layer=layer)}.weights"] for layer in range(count)]
-        return AttentionMaps(self.source.pieces, self.target.pieces, attention)
+        return self._maps("")
 
     @property
     def attention(self) -> dict[AttentionKind, Floats]:
@@ -153,18 +145,60 @@ class TranslationRecord:
         """What was likely at each step, one a token of the target."""
         return [_step(logits, id_) for logits, id_ in zip(self.arrays["logits"], self.target.ids, strict=True)]
 
+    def past(self, number: int) -> AttentionMaps:
+        """The maps of one of the models in `history`."""
+        return self._maps(f"history.{number}.")
+
+    def _maps(self, below: str) -> AttentionMaps:
+        attention: dict[AttentionKind, Any] = {}
+        for kind, names in attention_names(self.config).items():
+            if names:
+                attention[kind] = [self.arrays[f"{below}{name}"] for name in names]
+        return AttentionMaps(self.source.pieces, self.target.pieces, attention)
+
+    def to_dict(self, arrays: Arrays = "all") -> dict[str, Any]:
+        """The JSON form, docs/record.md."""
+        return record_document(self, arrays)
+
+    def to_page(self, language: str | None = None) -> str:
+        """A self-contained page that shows the record, as HTML. `language`: `en` or `ko`; None: the reader's."""
+        return record_page(self, language)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the page, in a frame of its own."""
+        return f'<iframe srcdoc="{html.escape(self.to_page())}" style="width: 100%; height: 900px; border: 0"></iframe>'
+
+    def to_json(self, arrays: Arrays = "all") -> str:
+        """The JSON form as one line of text."""
+        return json.dumps(self.to_dict(arrays), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def attention_names(config: ModelConfig) -> dict[AttentionKind, list[str]]:
+    """The names of each layer's weights, for each kind of attention."""
+    layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers, "cross": config.decoder_layers}
+    return {
+        kind: [f"{name.format(layer=layer)}.weights" for layer in range(layers[kind])]
+        for kind, name in SUBLAYERS.items()
+    }
+
+
+def log_probabilities(logits: Floats) -> NDArray[np.float64]:
+    """log softmax over the last dimension."""
+    wide = logits.astype(np.float64)
+    wide -= wide.max(axis=-1, keepdims=True)
+    return wide - np.log(np.exp(wide).sum(axis=-1, keepdims=True))
+
 
 def _step(logits: Floats, given: int) -> Step:
     """logits: (vocabulary,)"""
-    wide = logits.astype(np.float64)
-    log_probabilities = wide - (np.log(np.exp(wide - wide.max()).sum()) + wide.max())
-    best = np.argsort(-wide, kind="stable")[:TOP]
+    logarithms = log_probabilities(logits)
+    best = np.argsort(-logits, kind="stable")[:TOP]
     return Step(
-        log_probability=float(log_probabilities[given]),
-        rank=int((wide > wide[given]).sum()),
+        log_probability=float(logarithms[given]),
+        rank=int((logits > logits[given]).sum()),
         ids=best.tolist(),
-        logits=wide[best].tolist(),
-        probabilities=np.exp(log_probabilities[best]).tolist(),
+        logits=logits[best].tolist(),
+        probabilities=np.exp(logarithms[best]).tolist(),
     )
 
 
@@ -172,8 +206,8 @@ def _step(logits: Floats, given: int) -> Step:
 def record_pass(model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> dict[str, NDArray[Any]]:
     """Runs the model once over a source and its translation and keeps every tensor that it reports, by name.
 
-    Ids are with <eos>. What is one tensor under two names, such as the output of a layer and the input of the next, is one
-    array.
+    Ids are with <eos>. What is one tensor under two names, such as the output of a layer and the input of the next, is
+    one array.
     """
     device = next(model.parameters()).device
     source = torch.tensor([list(source_ids)], device=device)
@@ -192,6 +226,6 @@ def _arrays(seen: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
             one = one[0].expand(seen[f"{name.removesuffix('mask')}scores"].shape[-2:])  # alike for all heads
         key = (one.data_ptr(), tuple(one.shape))  # all of them are alive, so that no memory is used twice
         if key not in known:
-            known[key] = (one if one.dtype == torch.bool else one.float()).cpu().numpy()
+            known[key] = (one if one.dtype == torch.bool else one.float()).detach().cpu().numpy()
         arrays[name] = known[key]
     return arrays

@@ -1,7 +1,7 @@
 """What if: edits of a model or its source, and what they do to a translation.
 
-An edit changes a copy of the model, or the text. The layers know nothing of it: a head is switched off by zeroing its rows
-of W_O, positions and mask by putting another module in the place of theirs, the scaling by a factor of W_Q.
+An edit changes a copy of the model, or the text. The layers know nothing of it: a head is switched off by zeroing its
+rows of W_O, positions and mask by putting another module in the place of theirs, the scaling by a factor of W_Q.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, cast
+from itertools import combinations, product
+from typing import Annotated, Any, Literal, cast, get_args
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -19,10 +20,12 @@ from torch import Tensor, nn
 
 from headway.errors import UserError
 from headway.insight.maps import AttentionKind
-from headway.model import DecoderLayer, EncoderLayer, MultiHeadAttention, Transformer
+from headway.model import DecoderLayer, EncoderLayer, ModelConfig, MultiHeadAttention, Transformer
 from headway.model.attention import Record
 
 _WORD = re.compile(r"\S+")
+SHORT = 8
+"""Words of a text of which any two are swapped."""
 
 
 class _Edit(BaseModel):
@@ -97,6 +100,21 @@ def read_edits(document: Any) -> list[Edit]:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise UserError(f"edits{'.' if place else ''}{place}: {first['msg']}") from None
+
+
+def usual_cases(config: ModelConfig, text: str) -> list[list[Edit]]:
+    """What a page without a live model shows: each head switched off, and positions, mask and scaling; each two words
+    next to each other swapped, and any two words of a short text."""
+    edits: list[Edit] = [PositionsOff(), LookAheadOff(), ScalingOff()]
+    encoder = config.encoder_layers, config.num_heads
+    decoder = config.decoder_layers, config.decoder_num_heads or config.num_heads
+    for kind in get_args(AttentionKind):
+        places = product(*map(range, encoder if kind == "encoder" else decoder))
+        edits += [HeadOff(attention=kind, layer=layer, head=head) for layer, head in places]
+    words = len(_WORD.findall(text))
+    farthest = words if words <= SHORT else 1
+    edits += [SwapWords(first=one, second=two) for one, two in combinations(range(words), 2) if two - one <= farthest]
+    return [[edit] for edit in edits]
 
 
 def edited_text(text: str, edits: Iterable[Edit]) -> str:
@@ -202,8 +220,8 @@ def _switch_off(attention: MultiHeadAttention, edit: HeadOff) -> None:
 @torch.no_grad()
 def _undo_scaling(attention: MultiHeadAttention) -> None:
     factor = math.sqrt(attention.query.out_features / attention.num_heads)
-    attention.query.weight *= factor
-    attention.query.bias *= factor
+    attention.query.weight.mul_(factor)
+    attention.query.bias.mul_(factor)
 
 
 def _decoder_layers(model: Transformer) -> list[DecoderLayer]:

@@ -195,25 +195,33 @@ class Translator:
         *,
         edits: Sequence[Edit] = (),
         cases: Sequence[Sequence[Edit]] = (),
+        history: Sequence[str | Path] = (),
         beam_size: int | None = None,
     ) -> TranslationRecord:
         """Translates the text, or takes the given `target` for its translation, and returns the record of what happened
         inside. `edits` change a copy of the model, or the text, before; then the record says what the translation was
-        without them. `cases` are edits to try beside, each list by itself. Raises UserError."""
+        without them. `cases` are edits to try beside, each list by itself. `history` are model directories of the same
+        run: what their attention is for the same source and target. Raises UserError."""
         if not self._single:
             raise UserError("inspect looks into one model, not into an ensemble")
         options = self.search_options(beam_size=beam_size)
         source = self._source(text)
         cap = self._length_cap(len(source.tokens) - 1, 0, options.max_length)
-        inspector = Inspector(self.stored, self.model, self._searcher, options, cap, self._decoded)
+        inspector = Inspector(self.stored, self._searcher, options, cap, self._decoded)
         given = None if target is None else self._target(target)
-        record = inspector.record(source, given) if not edits else None
-        if record is None:
-            before = inspector.outcome(source, given)
-            record = inspector.edited(edits).record(self._source(edited_text(text, edits)), given)
-            record = replace(record, edits=list(edits), before=before)
+        before = inspector.outcome(source, given) if edits else None
+        record = inspector.edited(edits).record(self._source(edited_text(text, edits)), given)
         tried = [inspector.what_if(case, self._source(edited_text(text, case)), record.target) for case in cases]
-        return replace(record, cases=tried)
+        past = [inspector.past(Path(path), record) for path in history]
+        arrays = {f"history.{i}.{name}": one for i, (_, weights) in enumerate(past) for name, one in weights.items()}
+        return replace(
+            record,
+            arrays={**record.arrays, **arrays},
+            edits=list(edits),
+            before=before,
+            cases=tried,
+            history=[moment for moment, _ in past],
+        )
 
     def _source(self, text: str) -> Text:
         """The text as it is to be inspected. Raises UserError."""
