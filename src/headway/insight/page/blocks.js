@@ -4,12 +4,12 @@ import { probabilityBars } from "./bars.js";
 import { largest } from "./colours.js";
 import { choice, formula, make, select } from "./elements.js";
 import { matrixPicture } from "./matrix.js";
-import { matrixOf, meanAndSpread, percent, readable, rowProducts, sideBySide } from "./numbers.js";
+import { matrixOf, meanAndSpread, percent, readable, rowProducts, shareOfZeros, sideBySide } from "./numbers.js";
 import { attentionLabels, pieceTexts, readTexts, visible } from "./tokens.js";
 
 const STEP_SIGNS = ["Q K V", "Q K^{T}", '"÷" √d_{k}', '"mask"', '"softmax"', "A V", '"concat"', "W^{O}"];
 
-/** Each takes the glass box and the block: {stack, layer, sublayer}. -> elements */
+/** Each takes the glass box and the block: {stack, sublayer, kind}. -> elements */
 export const blockContents = {
   tokens: tokenStages,
   embedding: embeddingStages,
@@ -151,21 +151,22 @@ function positionStages(glass, { stack }) {
   ];
 }
 
-function attentionStages(glass, { stack, sublayer, kind }) {
+function attentionStages(glass, about) {
   const { record, say } = glass;
+  const { stack, sublayer, kind } = about;
   const { config } = record.model;
   const heads = stack === "encoder" ? config.num_heads : config.decoder_num_heads;
   const width = stack === "encoder" ? record.model.d_head : record.model.decoder_d_head;
   const [queries, keys] = attentionLabels(record, kind);
   const sizes = { n: queries.length, m: keys.length, heads, width, d_model: config.d_model, root: Math.sqrt(width).toFixed(3) };
   const body = make("div", { class: "stages" });
-  const shown = { head: 0, step: 0 };
+  const shown = (about.shown ??= { head: 0, step: 0 }); // the same in the next layer
   const show = () => {
     const steps = attentionSteps(glass, { kind, sublayer, head: shown.head, queries, keys, sizes });
     body.replaceChildren(Object.values(steps)[shown.step]());
   };
   const heading = (names, label, name) =>
-    choice(label, names, "0", (value) => {
+    choice(label, names, `${shown[name]}`, (value) => {
       shown[name] = Number(value);
       show();
     });
@@ -314,7 +315,7 @@ function feedForwardStages(glass, { stack, sublayer }) {
   const [n, d_model, activation] = [names.length, config.d_model, config.activation];
   const d_ff = stack === "encoder" ? config.d_ff : config.decoder_d_ff;
   const hidden = glass.get(`${sublayer}.hidden`);
-  const zeros = hidden ? hidden.values.filter((value) => value === 0).length / hidden.values.length : 0;
+  const zeros = hidden ? shareOfZeros(hidden) : 0;
   const relu = activation === "relu";
   const first = relu ? '"max"(0, x W_{1} + b_{1})' : `"${activation}"(x W_{1} + b_{1})`;
   return [
@@ -322,7 +323,7 @@ function feedForwardStages(glass, { stack, sublayer }) {
       say,
       relu ? "widening" : "wideningOther",
       { equation: first, shape: `${times(n, d_model)} → ${times(n, d_ff)}`, values: { d_model, d_ff, zeros: percent(zeros), activation } },
-      arrayPicture(glass, `${sublayer}.hidden`, names, { scale: relu ? "share" : "sign", limit: hidden ? Math.max(1e-9, ...rowPeaks(hidden)) : 1 }),
+      arrayPicture(glass, `${sublayer}.hidden`, names, { scale: relu ? "share" : "sign", limit: hidden ? largest(hidden) : 1 }),
     ),
     stage(
       say,
@@ -331,11 +332,6 @@ function feedForwardStages(glass, { stack, sublayer }) {
       arrayPicture(glass, `${sublayer}.output`, names),
     ),
   ];
-}
-
-function rowPeaks({ shape, values }) {
-  const [rows, columns] = shape;
-  return Array.from({ length: rows }, (_, row) => values.subarray(row * columns, (row + 1) * columns).reduce((most, value) => Math.max(most, Math.abs(value)), 0));
 }
 
 function outputStages(glass, { stack }) {

@@ -78,6 +78,14 @@ export function whenSized(element, draw) {
   }).observe(element);
 }
 
+/** Does work(one) for each, one in a frame, so that the page answers meanwhile. */
+export function inTurn(all, work) {
+  const [first, ...others] = all;
+  if (first === undefined) return;
+  work(first);
+  if (others.length) requestAnimationFrame(() => setTimeout(() => inTurn(others, work)));
+}
+
 /** A canvas of a size in CSS pixels, sharp on every screen; its context is scaled. */
 export function sizeCanvas(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;

@@ -1,7 +1,7 @@
 // The third view: every head of a kind of attention as a small picture, one of them large, and what heads do in numbers.
 
 import { largest } from "./colours.js";
-import { choice, make, select } from "./elements.js";
+import { choice, inTurn, make, select } from "./elements.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
 import { matrixOf, percent } from "./numbers.js";
 import { threadPicture } from "./threads.js";
@@ -24,11 +24,10 @@ export function headsView(glass) {
     const heads = sortedHeads(record.attention[state.kind], state.order);
     const telling = state.order === "layer" ? mostTelling(state.kind, heads) : heads[0];
     state.chosen ??= [telling.layer, telling.head];
-    const limit = largestWeight(glass, state.kind);
     grid.replaceChildren(
       ...heads.map(({ layer, head, measures }) => {
         const isChosen = () => state.chosen[0] === layer && state.chosen[1] === head;
-        const button = headButton(glass, state, layer, head, measures, limit);
+        const button = headButton(glass, state, layer, head, measures);
         button.setAttribute("aria-pressed", `${isChosen()}`);
         button.addEventListener("click", () => {
           state.chosen = [layer, head];
@@ -39,6 +38,7 @@ export function headsView(glass) {
         return button;
       }),
     );
+    paintThumbnails(glass, state.kind, heads, [...grid.children]);
     grid.style.setProperty("--heads", state.order === "layer" ? record.attention[state.kind].heads : 8);
   };
   const show = () => {
@@ -84,21 +84,30 @@ function nameOfWeights(record, kind, layer) {
   return `${record.attention[kind].names.replace("{layer}", layer)}.weights`;
 }
 
-/** The largest weight of all heads of a kind: the darkest colour. */
-function largestWeight({ record, get }, kind) {
-  const layers = Array.from({ length: record.attention[kind].layers }, (_, layer) => get(nameOfWeights(record, kind, layer)));
-  return Math.max(...layers.map((weights) => (weights ? largest(weights) : 0))) || 1;
+/** Paints the pictures into the buttons, layer by layer; the largest weight of all has the darkest colour. */
+function paintThumbnails({ record, get }, kind, heads, buttons) {
+  const layers = Array.from({ length: record.attention[kind].layers }, (_, layer) => ({ layer }));
+  let limit = 0;
+  const decode = (one) => {
+    one.weights = get(nameOfWeights(record, kind, one.layer));
+    if (one.weights) limit = Math.max(limit, largest(one.weights));
+  };
+  const paint = ({ layer, weights }) => {
+    heads.forEach((one, at) => {
+      if (one.layer !== layer || !weights || !buttons[at].isConnected) return;
+      buttons[at].firstChild.replaceWith(thumbnail(matrixOf(weights, one.head), "share", limit));
+    });
+  };
+  inTurn([...layers.map((one) => () => decode(one)), ...layers.map((one) => () => paint(one))], (work) => work());
 }
 
-function headButton(glass, { kind, order }, layer, head, measures, limit) {
-  const { say, record, get } = glass;
-  const weights = get(nameOfWeights(record, kind, layer));
+function headButton({ say }, { order }, layer, head, measures) {
   const name = `${layer + 1}·${head + 1}`;
   const value = order === "layer" ? null : amount(order, measures[order], say);
   return make(
     "button",
     { type: "button", class: "head", "aria-label": `${say("headName", { layer: layer + 1, head: head + 1 })}${value ? `, ${say(`by_${order}`)} ${value}` : ""}` },
-    weights ? thumbnail(matrixOf(weights, head), "share", limit) : null,
+    make("span", { class: "thumbnail" }),
     make("span", { class: "caption" }, make("span", {}, name), value ? make("span", { class: "number" }, value) : null),
   );
 }

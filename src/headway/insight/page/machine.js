@@ -1,7 +1,7 @@
 // The second view: Figure 1 of the paper, drawn from the model's own configuration, downwards. Every block opens in place.
 
 import { blockContents } from "./blocks.js";
-import { choice, make, makeSvg } from "./elements.js";
+import { choice, inTurn, make, makeSvg } from "./elements.js";
 
 const ARC = 14;
 let panels = 0;
@@ -57,46 +57,58 @@ function inputBlocks(glass, stack) {
 /** The box of the paper that stands for N layers: one of them at a time, to be chosen. */
 function layers(glass, stack, count) {
   if (!count) return null;
-  const { say } = glass;
-  const box = make("div", { class: "layer" });
-  const blocks = make("div", { class: "layer-blocks" });
-  const show = (layer) => {
-    const open = new Set([...blocks.querySelectorAll("[aria-expanded=true]")].map((button) => button.dataset.place));
-    blocks.replaceChildren(...layerBlocks(glass, stack, layer));
-    blocks.querySelectorAll("[data-place]").forEach((button) => open.has(button.dataset.place) && button.click());
-  };
-  show(0);
+  const shown = { layer: 0 };
+  const blocks = layerBlocks(glass, stack, shown);
   const names = Array.from({ length: count }, (_, layer) => [`${layer}`, `${layer + 1}`]);
-  box.append(choice(say("layerOf", { count }), names, "0", (value) => show(Number(value))), blocks);
-  return box;
+  const change = (value) => {
+    shown.layer = Number(value);
+    inTurn(blocks, (one) => one.refresh());
+  };
+  return make(
+    "div",
+    { class: "layer" },
+    choice(glass.say("layerOf", { count }), names, "0", change),
+    make("div", { class: "layer-blocks" }, blocks),
+  );
 }
 
-function layerBlocks(glass, stack, layer) {
+/** The blocks of the layer that is shown, whichever it is at that time. */
+function layerBlocks(glass, stack, shown) {
   const { record, say } = glass;
   const { config } = record.model;
-  const name = `${stack}.layers.${layer}`;
   const heads = stack === "encoder" ? config.num_heads : config.decoder_num_heads;
-  const width = config.d_model / heads;
   const d_ff = stack === "encoder" ? config.d_ff : config.decoder_d_ff;
-  const headSizes = say("headSizes", { heads, width });
-  const attention = (sublayer, kind, title) =>
-    block(glass, "attention", title, headSizes, { stack, sublayer: `${name}.${sublayer}_attention`, kind, place: sublayer }, kind);
+  const inside = (name, rest) => ({
+    stack,
+    ...rest,
+    get sublayer() {
+      return `${stack}.layers.${shown.layer}.${name}`;
+    },
+  });
+  const attention = (name, kind, title) => {
+    const sizes = say("headSizes", { heads, width: config.d_model / heads });
+    return block(glass, "attention", title, sizes, inside(`${name}_attention`, { kind, place: name }), kind);
+  };
   const steps = [["self", attention("self", stack, say(stack === "encoder" ? "selfBlock" : "maskedBlock"))]];
   if (stack === "decoder" && record.attention.cross) steps.push(["cross", attention("cross", "cross", say("crossBlock"))]);
   const sizes = `${config.d_model} → ${d_ff.toLocaleString()} → ${config.d_model}`;
-  const feedForward = { stack, sublayer: `${name}.feed_forward`, place: "feed_forward" };
+  const feedForward = inside("feed_forward", { place: "feed_forward" });
   steps.push(["feed_forward", block(glass, "feedForward", say("feedForwardBlock"), sizes, feedForward)]);
-  return steps.flatMap(([sublayer, own]) => {
-    const about = { stack, sublayer: `${name}.${sublayer}_residual` };
-    const normal = (kind, title) => block(glass, kind, title, `${config.d_model}`, { ...about, place: `${sublayer} ${kind}` }, "slim");
-    if (config.norm === "pre") return [normal("norm", say("normBlock")), own, normal("add", say("addBlock"))];
-    return [own, normal("addNorm", say("addNormBlock"))];
+  return steps.flatMap(([name, own]) => {
+    const slim = (kind, title) => {
+      const about = inside(`${name}_residual`, { place: `${name} ${kind}` });
+      return block(glass, kind, title, `${config.d_model}`, about, "slim");
+    };
+    if (config.norm === "pre") return [slim("norm", say("normBlock")), own, slim("add", say("addBlock"))];
+    return [own, slim("addNorm", say("addNormBlock"))];
   });
 }
 
 /** A block of the figure: a button, and below it, once opened, what happens inside. */
 function block(glass, kind, title, sizes, about, look = kind) {
   const panel = make("div", { class: "panel", id: `glass-panel-${panels++}`, hidden: true });
+  const element = make("div", { class: `block ${look}` });
+  element.refresh = () => panel.hidden || panel.replaceChildren(...blockContents[kind](glass, about));
   const button = make(
     "button",
     {
@@ -105,16 +117,17 @@ function block(glass, kind, title, sizes, about, look = kind) {
       "aria-controls": panel.id,
       "data-place": about.place ?? kind,
       click: () => {
-        const opens = panel.hidden;
-        panel.replaceChildren(...(opens ? blockContents[kind](glass, about) : []));
-        panel.hidden = !opens;
-        button.setAttribute("aria-expanded", `${opens}`);
+        panel.hidden = !panel.hidden;
+        button.setAttribute("aria-expanded", `${!panel.hidden}`);
+        panel.replaceChildren();
+        element.refresh();
       },
     },
     make("span", { class: "name" }, title),
     make("span", { class: "sizes" }, sizes),
   );
-  return make("div", { class: `block ${look}` }, make("h4", {}, button), panel);
+  element.append(make("h4", {}, button), panel);
+  return element;
 }
 
 /** The residual connections beside the layers, and the memory's way to the decoder. */

@@ -62,6 +62,13 @@ export function rowProducts({ rows, columns, values }) {
   return { rows, columns: rows, values: products };
 }
 
+/** The share of numbers that are exactly 0. */
+export function shareOfZeros({ values }) {
+  let count = 0;
+  for (const value of values) if (value === 0) count++;
+  return count / values.length;
+}
+
 /** Mean and standard deviation of a row. */
 export function meanAndSpread({ columns, values }, row) {
   const part = values.subarray(row * columns, (row + 1) * columns);
@@ -107,18 +114,19 @@ function decodeEntry(entry, get) {
 function decodeValues({ dtype, shape, data, scales }) {
   const bytes = decodeBytes(data);
   if (dtype === "bool") return Float32Array.from(bytes);
-  const view = new DataView(bytes.buffer);
   if (dtype === "float16") {
     halfTable ??= makeHalfTable();
     const values = new Float32Array(bytes.length / 2);
-    for (let at = 0; at < values.length; at++) values[at] = halfTable[view.getUint16(2 * at, true)];
+    for (let at = 0; at < values.length; at++) values[at] = halfTable[bytes[2 * at] | (bytes[2 * at + 1] << 8)];
     return values;
   }
+  const whole = new Int8Array(bytes.buffer);
   const factors = new DataView(decodeBytes(scales).buffer);
   const width = shape.at(-1);
-  const values = new Float32Array(bytes.length);
-  for (let at = 0; at < values.length; at++) {
-    values[at] = view.getInt8(at) * factors.getFloat32(4 * Math.floor(at / width), true);
+  const values = new Float32Array(whole.length);
+  for (let start = 0, row = 0; start < whole.length; start += width, row++) {
+    const factor = factors.getFloat32(4 * row, true);
+    for (let at = start; at < start + width; at++) values[at] = whole[at] * factor;
   }
   return values;
 }
