@@ -33,9 +33,9 @@ def inspect(
     layers: Annotated[str, typer.Option(help="Numbers from 1 with commas, last, or all.")] = "last",
     heads: Annotated[str, typer.Option(help="Numbers from 1 with commas, all, or mean (of all).")] = "mean",
     words: Annotated[bool, typer.Option("--words", help="Join the pieces of a word.")] = False,
-    checkpoints: Annotated[
-        bool, typer.Option("--checkpoints", help="Of a run: every model that it has kept, how they came to be.")
-    ] = False,
+    last: Annotated[
+        int | None, typer.Option(min=1, help="Of a run: how many of its last models, to see how the heads came to be.")
+    ] = None,
     target_language: TargetLanguage = None,
     device: Device = "auto",
 ) -> None:
@@ -46,7 +46,7 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft."
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --output page.html
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --kind all --layers all --heads all --output maps.svg
-    headway inspect runs/multi30k-de-en "Ein Hund läuft." --layers 3 --heads 1,2 --checkpoints --output growing.svg
+    headway inspect runs/multi30k-de-en "Ein Hund läuft." --layers 3 --heads 1,2 --last 5 --output growing.svg
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --target "A cat sleeps." --output record.json
     """
     from headway.insight import draw_map, usual_cases
@@ -60,10 +60,12 @@ def inspect(
     if whole and (kind, layers, heads, words) != ("cross", "last", "mean", False):
         raise UserError(f"a {suffix} file holds every map; leave --kind, --layers, --heads and --words out")
     kinds = _kinds(kind)
-    history = _kept_models(model) if checkpoints else []
+    history = [] if last is None else _last_models(model, last)
     translator = load_translator(model, device)
     text = language_prefix(translator, target_language) + text
     cases = usual_cases(translator.model.config, text) if suffix == ".html" else []
+    if cases:
+        typer.echo(f"trying {len(cases)} edits of the model and of the text for the page", err=True)
     record = translator.inspect(text, target, cases=cases, history=history)
     if output is not None and whole:
         content = record.to_page() if suffix == ".html" else record.to_json() + "\n"
@@ -81,13 +83,14 @@ def inspect(
         typer.echo(f"{one.title}\n\n{draw_map(one.values, one.rows, one.columns)}\n")
 
 
-def _kept_models(run: Path) -> list[Path]:
+def _last_models(run: Path, last: int) -> list[Path]:
+    """Raises UserError where there are none."""
     from headway.training.checkpoint import step_folders
 
     models = step_folders(run / "models")
-    if not models:
-        raise UserError(f"{run}: --checkpoints needs a run directory with models")
-    return models
+    if len(models) < last:
+        raise UserError(f"{run}: --last {last} needs a run directory with so many models, it has {len(models)}")
+    return models[-last:]
 
 
 def _kinds(text: str) -> list[str]:

@@ -114,9 +114,13 @@ class Inspector:
         return best, beam
 
     def _alternatives(self, beam: BeamTree, best: Hypothesis) -> list[Outcome]:
-        """The other translations that the beam has finished, best first."""
-        others = [Outcome(self.decode(ids[:-1]), score) for ids, score in beam.finished() if ids[:-1] != best.ids]
-        return others[:ALTERNATIVES]
+        """The other translations that the beam has finished, best first, each text once."""
+        others: dict[str, Outcome] = {}
+        for ids, score in beam.finished():
+            text = self.decode(ids[:-1])
+            if text != self.decode(best.ids):
+                others.setdefault(text, Outcome(text, score))
+        return list(others.values())[:ALTERNATIVES]
 
     def _score(self, source: Text, target: Text) -> float:
         [score] = self.searcher.score([source.ids[:-1]], [target.ids[:-1]])
