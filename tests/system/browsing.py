@@ -1,4 +1,4 @@
-"""The glass box in Debian's Chromium: pages of records, alone and beside a live model, and all that may go wrong in them."""
+"""The glass box in Debian's Chromium: pages of records, alone and beside a live model, and what goes wrong in them."""
 
 from __future__ import annotations
 

@@ -162,7 +162,10 @@ def test_inspect_in_every_form(trained, tmp_path):
     record = json.loads(file.read_text())
     assert "".join(token["piece"] for token in record["source"]["tokens"]) == "▁ant▁bee▁cat<eos>"
     assert [record["target"]["text"]] == lines(run_headway("translate", trained, input_="ant bee cat\n"))
-    assert record["arrays"]["encoder.layers.1.self_attention.weights"]["shape"][1:] == [len(record["source"]["tokens"])] * 2
+    assert (
+        record["arrays"]["encoder.layers.1.self_attention.weights"]["shape"][1:]
+        == [len(record["source"]["tokens"])] * 2
+    )
     assert [moment["name"] for moment in record["history"]] == kept
     growing = run_headway("inspect", trained, "ant bee cat", "--heads", "1", "--last", "2", "--words").out
     assert re.findall(r"layer 2, head 1, (step-\d+)\n", growing) == kept[-2:]

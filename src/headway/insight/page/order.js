@@ -4,21 +4,13 @@ import { markedChanges } from "./changes.js";
 import { make } from "./elements.js";
 import { visible } from "./tokens.js";
 
-/** For each source language two sentences of the same words, in which "not" stands elsewhere. */
-const PAIRS = {
-  de: ["Das Kind schläft nicht und spielt.", "Das Kind schläft und spielt nicht."],
-  en: ["The dog is not hungry and tired.", "The dog is hungry and not tired."],
-  es: ["El niño no duerme y juega.", "El niño duerme y no juega."],
-  fr: ["Le chien n'est pas fatigué mais content.", "Le chien n'est fatigué mais pas content."],
-  ko: ["아이가 안 자고 놀아요.", "아이가 자고 안 놀아요."],
-};
-
 /** The pair, to be tried on the live model, or, without one, as the record has it; null where it has none. */
 export function orderPreset(glass) {
   const { say, record } = glass;
-  if (!glass.inspect && !record.order) return null;
+  const tried = record.order?.with_positions.length;
+  if (!glass.inspect && !tried) return null;
   const place = make("div", { class: "result", "aria-live": "polite" });
-  if (record.order) place.append(orderTable(say, record.order));
+  if (tried) place.append(orderTable(say, record.order));
   return make(
     "section",
     { class: "card" },
@@ -32,7 +24,7 @@ export function orderPreset(glass) {
 function orderForm(glass, place) {
   const { record, say } = glass;
   const own = [record.source.text, record.source.text.split(" ").reverse().join(" ")];
-  const boxes = (PAIRS[record.model.source_language] ?? own).map((text, number) =>
+  const boxes = (record.order?.sentences ?? own).map((text, number) =>
     make("input", { type: "text", dir: "auto", value: text, "aria-label": say("sentenceNumber", { number: number + 1 }) }),
   );
   const status = make("p", { class: "quiet status", role: "status" });

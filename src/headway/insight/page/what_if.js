@@ -156,6 +156,10 @@ function headsOff(glass) {
   const tried = record.cases.filter(({ edits }) => edits.length === 1 && edits[0].kind === "head_off");
   const falls = new Map(tried.map((one) => [JSON.stringify(sorted(one.edits[0])), record.target.score - one.score_of_before]));
   const most = Math.max(...falls.values(), 1e-6);
+  if (tried.length) {
+    const needed = tried.reduce((best, one) => (one.score_of_before < best.score_of_before ? one : best));
+    place.append(...result(glass, needed));
+  }
   const grids = Object.entries(record.attention).map(([kind, { layers, heads }]) => {
     const buttons = Array.from({ length: layers * heads }, (_, at) => {
       const edit = { kind: "head_off", attention: kind, layer: Math.floor(at / heads), head: at % heads };
