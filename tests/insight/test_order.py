@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tests.test_translator import translator
 
 from headway.cli.inspect import _word_order
 from headway.insight import ORDER_PAIRS
 from headway.translator import Translator
-from tests.test_translator import translator
 
 
 @pytest.mark.parametrize("pair", ORDER_PAIRS.values(), ids=ORDER_PAIRS)
