@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +14,9 @@ from headway.cli.options import Device, Model, TargetLanguage, check_output
 from headway.errors import UserError
 
 if TYPE_CHECKING:
-    from headway.insight import AttentionMaps
+    from headway.insight import AttentionMaps, WordOrder
     from headway.insight.pictures import HeatMap
+    from headway.translator import Translator
 
 KINDS = {"encoder": "encoder self-attention", "decoder": "decoder self-attention", "cross": "encoder-decoder attention"}
 
@@ -67,6 +69,8 @@ def inspect(
     if cases:
         typer.echo(f"trying {len(cases)} edits of the model and of the text for the page", err=True)
     record = translator.inspect(text, target, cases=cases, history=history)
+    if suffix == ".html":
+        record = replace(record, order=_word_order(translator, target_language))
     if output is not None and whole:
         content = record.to_page() if suffix == ".html" else record.to_json() + "\n"
         output.write_text(content, encoding="utf-8", newline="\n")
@@ -91,6 +95,22 @@ def _last_models(run: Path, last: int) -> list[Path]:
     if len(models) < last:
         raise UserError(f"{run}: --last {last} needs a run directory with so many models, it has {len(models)}")
     return models[-last:]
+
+
+def _word_order(translator: Translator, target_language: str | None) -> WordOrder | None:
+    """The two sentences of the model's language that differ by where "not" stands, with positions and without."""
+    from headway.insight import ORDER_PAIRS, Outcome, PositionsOff, WordOrder
+
+    pair = ORDER_PAIRS.get(translator.stored.source_language)
+    if pair is None:
+        return None
+    prefix = language_prefix(translator, target_language)
+    first, second = (translator.inspect(prefix + text, cases=[[PositionsOff()]]) for text in pair)
+    return WordOrder(
+        pair,
+        (Outcome(first.target.text, first.score), Outcome(second.target.text, second.score)),
+        (first.cases[0].after, second.cases[0].after),
+    )
 
 
 def _kinds(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from headway.insight.beams import BeamTree
 from headway.insight.heads import HeadMeasures, measure_heads
 from headway.insight.maps import AttentionKind, AttentionMaps
+from headway.insight.order import ORDER_PAIRS, WordOrder
 from headway.insight.record import Moment, Text, TranslationRecord, attention_names, log_probabilities, record_pass
 from headway.insight.terminal import draw_map
 from headway.insight.what_if import (
@@ -23,6 +24,7 @@ from headway.insight.what_if import (
 )
 
 __all__ = [
+    "ORDER_PAIRS",
     "AttentionKind",
     "AttentionMaps",
     "BeamTree",
@@ -38,6 +40,7 @@ __all__ = [
     "Text",
     "TranslationRecord",
     "WhatIf",
+    "WordOrder",
     "attention_names",
     "changes_model",
     "draw_map",

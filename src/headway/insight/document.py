@@ -16,6 +16,7 @@ import headway
 from headway.insight.beams import BeamTree
 from headway.insight.heads import alignment
 from headway.insight.maps import SUBLAYERS, word_groups
+from headway.insight.order import ORDER_PAIRS
 
 if TYPE_CHECKING:
     from headway.insight.record import Text, TranslationRecord
@@ -64,6 +65,7 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
             }
             for case in record.cases
         ],
+        "order": _order(record),
         "history": [_plain(moment) for moment in record.history],
         "arrays": dict(_entries(record, arrays)),
     }
@@ -102,6 +104,18 @@ def _model(record: TranslationRecord) -> dict[str, Any]:
         },
         "d_head": config.d_model // config.num_heads,
         "decoder_d_head": config.d_model // decoder_heads,
+    }
+
+
+def _order(record: TranslationRecord) -> dict[str, Any] | None:
+    order = record.order
+    if order is None:
+        pair = ORDER_PAIRS.get(record.source_language)
+        return None if pair is None else {"sentences": list(pair), "with_positions": [], "without_positions": []}
+    return {
+        "sentences": list(order.sentences),
+        "with_positions": [_plain(one) for one in order.with_positions],
+        "without_positions": [_plain(one) for one in order.without_positions],
     }
 
 

@@ -23,6 +23,7 @@ from headway.insight.beams import BeamTree
 from headway.insight.document import Arrays, record_document
 from headway.insight.heads import HeadMeasures, measure_heads
 from headway.insight.maps import SUBLAYERS, AttentionKind, AttentionMaps, Floats
+from headway.insight.order import WordOrder
 from headway.insight.standalone import record_page
 from headway.insight.what_if import Edit, Outcome, WhatIf
 from headway.model import ModelConfig, Transformer
@@ -114,6 +115,8 @@ class TranslationRecord:
     """Without the edits, where there are any."""
     cases: list[WhatIf] = field(default_factory=list)
     """What other edits would do."""
+    order: WordOrder | None = None
+    """What the model makes of two sentences that differ by where "not" stands, where that was asked for."""
     history: list[Moment] = field(default_factory=list)
     """Earlier models of the same run, first to last, and what they make of the same source and target. Their weights
     are arrays too, named as the model's own below `history.0`, `history.1` and so on."""

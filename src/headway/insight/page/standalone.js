@@ -1,7 +1,7 @@
 /* The glass box of one record in a page of its own: the record stands in the page, its arrays in groups that are parsed
  * when the first of them is asked for. There is no live model. */
 
-import { mount } from "./glass.js";
+import { mountBox } from "./box.js";
 
 function parsed(id) {
   return JSON.parse(document.getElementById(id).textContent);
@@ -23,4 +23,4 @@ function lazyArrays(groups) {
 const index = parsed("record");
 const record = { ...index, arrays: lazyArrays(index.arrays) };
 const language = document.documentElement.lang || (navigator.language.startsWith("ko") ? "ko" : "en");
-mount(document.getElementById("glass"), { record, language });
+mountBox(document.getElementById("glass"), { record, language });

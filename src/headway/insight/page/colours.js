@@ -1,0 +1,71 @@
+// Scales of colours that the colour-blind can tell apart: one hue from pale to deep for shares, blue and orange for signs.
+
+const SHARE = {
+  light: ["#ffffff", "#d6e4f5", "#8fb8e6", "#3a7cc9", "#144a8c", "#07274f"],
+  dark: ["#1b1e23", "#1f3a5c", "#28619e", "#4c93dc", "#93c4fa", "#e4f1ff"],
+};
+const SIGN = {
+  light: ["#8a3b00", "#d9822b", "#f6d3ac", "#ffffff", "#b5d2f2", "#3a7cc9", "#0b3a75"],
+  dark: ["#ffc48a", "#d9822b", "#6b3f14", "#1b1e23", "#1f4675", "#4c93dc", "#b9dbff"],
+};
+const HIDDEN = -1e30;
+const tables = new Map();
+
+export function isDark() {
+  return window.matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+/** scale: "share" for numbers from 0 on, "sign" for numbers about 0. -> 256 colours, three bytes each. */
+export function colourTable(scale) {
+  const key = `${scale} ${isDark()}`;
+  if (!tables.has(key)) tables.set(key, interpolated((scale === "share" ? SHARE : SIGN)[isDark() ? "dark" : "light"]));
+  return tables.get(key);
+}
+
+/** A canvas with a pixel for each number. limit: the number that has the last colour; low: of a share, the first. */
+export function painted({ rows, columns, values }, scale, limit, low = 0) {
+  const canvas = document.createElement("canvas");
+  canvas.width = columns;
+  canvas.height = rows;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  const table = colourTable(scale);
+  const [middle, factor] = scale === "share" ? [(-255 * low) / (limit - low || 1), 255 / (limit - low || 1)] : [127.5, 127.5 / limit];
+  for (let at = 0; at < pixels.length; at++) {
+    const place = Math.max(0, Math.min(255, Math.round(middle + values[at] * factor)));
+    if (values[at] > HIDDEN) pixels[at] = table[place]; // what a mask hides stays blank
+  }
+  context.putImageData(image, 0, 0);
+  return canvas;
+}
+
+/** All colours of a scale in a row. */
+export function colourStrip(scale) {
+  const steps = 64;
+  const values = Float32Array.from({ length: steps }, (_, at) => at / (steps - 1)).map((value) => (scale === "share" ? value : 2 * value - 1));
+  return painted({ rows: 1, columns: steps, values }, scale, 1);
+}
+
+/** The largest size of a number in a matrix; what a mask hides is left out. */
+export function largest({ values }) {
+  let most = 0;
+  for (const value of values) {
+    const size = Math.abs(value);
+    if (size > most && size < -HIDDEN) most = size;
+  }
+  return most || 1;
+}
+
+/** Little-endian RGBA, as a canvas has it. */
+function interpolated(stops) {
+  const colours = stops.map((stop) => [1, 3, 5].map((at) => parseInt(stop.slice(at, at + 2), 16)));
+  return Uint32Array.from({ length: 256 }, (_, place) => {
+    const exact = (place / 255) * (colours.length - 1);
+    const below = Math.min(Math.floor(exact), colours.length - 2);
+    const [red, green, blue] = colours[below].map((one, at) =>
+      Math.round(one + (exact - below) * (colours[below + 1][at] - one)),
+    );
+    return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+  });
+}

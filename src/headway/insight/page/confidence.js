@@ -1,0 +1,29 @@
+// How sure the model was, and what it looked at: words, from what the record has of pieces.
+
+import { meanMatrix } from "./numbers.js";
+import { wordsOf } from "./tokens.js";
+
+/** The probability of a word of the target: the product of its pieces'. */
+export function wordConfidence(record, word) {
+  return Math.exp(word.places.reduce((sum, place) => sum + (record.steps[place]?.log_probability ?? -Infinity), 0));
+}
+
+/**
+ * What words of the target looked at among the words of the source: the mean of all layers and heads, summed over the
+ * pieces of a source word, averaged over those of a target word. -> {source, target, share(target, source)}, with
+ * share null where the record has no weights.
+ */
+export function lookedAt(record, get) {
+  const [source, target] = [wordsOf(record.source), wordsOf(record.target)];
+  const about = record.attention.cross;
+  const names = about ? Array.from({ length: about.layers }, (_, layer) => about.names.replace("{layer}", layer)) : [];
+  const arrays = names.map((name) => get(`${name}.weights`)).filter((array) => array);
+  if (!arrays.length) return { source, target, share: null };
+  const { columns, values } = meanMatrix(arrays);
+  const share = (to, from) => {
+    let sum = 0;
+    for (const row of target[to].places) for (const column of source[from].places) sum += values[row * columns + column];
+    return sum / target[to].places.length;
+  };
+  return { source, target, share };
+}

@@ -1,0 +1,99 @@
+// Elements of the page. Texts are always text, never markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element with a class, attributes (a function is a listener), and children: elements or texts. */
+export function make(tag, attributes, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+/** The same in SVG. */
+export function makeSvg(tag, attributes, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** A formula: letters are variables, `_{}` and `^{}` stand below and above the line, `"..."` is upright. */
+export function formula(text) {
+  const parts = text.match(/[_^]\{[^}]*\}|"[^"]*"|[^_^"]+/gu) ?? [];
+  return make(
+    "span",
+    { class: "formula", dir: "ltr" },
+    parts.map((part) => {
+      if (part.startsWith("_")) return make("sub", {}, part.slice(2, -1));
+      if (part.startsWith("^")) return make("sup", {}, part.slice(2, -1));
+      if (part.startsWith('"')) return make("span", { class: "upright" }, part.slice(1, -1));
+      return part;
+    }),
+  );
+}
+
+let groups = 0;
+
+/** One of several, as a row of buttons. options: [value, label]; change(value) is told. */
+export function choice(label, options, chosen, change) {
+  const name = `glass-choice-${groups++}`;
+  return make(
+    "fieldset",
+    { class: "choice" },
+    make("legend", {}, label),
+    make(
+      "span",
+      { class: "options" },
+      options.map(([value, text]) => {
+        const input = make("input", { type: "radio", name, value, change: () => change(value) });
+        input.checked = value === chosen;
+        return make("label", {}, input, make("span", {}, text));
+      }),
+    ),
+  );
+}
+
+/** One of many, as a list that opens. */
+export function select(label, options, chosen, change) {
+  const box = make(
+    "select",
+    { change: () => change(box.value) },
+    options.map(([value, text]) => make("option", { value, selected: value === chosen }, text)),
+  );
+  return make("label", { class: "select" }, make("span", {}, label), box);
+}
+
+/** Calls draw() when the element has a place on the page, and when its width changes. */
+export function whenSized(element, draw) {
+  let width = 0;
+  new ResizeObserver(() => {
+    if (element.clientWidth === width || !element.clientWidth) return;
+    width = element.clientWidth;
+    draw();
+  }).observe(element);
+}
+
+/** Does work(one) for each, one in a frame, so that the page answers meanwhile. */
+export function inTurn(all, work) {
+  const [first, ...others] = all;
+  if (first === undefined) return;
+  work(first);
+  if (others.length) requestAnimationFrame(() => setTimeout(() => inTurn(others, work)));
+}
+
+/** A canvas of a size in CSS pixels, sharp on every screen; its context is scaled. */
+export function sizeCanvas(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return context;
+}

@@ -1,0 +1,151 @@
+// The arrays of a record (docs/record.md), decoded when they are asked for, and kept.
+
+const HIDDEN = -3.4028234663852886e38;
+const NOTATION_FROM = 1e-3;
+let halfTable = null;
+
+/** -> get(name): {shape, values}, or null where the record has no such array. */
+export function openNumbers(record) {
+  const entries = record.arrays ?? {};
+  const known = new Map();
+  const get = (name) => {
+    if (!Object.hasOwn(entries, name)) return null;
+    if (!known.has(name)) known.set(name, decodeEntry(entries[name], get));
+    return known.get(name);
+  };
+  return get;
+}
+
+/** Of an array (several, rows, columns) one matrix: {rows, columns, values}. */
+export function matrixOf(array, number = 0) {
+  const [rows, columns] = array.shape.slice(-2);
+  return { rows, columns, values: array.values.subarray(number * rows * columns, (number + 1) * rows * columns) };
+}
+
+/** Several (rows, columns) of a head each, side by side: (rows, heads * columns). */
+export function sideBySide(array) {
+  const [heads, rows, width] = array.shape;
+  const values = new Float32Array(heads * rows * width);
+  for (let head = 0; head < heads; head++) {
+    for (let row = 0; row < rows; row++) {
+      const start = (head * rows + row) * width;
+      values.set(array.values.subarray(start, start + width), (row * heads + head) * width);
+    }
+  }
+  return { rows, columns: heads * width, values };
+}
+
+/** The mean over several matrices. */
+export function meanMatrix(arrays) {
+  const [rows, columns] = arrays[0].shape.slice(-2);
+  const size = rows * columns;
+  const values = new Float32Array(size);
+  let count = 0;
+  for (const array of arrays) {
+    for (let start = 0; start < array.values.length; start += size, count++) {
+      for (let at = 0; at < size; at++) values[at] += array.values[start + at];
+    }
+  }
+  return { rows, columns, values: values.map((value) => value / count) };
+}
+
+/** Of each row with each row, the sum of products. */
+export function rowProducts({ rows, columns, values }) {
+  const products = new Float32Array(rows * rows);
+  for (let one = 0; one < rows; one++) {
+    for (let other = 0; other < rows; other++) {
+      let sum = 0;
+      for (let at = 0; at < columns; at++) sum += values[one * columns + at] * values[other * columns + at];
+      products[one * rows + other] = sum;
+    }
+  }
+  return { rows, columns: rows, values: products };
+}
+
+/** The share of numbers that are exactly 0. */
+export function shareOfZeros({ values }) {
+  let count = 0;
+  for (const value of values) if (value === 0) count++;
+  return count / values.length;
+}
+
+/** Mean and standard deviation of a row. */
+export function meanAndSpread({ columns, values }, row) {
+  const part = values.subarray(row * columns, (row + 1) * columns);
+  const mean = part.reduce((sum, value) => sum + value, 0) / columns;
+  const variance = part.reduce((sum, value) => sum + (value - mean) ** 2, 0) / columns;
+  return [mean, Math.sqrt(variance)];
+}
+
+/** A number to be read: three digits behind the point; -∞ for what a mask hides. */
+export function readable(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (value <= HIDDEN) return "−∞";
+  const size = Math.abs(value);
+  const text = size !== 0 && size < NOTATION_FROM ? value.toExponential(1) : value.toFixed(3);
+  return text.replaceAll("-", "−");
+}
+
+/** A share of 1 in percent. */
+export function percent(share) {
+  if (share === null || share === undefined) return "–";
+  const value = share * 100;
+  return `${value >= 99.95 ? value.toFixed(0) : value >= 0.1 || value === 0 ? value.toFixed(1) : "<0.1"}%`;
+}
+
+function decodeEntry(entry, get) {
+  if (entry.same_as) return get(entry.same_as);
+  if (entry.sum_of) {
+    const [one, other] = entry.sum_of.map(get);
+    return one && other && { shape: one.shape, values: one.values.map((value, at) => value + other.values[at]) };
+  }
+  if (entry.masked) {
+    const [scores, mask] = entry.masked.map(get);
+    if (!scores || !mask) return null;
+    const size = mask.values.length;
+    return {
+      shape: scores.shape,
+      values: scores.values.map((value, at) => (mask.values[at % size] ? value : HIDDEN)),
+    };
+  }
+  return { shape: entry.shape, values: decodeValues(entry) };
+}
+
+function decodeValues({ dtype, shape, data, scales }) {
+  const bytes = decodeBytes(data);
+  if (dtype === "bool") return Float32Array.from(bytes);
+  if (dtype === "float16") {
+    halfTable ??= makeHalfTable();
+    const values = new Float32Array(bytes.length / 2);
+    for (let at = 0; at < values.length; at++) values[at] = halfTable[bytes[2 * at] | (bytes[2 * at + 1] << 8)];
+    return values;
+  }
+  const whole = new Int8Array(bytes.buffer);
+  const factors = new DataView(decodeBytes(scales).buffer);
+  const width = shape.at(-1);
+  const values = new Float32Array(whole.length);
+  for (let start = 0, row = 0; start < whole.length; start += width, row++) {
+    const factor = factors.getFloat32(4 * row, true);
+    for (let at = start; at < start + width; at++) values[at] = whole[at] * factor;
+  }
+  return values;
+}
+
+function decodeBytes(text) {
+  const characters = atob(text);
+  const bytes = new Uint8Array(characters.length);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = characters.charCodeAt(at);
+  return bytes;
+}
+
+/** What each of the 65,536 float16 stands for. */
+function makeHalfTable() {
+  return Float32Array.from({ length: 65536 }, (_, bits) => {
+    const sign = bits & 0x8000 ? -1 : 1;
+    const exponent = (bits >> 10) & 31;
+    const fraction = bits & 1023;
+    if (exponent === 0) return sign * fraction * 2 ** -24;
+    if (exponent === 31) return fraction ? NaN : sign * Infinity;
+    return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+  });
+}

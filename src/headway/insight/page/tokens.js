@@ -1,0 +1,64 @@
+// Tokens and words as they are shown.
+
+const LONGEST = 12;
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
+/** A piece to be read: without the sign of a space; what goes on with a word begins with a dot. */
+export function pieceText(tokens, place) {
+  const token = tokens[place];
+  const piece = token.piece.startsWith("▁") ? token.piece.slice(1) : token.piece;
+  const goesOn = place > 0 && tokens[place - 1].word === token.word && !token.piece.startsWith("▁");
+  return visible(goesOn ? `·${piece}` : piece);
+}
+
+/** A piece by itself. */
+export function loosePiece(piece) {
+  return visible(piece.startsWith("▁") ? piece.slice(1) : piece);
+}
+
+/** Characters that change the direction of their neighbours, or none at all, are shown as a sign. */
+export function visible(text) {
+  return text.replace(CONTROLS, "\u25af") || "▁";
+}
+
+/** For a label: at most a dozen characters, marks included. */
+export function brief(text, longest = LONGEST) {
+  const characters = [...text];
+  return characters.length > longest ? `${characters.slice(0, longest - 1).join("")}…` : text;
+}
+
+/** What the rows and columns of an attention stand for, by what is read: of encoder, decoder or cross. */
+export function attentionLabels(record, kind) {
+  const source = pieceTexts(record.source.tokens);
+  const read = readTexts(record);
+  return { encoder: [source, source], decoder: [read, read], cross: [read, source] }[kind];
+}
+
+export function pieceTexts(tokens) {
+  return tokens.map((_, place) => pieceText(tokens, place));
+}
+
+/** What the decoder reads: the start symbol, and the target without its last token. */
+export function readTexts(record) {
+  return [visible(record.start.piece), ...pieceTexts(record.target.tokens).slice(0, -1)];
+}
+
+/** The words of a text: {text, places}, the tokens that make it. The control symbol at the end is one of its own. */
+export function wordsOf({ text, tokens }) {
+  const characters = [...text];
+  const words = [];
+  tokens.forEach((token, place) => {
+    const last = words.at(-1);
+    if (last && last.word === token.word) {
+      last.places.push(place);
+      last.end = Math.max(last.end, token.end);
+    } else {
+      words.push({ word: token.word, places: [place], start: token.start, end: token.end, piece: token.piece });
+    }
+  });
+  return words.map(({ places, start, end, piece }) => ({
+    text: visible(characters.slice(start, end).join("") || loosePiece(piece)),
+    control: end <= start,
+    places,
+  }));
+}

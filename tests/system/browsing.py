@@ -1,0 +1,152 @@
+"""The glass box in Debian's Chromium: pages of records, alone and beside a live model, and what goes wrong in them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway import Translator
+from headway.insight.standalone import page_of
+from headway.insight.what_if import read_edits
+
+CHROMIUM = shutil.which("chromium")
+FOLDER = files("headway.insight") / "page"
+ORIGIN = "http://glass.test"
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'"
+HOST = """<!doctype html><meta charset="utf-8"><title>host</title>
+<main><div id="place"></div></main><script type="module" src="/host.js"></script>"""
+HOST_SCRIPT = """import { mount } from "/glass/glass.js";
+const ask = async (text, options) => {
+  const answer = await fetch("/inspect", { method: "POST", body: JSON.stringify({ text, ...options }) });
+  if (!answer.ok) throw new Error(await answer.text());
+  return answer.json();
+};
+const [language, text] = decodeURIComponent(location.hash.slice(1)).split(":");
+const record = await ask(text, {});
+await mount(document.getElementById("place"), { record, inspect: ask, language });
+"""
+OBSERVERS = """
+window.shifts = [];
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective));
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) if (!one.hadRecentInput) window.shifts.push(one.value);
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """The browser; the test is skipped where there is none."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("Chromium isn't installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Window:
+    """One page, as a person has it, and what went wrong in it."""
+
+    def __init__(self, browser: Any, width: int = 1280, height: int = 900, scheme: str = "light", **context) -> None:
+        self.context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, **context)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.page.add_init_script(OBSERVERS)
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.said.append(f"dialog {dialog.message}"))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def close(self) -> None:
+        """Nothing was said, nothing blocked, nothing fetched from elsewhere, nothing moved by itself."""
+        violations, shifts = self.page.evaluate("[window.violations, window.shifts]")
+        origins = {url if url.startswith("file:") else "/".join(url.split("/")[:3]) for url in self.asked}
+        self.context.close()
+        assert self.said == []
+        assert violations == []
+        assert len(origins) == 1
+        assert sum(shifts) < 0.01
+
+    def view(self, name: str) -> Any:
+        """Opens one of the six views. -> its panel"""
+        self.page.click(f"#glass-tab-{name}")
+        return self.page.locator("#glass-view")
+
+    def count(self, selector: str, count: int) -> None:
+        """Waits until there are so many."""
+        self._expect(self.page.locator(selector)).to_have_count(count)
+
+    def contains(self, selector: str, text: str) -> None:
+        """Waits until it says so."""
+        self._expect(self.page.locator(selector)).to_contain_text(text)
+
+    @property
+    def _expect(self) -> Any:
+        from playwright.sync_api import expect
+
+        return expect
+
+    def texts(self, selector: str) -> list[str]:
+        return [text.strip() for text in self.page.locator(selector).all_inner_texts()]
+
+
+def write_page(document: dict[str, Any], path: Path, language: str | None = None) -> str:
+    """The page of a document, alone. -> its address"""
+    modules = {one.name: one.read_text(encoding="utf-8") for one in FOLDER.iterdir() if one.name.endswith(".js")}
+    page = page_of(document, modules, (FOLDER / "glass.css").read_text(encoding="utf-8"), language)
+    path.write_text(page, encoding="utf-8")
+    return path.as_uri()
+
+
+def read_page(path: Path) -> dict[str, Any]:
+    """The document that a page holds."""
+    text = path.read_text(encoding="utf-8")
+    parts = dict(re.findall(r'<script type="application/json" id="([^"]+)">(.*?)</script>', text))
+    document = json.loads(parts.pop("record"))
+    document["arrays"] = {name: one for part in parts.values() for name, one in json.loads(part).items()}
+    return document
+
+
+def open_live(window: Window, translator: Translator, text: str, language: str = "en") -> list[dict[str, Any]]:
+    """The box in a page of a server with a live model. -> the requests to inspect, as they come"""
+    requests: list[dict[str, Any]] = []
+
+    def inspect(body: dict[str, Any]) -> str:
+        requests.append(body)
+        edits = read_edits(body.get("edits", []))
+        cases = [read_edits(case) for case in body.get("cases", [])]
+        record = translator.inspect(body["text"], edits=edits, cases=cases)
+        return json.dumps(record.to_dict(arrays=body.get("arrays", "all")), ensure_ascii=False)
+
+    def answer(route) -> None:
+        path = route.request.url.removeprefix(ORIGIN)
+        headers = {"Content-Security-Policy": POLICY}
+        if path == "/inspect":
+            route.fulfill(body=inspect(json.loads(route.request.post_data)), content_type="application/json")
+        elif path.startswith("/glass/"):
+            kind = "text/css" if path.endswith(".css") else "text/javascript"
+            route.fulfill(body=(FOLDER / path.removeprefix("/glass/")).read_text(encoding="utf-8"), content_type=kind)
+        elif path == "/host.js":
+            route.fulfill(body=HOST_SCRIPT, content_type="text/javascript")
+        elif path == "/":
+            route.fulfill(body=HOST, content_type="text/html", headers=headers)
+        else:
+            route.fulfill(status=204)
+
+    window.context.route("**/*", answer)
+    window.page.goto(f"{ORIGIN}/#{language}:{text}")
+    window.page.wait_for_selector("[role=tabpanel]")
+    return requests

@@ -1,0 +1,314 @@
+"""The six views of the glass box in a browser: what they show is what the record holds."""
+
+import re
+
+import numpy as np
+import pytest
+
+from headway import Translator
+from headway.insight.document import decoded
+from tests.system.browsing import Window, chromium, open_live, read_page
+from tests.system.conftest import run_headway
+
+VIEWS = ["translate", "machine", "heads", "steps", "whatIf", "numbers"]
+TEXT = "ant bee cat dog elk"
+LEADS = {
+    "en": ["how sure", "Figure 1", "attention head", "Press play", "Switch a part", "arithmetic"],
+    "ko": ["확신", "그림 1", "어텐션 헤드", "재생", "끄거나", "계산"],
+}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def page_file(trained, tmp_path_factory):
+    """The page that the command line writes."""
+    file = tmp_path_factory.mktemp("pages") / "page.html"
+    outcome = run_headway("inspect", trained, TEXT, "--output", file)
+    assert outcome.code == 0, outcome.err
+    return file
+
+
+@pytest.fixture(scope="module")
+def record(page_file):
+    return read_page(page_file)
+
+
+@pytest.fixture(scope="module")
+def translator(trained):
+    return Translator.load(trained)
+
+
+@pytest.fixture
+def window(browser, page_file):
+    window = Window(browser, locale="en-US")
+    window.page.goto(page_file.as_uri())
+    yield window
+    window.close()
+
+
+def percent(share: float) -> str:
+    return f"{share * 100:.1f}%".replace("100.0%", "100%") if share >= 0.001 else "<0.1%"
+
+
+def cross_weights(record) -> np.ndarray:
+    layers = range(record["attention"]["cross"]["layers"])
+    names = [f"decoder.layers.{layer}.cross_attention.weights" for layer in layers]
+    return np.stack([decoded(record["arrays"], name) for name in names])
+
+
+@pytest.mark.parametrize(("language", "locale"), [("en", "en-US"), ("ko", "ko-KR")])
+def test_every_view_in_the_readers_language(browser, page_file, record, language, locale):
+    window = Window(browser, locale=locale)
+    window.page.goto(page_file.as_uri())
+    heading = window.page.inner_text(".glass-head")
+    assert record["source"]["text"] in heading
+    assert record["target"]["text"] in heading
+    for name, lead in zip(VIEWS, LEADS[language], strict=True):
+        assert lead in window.view(name).inner_text()
+    window.page.click(".language")
+    other = "ko" if language == "en" else "en"
+    assert window.page.get_attribute(".glass", "lang") == other
+    assert LEADS[other][-1] in window.page.inner_text("#glass-view")  # the same view
+    window.close()
+
+
+def test_translate_shows_how_sure_of_each_word_and_what_it_looked_at(window, record):
+    window.view("translate")
+    groups: dict[int, list[int]] = {}
+    for place, token in enumerate(record["target"]["tokens"]):
+        groups.setdefault(token["word"], []).append(place)
+    sums = [sum(record["steps"][place]["log_probability"] for place in places) for places in groups.values()]
+    assert window.texts(".words.target .confidence") == [percent(np.exp(one)) for one in sums]
+    assert " ".join(window.texts(".words.source .word bdi")[:-1]) == TEXT
+
+    mean = cross_weights(record).mean(axis=(0, 1))
+    source_words = [token["word"] for token in record["source"]["tokens"]]
+    for word, places in list(groups.items())[:3]:
+        shares = np.zeros(max(source_words) + 1)
+        np.add.at(shares, source_words, mean[places].mean(axis=0))
+        window.page.hover(f".words.target .word >> nth={word}")
+        most = window.page.inner_text(".words.source .word bdi >> nth=" + str(int(shares.argmax())))
+        assert window.texts(".detail p:nth-child(2) .named")[0] == f"{most} {percent(shares.max())}"
+        assert window.page.locator(".threads path").count() >= 1
+    assert window.texts(".alternatives bdi") == [one["text"] for one in record["alternatives"]]
+
+
+def test_the_machine_has_the_sizes_of_the_model_and_its_numbers(window, record):
+    panel = window.view("machine")
+    config = record["model"]["config"]
+    assert window.texts(".encoder .layer > .choice label") == [str(n + 1) for n in range(config["encoder_layers"])]
+    assert f"{config['d_model']} → {config['d_ff']} → {config['d_model']}" in panel.inner_text()
+
+    window.page.click(".decoder [data-place=self]")
+    window.page.click(".decoder .layer > .choice label >> nth=1")
+    open_ = window.page.locator(".decoder .panel:not([hidden])")
+    open_.locator(".choice >> nth=0").locator("label >> nth=2").click()  # the third head
+    for stage, name in ((1, "scores"), (2, "scores"), (3, "masked_scores"), (4, "weights")):
+        open_.locator(".choice >> nth=1").locator(f"label >> nth={stage}").click()
+        values = decoded(record["arrays"], f"decoder.layers.1.self_attention.{name}")[2]
+        factor = np.sqrt(record["model"]["decoder_d_head"]) if stage == 1 else 1.0
+        open_.locator("canvas[tabindex]").focus()
+        for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight"):  # the first of them goes to the corner
+            window.page.keyboard.press(key)
+        shown = open_.locator(".readout b").inner_text().replace("−", "-")
+        assert float(shown) == pytest.approx(values[1, 2] * factor, abs=1e-3) if stage < 3 else True
+        if stage == 3:
+            assert shown == "-∞"  # what comes later
+        if stage == 4:
+            assert shown == "0.000"
+    for place in ("tokens", "embedding", "positions", "linear", "softmax", "cross", "feed_forward", "self addNorm"):
+        window.page.click(f".decoder [data-place='{place}']")
+        opened = window.page.locator(f".block:has(> h4 [data-place='{place}']) .panel").last
+        assert opened.locator(".stage").count() >= 1
+        assert opened.locator(".equation, .pieces").count() >= 1
+    assert window.page.locator(".wires .memory").count() == 1
+
+
+def test_heads_of_every_kind_large_and_sorted(window, record):
+    window.view("heads")
+    for number, kind in enumerate(("encoder", "decoder", "cross")):
+        window.page.click(f".controls .choice label >> nth={number}")
+        measures = record["attention"][kind]["measures"]
+        window.count("canvas.thumbnail", np.size(measures))
+        window.page.select_option(".controls select", "entropy")
+        flat = [(one["entropy"], f"{layer + 1}·{head + 1}") for layer, heads in enumerate(measures)
+                for head, one in enumerate(heads)]  # fmt: skip
+        wanted = [name for _, name in sorted(flat, key=lambda pair: -pair[0])]
+        assert window.texts(".head .caption span:first-child") == wanted
+        assert f"{max(flat)[0]:.2f} bits" in window.page.inner_text(".large .bars")
+        assert window.page.locator(".large canvas[tabindex]").count() == 2  # lines and matrix
+
+    window.page.click(".head >> nth=2")
+    layer, head = (int(part) - 1 for part in wanted[2].split("·"))
+    row = cross_weights(record)[layer, head, 1]
+    window.page.locator(".large .lines canvas").focus()
+    window.page.keyboard.press("ArrowDown")
+    window.page.keyboard.press("ArrowDown")
+    assert percent(row.max()) in window.page.inner_text(".large .lines .readout")
+
+
+def test_decoding_plays_step_by_step(window, record):
+    window.view("steps")
+    count = len(record["steps"])
+    shown = ".growing bdi:not(.later)"
+    assert window.page.locator(shown).count() == 2  # the start symbol and the first token
+    top = record["steps"][0]["top"]
+    assert window.texts(".bars-place .number") == [percent(one["probability"]) for one in top]
+    fates = [one["fate"] for one in record["beam"]["steps"][0]]
+    assert [
+        window.page.locator(f".tree .node.{fate}").count() for fate in ("kept", "finished", "dropped")
+    ] == [fates.count(fate) for fate in ("kept", "finished", "dropped")]  # fmt: skip
+
+    window.page.click("[aria-label=Play]")
+    window.count(shown, 4)
+    window.page.click("[aria-label=Pause]")
+    window.page.click("[aria-label='To the end']")
+    assert window.page.locator(shown).count() == count + 1
+    assert window.texts(".tree-place .won bdi") == [record["target"]["text"]]
+    window.page.locator("input[type=range]").focus()
+    window.page.keyboard.press("Home")
+    assert window.page.locator(shown).count() == 2
+
+
+def test_what_if_shows_what_was_tried_beforehand(window, record):
+    panel = window.view("whatIf")
+    for kind in ("positions_off", "look_ahead_off", "scaling_off"):
+        [case] = [one for one in record["cases"] if one["edits"] == [{"kind": kind}]]
+        assert case["after"]["text"] in panel.inner_text()
+        assert f"{case['after']['score']:.2f}".replace("-", "−") in panel.inner_text()
+    window.page.click(".effect >> nth=5")
+    heads = record["attention"]["encoder"]["heads"]
+    edit = {"kind": "head_off", "attention": "encoder", "layer": 5 // heads, "head": 5 % heads}
+    [case] = [one for one in record["cases"] if one["edits"] == [edit]]
+    result = window.page.locator(".result:has(h4)")
+    assert f"{case['after']['score']:.2f}".replace("-", "−") in result.inner_text()
+    window.page.click(".card .word >> nth=3")
+    window.page.click(".card .word >> nth=0")
+    [case] = [one for one in record["cases"] if one["edits"] == [{"kind": "swap_words", "first": 0, "second": 3}]]
+    assert case["source"] == "dog bee cat ant elk"
+    result = window.page.locator(".result:has(.quoted)")
+    assert case["source"] in result.inner_text()
+    assert case["after"]["text"] in result.inner_text()
+
+
+def numbers_of(window, table: int) -> list[list[float]]:
+    rows = window.page.locator(f".numbers >> nth={table}").locator("tr").all_inner_texts()
+    return [[float(cell.replace("−", "-").replace("∞", "inf")) for cell in row.split()] for row in rows]
+
+
+def test_the_worked_example_and_numbers_of_ones_own(window):
+    window.view("numbers")
+    assert numbers_of(window, 3) == [[2, 4, 4], [4, 16, 12], [4, 12, 10]]  # scores, after Q, K and V
+    weights = [[0.13613, 0.43194, 0.43194], [8.9045e-4, 0.90884, 0.090267], [7.4449e-3, 0.75471, 0.23785]]
+    values = [[1.8639, 6.3194, 1.7042], [1.9991, 7.8141, 0.2735], [1.9926, 7.4796, 0.7359]]
+    np.testing.assert_allclose(numbers_of(window, 5), weights, atol=1e-4)
+    np.testing.assert_allclose(numbers_of(window, 6), values, atol=1e-4)
+
+    window.page.click(".view > .controls .choice label >> nth=1")
+    query, key, value = [[1.0, -2.0], [0.5, 0.0]], [[0.0, 1.0], [3.0, 1.0]], [[1.0], [-4.0]]
+    for number, matrix in enumerate((query, key, value)):
+        text = "\n".join(" ".join(map(str, row)) for row in matrix)
+        window.page.fill(f".inputs textarea >> nth={number}", text)
+    scores = np.array(query) @ np.array(key).T / np.sqrt(2)
+    powers = np.exp(scores)
+    wanted = powers / powers.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(numbers_of(window, 2), wanted, atol=1e-5)
+    np.testing.assert_allclose(numbers_of(window, 3), wanted @ value, atol=1e-4)
+    window.page.hover(".numbers >> nth=0 >> td >> nth=1")
+    assert "1·3 + −2·1" in window.page.inner_text(".number-table >> nth=0")
+
+    window.page.click(".check >> nth=1")  # the look-ahead mask: one table more
+    assert numbers_of(window, 3)[0] == [1, 0]
+    for bad, part in (("1 x", "x"), ("1 2\n3", "row 2"), ("", "empty"), ("1 2 3\n1 2 3", "same length")):
+        window.page.fill(".inputs textarea >> nth=0", bad)
+        assert part in window.page.inner_text(".problem")
+        assert window.page.locator(".numbers").count() == 0
+    window.page.click("text=Back to the example")
+    assert numbers_of(window, 0) == [[2, 4, 4], [4, 16, 12], [4, 12, 10]]
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_beside_a_live_model(browser, translator, language):
+    window = Window(browser)
+    requests = open_live(window, translator, TEXT, language)
+    page = window.page
+    assert page.get_attribute(".glass", "lang") == language
+    page.fill("#glass-sentence", "fox gnu hen")
+    page.keyboard.press("Enter")
+    window.contains(".sentence-line", "hen gnu fox")
+    assert requests[-1] == {"text": "fox gnu hen"}
+
+    window.view("whatIf")
+    page.check("[value=positions_off]")
+    page.check("[value=scaling_off]")
+    page.click(".card .primary >> nth=0")
+    page.wait_for_selector(".result .comparison")
+    edits = [{"kind": "positions_off"}, {"kind": "scaling_off"}]
+    assert requests[-1] == {"text": "fox gnu hen", "cases": [edits], "arrays": "none"}
+    page.click(".effect >> nth=0")
+    window.count(".result .comparison", 2)
+    assert requests[-1]["cases"] == [[{"kind": "head_off", "attention": "encoder", "layer": 0, "head": 0}]]
+
+    for number, text in enumerate(("ant bee", "bee ant")):  # without positions they are the same
+        page.fill(f".pair-inputs input >> nth={number}", text)
+    page.click(".pair-inputs .primary")
+    page.wait_for_selector(".order")
+    cells = [text.strip() for text in page.locator(".order tbody td").all_inner_texts()]
+    assert cells[:2] == ["bee ant", "ant bee"]
+    assert cells[2] == cells[3]
+
+    page.click(".result button")  # a look inside the edited model
+    page.wait_for_selector(".edited")
+    assert requests[-1] == {"text": "fox gnu hen", "edits": edits}
+    window.close()
+
+
+def test_a_live_model_that_fails_is_said(browser, translator):
+    window = Window(browser)
+    open_live(window, translator, TEXT)
+    window.page.evaluate("void (window.fetch = async () => { throw new Error('<b>gone</b>') })")
+    window.page.fill("#glass-sentence", "ant")
+    window.page.click(".sentence .primary")
+    window.contains(".sentence .status", "<b>gone</b>")
+    window.close()
+
+
+def test_by_keyboard_alone(window):
+    page = window.page
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.getAttribute('role')") == "tab":
+            break
+    focused = "document.activeElement"
+    seen = []
+    for name in VIEWS[1:]:
+        page.keyboard.press("ArrowRight")
+        seen.append(page.evaluate(f"{focused}.id"))
+        outline = page.evaluate(f"getComputedStyle({focused}).outlineStyle")
+        assert outline == "solid", name
+    assert seen == [f"glass-tab-{name}" for name in VIEWS[1:]]
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # the first block of the machine opens
+    assert page.evaluate(f"{focused}.getAttribute('aria-expanded')") == "true"
+    page.keyboard.press("Enter")
+    assert page.evaluate(f"{focused}.getAttribute('aria-expanded')") == "false"
+
+
+def test_words_are_the_same_in_both_languages_and_all_are_used(page_file):
+    text = page_file.read_text(encoding="utf-8")
+    tables = re.findall(r"\n(?:const (?:english|korean)) = \{\n(.*?)\n\};", text, re.DOTALL)
+    english, korean = (dict(re.findall(r'^  (\w+):\s+"(.*)",$', table, re.MULTILINE)) for table in tables)
+    assert english.keys() == korean.keys()
+    fields = {name: set(re.findall(r"\{(\w+)\}", one)) for name, one in english.items()}
+    assert {name for name in fields if fields[name] != set(re.findall(r"\{(\w+)\}", korean[name]))} <= FREE
+    assert all(re.search("[가-힣]|^[^a-zA-Z]*$", one) for one in korean.values())
+
+
+FREE = {"about", "aboutPlain"}
