@@ -1,0 +1,148 @@
+"""Clients of a server, many at once, that take little time themselves: plain sockets on one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Answer:
+    """Of one request."""
+
+    status: int
+    body: bytes
+    seconds: float
+    headers: dict[str, str]
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Client:
+    """One connection that is kept, and made anew where the server has closed it."""
+
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self._host, self._port = host, port
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def post(self, path: str, fields: dict[str, Any]) -> Answer:
+        body = json.dumps(fields).encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
+        return await self.send(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+
+    async def get(self, path: str) -> Answer:
+        return await self.send(f"GET {path} HTTP/1.1\r\nHost: {self._host}\r\n\r\n".encode())
+
+    async def send(self, request: bytes) -> Answer:
+        """A whole request as it is; the answer. Raises OSError where there is none."""
+        start = time.perf_counter()
+        reader, writer = await self._connection()
+        try:
+            writer.write(request)
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            status_line, *lines = head.rstrip("\r\n").split("\r\n")
+            headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+            body = await reader.readexactly(int(headers.get("content-length", "0")))
+        except asyncio.IncompleteReadError as error:
+            self.close()
+            raise ConnectionResetError("the server has closed the connection") from error
+        if headers.get("connection") == "close":
+            self.close()
+        return Answer(int(status_line.split()[1]), body, time.perf_counter() - start, headers)
+
+    def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
+
+    async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._streams is None or self._streams[1].is_closing() or self._streams[0].at_eof():
+            self._streams = await asyncio.open_connection(self._host, self._port, limit=1 << 24)
+        return self._streams
+
+
+@dataclass
+class Report:
+    """What a load has shown."""
+
+    statuses: Counter[int] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
+    """Of each answer 200."""
+    sentences: int = 0
+    """That were translated."""
+    wall: float = 0.0
+    processor: float = 0.0
+    """Seconds of the clients' own."""
+    wrong: list[tuple[str, str, str]] = field(default_factory=list)
+    """Texts whose answer isn't the expected one: text, answer, expected."""
+
+    def quantile(self, part: float) -> float:
+        ordered = sorted(self.seconds)
+        return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else float("nan")
+
+    @property
+    def rate(self) -> float:
+        """Sentences a second."""
+        return self.sentences / self.wall
+
+
+async def load(
+    port: int,
+    texts: list[str],
+    expected: dict[str, str],
+    *,
+    clients: int,
+    seconds: float,
+    size: int = 0,
+    fields: dict[str, Any],
+) -> Report:
+    """So many clients ask for a text after the other, or for lists of `size`, and come back when they were refused."""
+    report = Report()
+    started, processor = time.perf_counter(), _processor()
+    position = 0
+
+    async def work() -> None:
+        nonlocal position
+        client = Client(port)
+        while time.perf_counter() - started < seconds:
+            chosen = [texts[(position + place) % len(texts)] for place in range(max(1, size))]
+            position += len(chosen)
+            answer = await client.post("/translate", {"q": chosen if size else chosen[0], **fields})
+            report.statuses[answer.status] += 1
+            if answer.status != 200:
+                await asyncio.sleep(float(answer.headers.get("retry-after", 1)))
+                continue
+            report.seconds.append(answer.seconds)
+            report.sentences += len(chosen)
+            found = answer.json["translatedText"]
+            for text, translation in zip(chosen, found if size else [found], strict=True):
+                if expected and translation != expected[text]:
+                    report.wrong.append((text, translation, expected[text]))
+        client.close()
+
+    await asyncio.gather(*(work() for _ in range(clients)))
+    report.wall = time.perf_counter() - started
+    report.processor = _processor() - processor
+    return report
+
+
+async def meanwhile(ask: Callable[[], Awaitable[Answer]], until: asyncio.Event, pause: float = 0.05) -> list[Answer]:
+    """The answers to a question that is asked again and again."""
+    answers = []
+    while not until.is_set():
+        answers.append(await ask())
+        await asyncio.sleep(pause)
+    return answers
+
+
+def _processor() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
