@@ -24,7 +24,7 @@ from headway.serving.batcher import QueueFullError
 from headway.serving.detection import Detected
 from headway.serving.guard import Guard
 from headway.serving.pairs import Pair, english_name
-from headway.serving.refusals import busy, error_response, refusal
+from headway.serving.refusals import busy, defect, error_response, refusal
 from headway.serving.schemas import (
     PROBLEMS,
     Detection,
@@ -58,7 +58,7 @@ def make_app(service: Service) -> ASGIApp:
         redoc_url=None,
         lifespan=lifespan,
     )
-    for kind in (HTTPException, QueueFullError, UserError):
+    for kind in (HTTPException, QueueFullError, UserError, Exception):
         app.add_exception_handler(kind, _answer_error)
     _add_api(app, service)
     _add_page(app)
@@ -265,5 +265,4 @@ async def _answer_error(_: Request, error: Exception) -> Response:
         return error_response(busy())
     if isinstance(error, UserError):
         return error_response(refusal(400, str(error)))
-    assert isinstance(error, HTTPException)
-    return error_response(error)
+    return error_response(error if isinstance(error, HTTPException) else defect())

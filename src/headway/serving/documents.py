@@ -161,10 +161,12 @@ def _readable_parts(
         return [Sentence(elements)]
     parts: list[str | Sentence] = []
     for one in runs:
-        before, core, after = _trimmed([one])
-        parts += [_raw(edge, format_) for edge in before]
-        parts += [Sentence(core)] if core else []
-        parts += [_raw(edge, format_) for edge in after]
+        if isinstance(one, Atom):
+            parts.append(one.raw)
+            continue
+        start, words, end = _edges(one)
+        inner = Sentence([words], words) if has_words(words) else _words(words, format_)
+        parts += [start, inner, end]
     return parts
 
 

@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headway.serving.metrics import Metrics
-from headway.serving.refusals import busy, error_response, refusal
+from headway.serving.refusals import busy, defect, error_response, refusal
 from headway.serving.settings import Settings
 
 access_log = logging.getLogger("headway.access")
@@ -89,7 +89,7 @@ class Guard:
             return None
         except Exception as error:
             _log_defect(error, scope["state"]["request_id"])
-            return refusal(500, "a defect of the server; its log has more")
+            return defect()
         return None
 
     def _check(self, scope: Scope) -> None:

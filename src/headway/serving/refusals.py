@@ -20,5 +20,9 @@ def busy(message: str = "the server is busy") -> HTTPException:
     return refusal(503, message, {"Retry-After": str(RETRY_AFTER)})
 
 
+def defect() -> HTTPException:
+    return refusal(500, "a defect of the server; its log has more")
+
+
 def error_response(error: HTTPException) -> JSONResponse:
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)

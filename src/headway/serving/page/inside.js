@@ -1,0 +1,28 @@
+// The room of the glass box: shows what happens inside the model while it translates.
+
+/**
+ * Fills `element` with the view of one translation; `notice` is told what there is to say meanwhile.
+ * inspect(text, options): asks the server for a record. Where the server has no view, that is said.
+ */
+export async function showInside(element, { text, inspect, language, notice }) {
+  element.replaceChildren();
+  if (!text.trim()) {
+    notice("insideEmpty");
+    return;
+  }
+  notice("insideWaiting");
+  let glass;
+  try {
+    glass = await import("/glass/glass.js");
+  } catch {
+    notice("insideMissing");
+    return;
+  }
+  try {
+    const record = await inspect(text, {});
+    notice(null);
+    glass.mount(element, { record, inspect, language });
+  } catch (problem) {
+    notice("insideFailed", { problem: problem.message });
+  }
+}
