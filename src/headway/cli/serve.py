@@ -61,6 +61,7 @@ def serve(
     headway serve runs/multi30k-de-en --host 0.0.0.0 --api-keys keys.txt --rate-limit 120
     """
     try:
+        from headway.serving.server import bind
         from headway.serving.server import serve as run
     except ImportError as error:
         raise UserError(f"{error.name} is not installed: pip install 'headway[serve]'") from None
@@ -83,10 +84,11 @@ def serve(
         allowed_hosts=(*hosts, host, *LOOPBACK, "[::1]") if host in LOOPBACK else hosts,
         allowed_origins=tuple(allow_origin or ()),
     )
+    taken = bind(host, port)
     pairs = Pairs(load_translator(model, device, precision, engine=engine) for model in models)
     for pair in pairs:
         typer.echo(f"headway: {pair.source} -> {pair.target} is loaded", err=True)
-    run(Service(pairs, settings), host, port, trusted_proxy)
+    run(Service(pairs, settings), taken, trusted_proxy)
 
 
 def _read_keys(path: Path) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 import sys
 from types import FrameType
 
@@ -12,9 +13,12 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from headway.errors import UserError
 from headway.serving.app import make_app
 from headway.serving.guard import JsonLines
 from headway.serving.service import Service
+
+log = logging.getLogger("headway.server")
 
 HEAD_TIMEOUT = 10.0
 """Seconds in which the head of a request must have come."""
@@ -28,14 +32,25 @@ GRACE = 26
 """Seconds that accepted requests have after that."""
 
 
-def serve(service: Service, host: str, port: int, proxies: str = "") -> None:
+def bind(host: str, port: int) -> socket.socket:
+    """Takes the address, without listening yet. Raises UserError."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        taken = socket.socket(family, kind, protocol)
+        if sys.platform != "win32":
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(address)
+    except OSError as error:
+        raise UserError(f"{host}:{port}: {error.strerror}; choose another --host or --port") from None
+    return taken
+
+
+def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
     """Answers requests until SIGTERM or Ctrl-C. `proxies` are addresses, with commas, whose X-Forwarded-For is
     believed."""
     _log_json()
     config = uvicorn.Config(
         make_app(service),
-        host=host,
-        port=port,
         http=PromptProtocol,
         ws="none",
         loop="asyncio",
@@ -50,7 +65,7 @@ def serve(service: Service, host: str, port: int, proxies: str = "") -> None:
     )
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, lambda *_: None)  # uvicorn raises the signal again when all is done
-    GracefulServer(config, service).run()
+    GracefulServer(config, service).run([taken])
 
 
 class GracefulServer(uvicorn.Server):
@@ -59,6 +74,12 @@ class GracefulServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for one in sockets or ():
+            host, port, *_ = one.getsockname()
+            log.info("listening", extra={"fields": {"url": f"http://{f'[{host}]' if ':' in host else host}:{port}"}})
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._service.draining or sig == signal.SIGINT:
@@ -115,7 +136,7 @@ class PromptProtocol(H11Protocol):
 def _log_json() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name in ("headway", "uvicorn"):
+    for name, level in (("headway", logging.INFO), ("uvicorn", logging.WARNING)):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(logging.INFO)
+        logger.setLevel(level)

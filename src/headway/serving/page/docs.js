@@ -29,7 +29,7 @@ function table(schema) {
     const row = whole.insertRow();
     const cell = row.insertCell();
     cell.append(element("code", name));
-    row.insertCell().textContent = schema.required?.includes(name) ? "needed" : `default ${JSON.stringify(field.default)}`;
+    row.insertCell().textContent = schema.required?.includes(name) ? "needed" : JSON.stringify(field.default) ?? "optional";
     row.insertCell().textContent = field.description ?? "";
   }
   return whole;
