@@ -1,15 +1,60 @@
-"""Clients of a server, many at once, that take little time themselves: plain sockets on one event loop."""
+"""A server in a process of its own, and clients, many at once, that take little time themselves: plain sockets on one
+event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import resource
+import subprocess
+import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+
+class ServerProcess:
+    """`headway serve` with these arguments at a free port, listening when it is entered, ended when it is left."""
+
+    def __init__(self, *arguments: object) -> None:
+        self._arguments = [*map(str, arguments), "--port", "0"]
+        self.port = 0
+
+    def __enter__(self) -> ServerProcess:
+        self._log = tempfile.NamedTemporaryFile("w+")  # closed when the server ends
+        self.process = subprocess.Popen([sys.executable, "-m", "headway", "serve", *self._arguments], stderr=self._log)
+        while not (listening := [line for line in self.log() if line.get("message") == "listening"]):
+            if self.process.poll() is not None:
+                raise RuntimeError(Path(self._log.name).read_text())
+            time.sleep(0.05)
+        self.port = int(listening[0]["url"].rpartition(":")[2])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._log.close()
+
+    def log(self) -> list[dict[str, Any]]:
+        """What it has said in JSON."""
+        lines = Path(self._log.name).read_text(encoding="utf-8").splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
+
+    def stop(self) -> int:
+        """Asks it to end, and waits until it has; the exit code."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(40)
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it has in memory now (Linux)."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass

@@ -248,10 +248,10 @@ def test_other_paths_and_methods(serve):
         ("GET", "/page/../app.py", 404),
         ("GET", "/page/%2e%2e/app.py", 404),
         ("DELETE", "/translate", 405),
+        ("POST", "/translate/", 404),
     ):
         [answer] = server.ask((method, path, {}))
         assert (answer.status_code, set(answer.json())) == (status, {"error"}), path
-    assert server.get("/translate/").status_code != 200
 
 
 def test_the_page_and_the_description_are_there(serve):

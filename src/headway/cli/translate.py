@@ -58,9 +58,7 @@ def translate(
     target_language: TargetLanguage = None,
     server: Annotated[
         str | None,
-        typer.Option(
-            metavar="URL", help="In place of MODEL: a server, of `headway serve` or LibreTranslate."
-        ),
+        typer.Option(metavar="URL", help="In place of MODEL: a server, of `headway serve` or LibreTranslate."),
     ] = None,
     source_language: Annotated[
         str | None, typer.Option(metavar="CODE", help="Of a server with several directions.")

@@ -56,6 +56,7 @@ def make_app(service: Service) -> ASGIApp:
         description="Translation, in the shapes of LibreTranslate's API.",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         lifespan=lifespan,
     )
     for kind in (HTTPException, QueueFullError, UserError, Exception):

@@ -93,8 +93,10 @@ class Guard:
         return None
 
     def _check(self, scope: Scope) -> None:
-        """Raises HTTPException for a host or an origin that isn't allowed."""
+        """Raises HTTPException for a host or an origin that isn't allowed, and for a body of two lengths."""
         headers = Headers(scope=scope)
+        if "content-length" in headers and "transfer-encoding" in headers:  # two programs would read two requests
+            raise refusal(400, "Content-Length and Transfer-Encoding exclude each other", {"Connection": "close"})
         if self._hosts and _name(headers.get("host", "")) not in self._hosts:
             raise refusal(400, "this server isn't called so: see --allowed-host")
         allowed = self._settings.allowed_origins

@@ -67,7 +67,10 @@ class Pairs:
 
 def english_name(code: str) -> str:
     """`de` to `German`; a code that Unicode's data doesn't know stays as it is."""
+    language, _, region = code.partition("-")
+    if language not in Locale("en").languages:
+        return code
     try:
-        return Locale.parse(code, sep="-").get_display_name("en") or code
+        return (Locale.parse(code, sep="-") if region else Locale(language)).get_display_name("en") or code
     except (UnknownLocaleError, ValueError):
         return code
