@@ -61,7 +61,9 @@ def make_app(service: Service) -> ASGIApp:
     )
     for kind in (HTTPException, QueueFullError, UserError, Exception):
         app.add_exception_handler(kind, _answer_error)
-    _add_api(app, service)
+    access = Access(service.settings)
+    _add_translating(app, service, access)
+    _add_telling(app, service, access)
     _add_page(app)
     paths = [path for route in app.routes if (path := getattr(route, "path", None))]
     guarded: ASGIApp = Guard(app, service.settings, service.metrics, paths)
@@ -75,21 +77,17 @@ def make_app(service: Service) -> ASGIApp:
     return guarded
 
 
-def _add_api(app: FastAPI, service: Service) -> None:
+def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
+    """What works, and may need a key."""
     settings, pairs = service.settings, service.pairs
-    access = Access(settings)
+    codes = {"source": [AUTO, *pairs.sources()], "target": pairs.targets()}
+    translate_body, inspect_body = (request_body(kind, **codes) for kind in (TranslateRequest, InspectRequest))
 
-    def admit(request: Request, key: str | None = None) -> None:
-        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-        access.admit(key or bearer, request.client.host if request.client else None)
-
-    @app.post(
-        "/translate", responses=PROBLEMS, response_model=TranslateAnswer, openapi_extra=request_body(TranslateRequest)
-    )
+    @app.post("/translate", responses=PROBLEMS, response_model=TranslateAnswer, openapi_extra=translate_body)
     async def translate(request: Request) -> Response:
         """Translates a text, or each of a list."""
         wanted = await _fields(request, TranslateRequest)
-        admit(request, wanted.api_key)
+        _admit(access, request, wanted.api_key)
         if service.is_full:
             raise QueueFullError
         texts = [wanted.q] if isinstance(wanted.q, str) else wanted.q
@@ -113,20 +111,25 @@ def _add_api(app: FastAPI, service: Service) -> None:
     async def detect(request: Request) -> Response:
         """The languages that a text may be in, of those that the server knows, likeliest first."""
         wanted = await _fields(request, DetectRequest)
-        admit(request, wanted.api_key)
+        _admit(access, request, wanted.api_key)
         _check_lengths([wanted.q], settings.max_characters)
         [found] = await service.detect([wanted.q], pairs.codes)
         return JSONResponse([{"confidence": one.confidence, "language": one.language} for one in found])
 
-    @app.post("/inspect", responses=PROBLEMS, openapi_extra=request_body(InspectRequest))
+    @app.post("/inspect", responses=PROBLEMS, openapi_extra=inspect_body)
     async def inspect(request: Request) -> Response:
         """The record of what happens inside the model while it translates one sentence."""
         wanted = await _fields(request, InspectRequest)
-        admit(request, wanted.api_key)
+        _admit(access, request, wanted.api_key)
         _check_lengths([wanted.q, wanted.translation or ""], settings.max_characters)
         [pair], _ = await _choose(service, [wanted.q], wanted.source, wanted.target)
         record = await service.inspect(pair, wanted.q, {"target": wanted.translation})
         return Response(record, media_type="application/json")
+
+
+def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
+    """What the server says of itself."""
+    settings, pairs = service.settings, service.pairs
 
     @app.get("/languages", response_model=list[Language])
     async def languages() -> Response:
@@ -169,7 +172,7 @@ def _add_api(app: FastAPI, service: Service) -> None:
     @app.get("/metrics", responses={403: PROBLEMS[403]})
     async def metrics(request: Request) -> Response:
         """Counts for Prometheus. A key, where one is needed, comes as `Authorization: Bearer KEY`."""
-        admit(request)
+        _admit(access, request)
         return Response(service.metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -188,6 +191,12 @@ def _add_page(app: FastAPI) -> None:
     app.mount("/page", StaticFiles(directory=os.fspath(page)))  # type: ignore[call-overload]
     if glass.is_dir():
         app.mount("/glass", StaticFiles(directory=os.fspath(glass)))  # type: ignore[call-overload]
+
+
+def _admit(access: Access, request: Request, key: str | None = None) -> None:
+    """Raises HTTPException for one who may not come, or comes too often."""
+    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+    access.admit(key or bearer, request.client.host if request.client else None)
 
 
 async def _choose(

@@ -89,8 +89,10 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def request_body(kind: type[BaseModel]) -> dict[str, Any]:
-    """The body of a request as OpenAPI describes it: JSON or a form."""
+def request_body(kind: type[BaseModel], **choices: list[str]) -> dict[str, Any]:
+    """The body of a request as OpenAPI describes it: JSON or a form. `choices` are all that a field may be."""
     schema = kind.model_json_schema()
+    for name, values in choices.items():
+        schema["properties"][name]["enum"] = values
     forms = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
     return {"requestBody": {"required": True, "content": {one: {"schema": schema} for one in forms}}}

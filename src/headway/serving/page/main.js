@@ -29,9 +29,9 @@ async function start() {
 function listen() {
   $("text").addEventListener("input", (event) => {
     showCount();
-    if (!event.isComposing) translateSoon();
+    translateSoon(event.isComposing ? 2 : 1); // a syllable of Hangul may grow yet
   });
-  $("text").addEventListener("compositionend", translateSoon); // a syllable of Hangul is whole
+  $("text").addEventListener("compositionend", () => translateSoon());
   $("text").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) translate();
   });
@@ -63,9 +63,9 @@ function listen() {
   });
 }
 
-function translateSoon() {
+function translateSoon(patience = 1) {
   clearTimeout(state.timer);
-  state.timer = setTimeout(translate, state.delay);
+  state.timer = setTimeout(translate, patience * state.delay);
 }
 
 async function translate() {
