@@ -1,10 +1,13 @@
 // The room of the glass box: shows what happens inside the model while it translates.
 
+let latest = 0;
+
 /**
  * Fills `element` with the view of one translation; `notice` is told what there is to say meanwhile.
  * inspect(text, options): asks the server for a record. Where the server has no view, that is said.
  */
 export async function showInside(element, { text, inspect, language, notice }) {
+  const mine = ++latest;
   element.replaceChildren();
   if (!text.trim()) {
     notice("insideEmpty");
@@ -20,9 +23,10 @@ export async function showInside(element, { text, inspect, language, notice }) {
   }
   try {
     const record = await inspect(text, {});
+    if (mine !== latest) return; // the text has changed
     notice(null);
     glass.mount(element, { record, inspect, language });
   } catch (problem) {
-    notice("insideFailed", { problem: problem.message });
+    if (mine === latest) notice("insideFailed", { problem: problem.message });
   }
 }
