@@ -99,6 +99,9 @@ class Client:
         except asyncio.IncompleteReadError as error:
             self.close()
             raise ConnectionResetError("the server has closed the connection") from error
+        except asyncio.CancelledError:
+            self.close()  # the answer would be taken for that of the next request
+            raise
         if headers.get("connection") == "close":
             self.close()
         return Answer(int(status_line.split()[1]), body, time.perf_counter() - start, headers)

@@ -82,6 +82,34 @@ def test_what_comes_within_the_linger_shares_a_call():
     assert [sorted(texts) for _, texts in model.calls] == [list("abcde")]
 
 
+def test_more_that_keeps_coming_is_waited_for_but_not_for_ever():
+    model = Model()
+
+    async def work(batcher):
+        asked = []
+        for number in range(40):
+            asked.append(asyncio.create_task(batcher.submit("g", [str(number)])))
+            await asyncio.sleep(0.01)
+        await asyncio.gather(*asked)
+
+    run(model, work, workers=1, linger=0.02, batch_size=100)
+    sizes = [len(texts) for _, texts in model.calls]
+    assert sum(sizes) == 40
+    assert 1 < len(sizes) < 10
+
+
+def test_warming_up_reaches_every_worker():
+    model = Model(seconds=0.05)
+
+    async def work(batcher):
+        await asyncio.to_thread(batcher.warm_up, "g", ["a", "b"])
+        assert await batcher.submit("g", ["c"]) == ["gC"]
+
+    run(model, work)
+    assert [texts for _, texts in model.calls] == [["a", "b"], ["a", "b"], ["c"]]
+    assert model.most_running == 2
+
+
 def test_the_oldest_goes_first_with_those_of_its_length():
     model = Model()
 

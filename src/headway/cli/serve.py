@@ -88,7 +88,9 @@ def serve(
     pairs = Pairs(load_translator(model, device, precision, engine=engine) for model in models)
     for pair in pairs:
         typer.echo(f"headway: {pair.source} -> {pair.target} is loaded", err=True)
-    run(Service(pairs, settings), taken, trusted_proxy)
+    service = Service(pairs, settings)
+    service.warm_up()
+    run(service, taken, trusted_proxy)
 
 
 def _read_keys(path: Path) -> tuple[str, ...]:

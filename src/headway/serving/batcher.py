@@ -20,6 +20,8 @@ CHARACTERS_PER_BATCH = 16_384
 """Padded characters that are given to the model together, at most: bounds the time of one call."""
 FEWEST_TO_SHARE = 8
 """Fewer sentences than this aren't divided among workers."""
+PATIENCE = 8
+"""Times the linger that an idle worker waits at most, while more sentences keep coming."""
 
 
 class QueueFullError(Exception):
@@ -67,6 +69,8 @@ class Batcher(Generic[Group, Answer]):
         self._groups: dict[Group, list[_Item[Answer]]] = {}
         self._arrivals = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._latest = 0.0
+        """When the timer rings at the latest."""
         self._started: dict[asyncio.Future[Sequence[Answer]], float] = {}
         self.waiting = 0
         """Sentences that no worker has taken yet."""
@@ -101,18 +105,28 @@ class Batcher(Generic[Group, Answer]):
                 self._forget(job)
         return job.answers  # type: ignore[return-value]
 
+    def warm_up(self, group: Group, texts: Sequence[str]) -> None:
+        """Lets every worker have a batch once, and waits for it: what a first call makes is made then."""
+        for call in [self._pool.submit(self._translate, group, list(texts)) for _ in range(self._workers)]:
+            call.result()
+
     def close(self) -> None:
         """Takes no more; does not wait for a call that runs."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _wake(self) -> None:
-        """Gives work to idle workers, at once where there is a whole batch, else after the time to join."""
-        if self._timer is not None or not self.waiting or len(self._started) >= self._workers:
+        """Gives work to idle workers: at once where there is a whole batch, else when no more has come for a moment."""
+        if not self.waiting or len(self._started) >= self._workers:
             return
-        if self._linger and self.waiting < self._batch_size:
-            self._timer = asyncio.get_running_loop().call_later(self._linger, self._dispatch)
-        else:
+        if not self._linger or self.waiting >= self._batch_size:
             self._dispatch()
+            return
+        loop = asyncio.get_running_loop()
+        if self._timer is None:
+            self._latest = loop.time() + PATIENCE * self._linger
+        else:
+            self._timer.cancel()
+        self._timer = loop.call_at(min(self._latest, loop.time() + self._linger), self._dispatch)
 
     def _dispatch(self) -> None:
         if self._timer is not None:

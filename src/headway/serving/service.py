@@ -29,6 +29,9 @@ MOST_INSPECTIONS = 4
 """Requests to inspect that are worked on or wait; further ones are refused."""
 
 
+WARMING = "A sentence of a usual length, as many people would write it one day."
+
+
 @dataclass(frozen=True)
 class Search:
     """The model and the options of a call: what may share one."""
@@ -69,6 +72,12 @@ class Service:
     def is_full(self) -> bool:
         """Whether a request to translate would be refused."""
         return self._batcher.is_full
+
+    def warm_up(self) -> None:
+        """Translates with every model as much as is translated at once, so that the first requests are as fast, and
+        take no more memory, than later ones."""
+        for pair in {id(one.translator): one for one in self.pairs}.values():
+            self._batcher.warm_up(_search(pair, None, 1), [pair.prefix + WARMING] * self.settings.batch_size)
 
     async def translate(
         self, texts: Sequence[tuple[str, Pair]], format_: TextFormat, beam_size: int | None, n_best: int
