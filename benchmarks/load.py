@@ -6,7 +6,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -189,6 +191,49 @@ async def meanwhile(ask: Callable[[], Awaitable[Answer]], until: asyncio.Event, 
         answers.append(await ask())
         await asyncio.sleep(pause)
     return answers
+
+
+async def soak(server: ServerProcess, texts: list[str], fields: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """All kinds of requests by 20 clients: single sentences, lists, HTML, long texts, wrong ones, some that are given
+    up. What the server's memory does after the first fifth of the time."""
+    kinds: list[dict[str, Any]] = [
+        {"q": "".join(f"<p>{text} <b>{text}</b></p>" for text in texts[:10]), "format": "html"},
+        {"q": " ".join(texts)[:5000]},
+        {"q": texts[:16], "alternatives": 3},
+        {"q": texts[0], "beam_size": 99},
+        {"q": "x" * 5001},
+    ]
+    memory: list[int] = []
+    statuses: Counter[int] = Counter()
+    start = time.perf_counter()
+
+    async def work(number: int) -> None:
+        client, chooser = Client(server.port), random.Random(number)
+        while time.perf_counter() - start < seconds:
+            kind = chooser.choice(kinds) if chooser.random() < 0.2 else {"q": chooser.choice(texts)}
+            patience = 0.05 if chooser.random() < 0.05 else 60
+            try:
+                answer = await asyncio.wait_for(client.post("/translate", {**fields, **kind}), patience)
+            except TimeoutError:
+                continue
+            statuses[answer.status] += 1
+            if answer.status == 503:
+                await asyncio.sleep(float(answer.headers["retry-after"]))
+        client.close()
+
+    async def watch() -> None:
+        while time.perf_counter() - start < seconds:
+            memory.append(server.memory)
+            await asyncio.sleep(seconds / 200)
+
+    await asyncio.gather(watch(), *(work(number) for number in range(20)))
+    warm = max(memory[: len(memory) // 5])
+    return {
+        "seconds": seconds,
+        "statuses": dict(statuses),
+        "memory when warm, MB": round(warm / 1e6),
+        "growth after, MB": round((statistics.median(memory[-10:]) - warm) / 1e6, 1),
+    }
 
 
 def _processor() -> float:

@@ -27,7 +27,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from load import Answer, Client, Report, ServerProcess, load, meanwhile
+from load import Answer, Client, Report, ServerProcess, load, meanwhile, soak
 from machine import versions
 
 CLIENTS, LIST, LIST_CLIENTS, BURST = 50, 32, 8, 1000
@@ -200,50 +200,7 @@ class Bench:
     def soak(self) -> dict[str, Any]:
         with self.server() as server:
             asyncio.run(self.learn(server.port))
-            return asyncio.run(self._soak(server, self.options.soak))
-
-    async def _soak(self, server: ServerProcess, seconds: float) -> dict[str, Any]:
-        """Single sentences, lists, HTML, long texts, wrong requests, clients that go away."""
-        memory: list[int] = []
-        statuses: Counter[int] = Counter()
-        start = time.perf_counter()
-        long = " ".join(self.texts)[:5000]
-        html = "".join(f"<p>{text} <b>{text}</b></p>" for text in self.texts[:10])
-        kinds: list[dict[str, Any]] = [
-            {"q": html, "format": "html"},
-            {"q": long},
-            {"q": self.texts[:16], "alternatives": 3},
-            {"q": self.texts[0], "beam_size": 99},
-            {"q": "x" * 5001},
-        ]
-
-        async def work(number: int) -> None:
-            client, chooser = Client(server.port), random.Random(number)
-            while time.perf_counter() - start < seconds:
-                kind = chooser.choice(kinds) if chooser.random() < 0.2 else {"q": chooser.choice(self.texts)}
-                asking = client.post("/translate", {**self.fields, **kind})
-                try:
-                    answer = await asyncio.wait_for(asking, 0.05 if chooser.random() < 0.05 else 60)
-                    statuses[answer.status] += 1
-                    if answer.status == 503:
-                        await asyncio.sleep(1)
-                except TimeoutError:
-                    client.close()
-            client.close()
-
-        async def watch() -> None:
-            while time.perf_counter() - start < seconds:
-                memory.append(server.memory)
-                await asyncio.sleep(seconds / 200)
-
-        await asyncio.gather(watch(), *(work(number) for number in range(20)))
-        warm = max(memory[: len(memory) // 5])
-        return {
-            "seconds": seconds,
-            "statuses": dict(statuses),
-            "memory when warm, MB": round(warm / 1e6),
-            "growth after, MB": round((statistics.median(memory[-10:]) - warm) / 1e6, 1),
-        }
+            return asyncio.run(soak(server, self.texts, self.fields, self.options.soak))
 
     async def load(self, port: int, seconds: float, clients: int = CLIENTS, size: int = 0) -> Report:
         return await load(

@@ -12,7 +12,7 @@ import time
 import urllib.request
 
 import pytest
-from benchmarks.load import Client, ServerProcess, load, meanwhile
+from benchmarks.load import Client, ServerProcess, load, meanwhile, soak
 
 from tests.system.conftest import complaint, run_headway
 
@@ -249,6 +249,15 @@ def test_slow_connections_are_closed(server, expected):
             pass
         connection.close()
     assert time.perf_counter() - opened < 30
+
+
+def test_memory_stays_under_mixed_load(trained, expected):
+    """`make soak` does the same for half an hour."""
+    with ServerProcess(trained, "--cache", 0) as server:
+        found = asyncio.run(soak(server, list(expected), FIELDS, 40))
+    assert set(found["statuses"]) <= {200, 400, 503}
+    assert found["statuses"][200] > 200
+    assert found["growth after, MB"] < 50
 
 
 def test_sigterm_ends_it_when_all_is_answered(trained, expected):

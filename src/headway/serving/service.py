@@ -60,7 +60,7 @@ class Service:
         self.metrics = Metrics(lambda: self._batcher.waiting)
         self._cache = LatestCache[tuple[Search, str], tuple[str, ...]](settings.cache_size)
         self._text_work = ThreadPoolExecutor(1, "text")
-        self._inspecting = ThreadPoolExecutor(1, "inspect")
+        self._inspecting = ThreadPoolExecutor(1, "inspect", initializer=_one_thread)
         self._inspections = 0
 
     @property
