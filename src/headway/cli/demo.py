@@ -104,8 +104,8 @@ def _show_samples(translator: Translator, data: Path, source: str) -> None:
         typer.echo(f"  {sample:<44} -> {translation.text}")
     longest = max(samples, key=len)
     record = translator.inspect(longest)
-    weights = record.attention["cross"][-1].mean(dim=0)  # last layer, mean of its heads: (target, source)
+    weights = record.attention["cross"][-1].mean(axis=0)  # last layer, mean of its heads: (target, source)
     typer.echo(
         f"\nWhere the model looks ({longest}): each row is a piece it writes, the darker the more it reads there\n"
     )
-    typer.echo(draw_map(weights, record.target, record.source))
+    typer.echo(draw_map(weights, *record.maps.labels("cross")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +44,28 @@ class Beams:
         others = np.ones(len(self.sentences), dtype=bool)
         others[kept] = False
         self.scores[others] = -np.inf
+
+
+@dataclass(frozen=True)
+class BeamStep:
+    """What a step of the search had to choose from, best first: up to twice as many continuations as the beam is wide,
+    of each hypothesis up to one more than the beam is wide."""
+
+    sentences: np.ndarray
+    """Which sentence of the batch each row belongs to. (sentences,)"""
+    places: np.ndarray
+    """The place in the beam before of the hypothesis that each goes on from. (sentences, candidates)"""
+    tokens: np.ndarray
+    """(sentences, candidates)"""
+    scores: np.ndarray
+    """Total log-probabilities; -inf where there is no such continuation. (sentences, candidates)"""
+    ended: np.ndarray
+    """Whether it is finished. (sentences, candidates)"""
+    kept: np.ndarray
+    """Its place in the beam after this step, -1 where it is dropped or finished. (sentences, candidates)"""
+
+
+BeamWatch = Callable[[BeamStep], None]
 
 
 def length_penalty(length: int, alpha: float) -> float:
@@ -95,13 +117,15 @@ def beam_search(
     n_best: int = 1,
     alpha: float = 0.0,
     constraints: Constraints = FREE,
+    watch: BeamWatch | None = None,
 ) -> list[list[Hypothesis]]:
     """The `n_best` hypotheses of each sentence, best first; fewer where there are no more.
 
     source: (batch, source length), padded and with <eos>. At each step the `beam_size` likeliest continuations of a
     sentence go on; one that is <eos> is finished. A sentence is done when `beam_size` hypotheses are finished and none
     that goes on is better than all of them, when none that goes on can be one of the `n_best`, or when they have its
-    max_length of tokens: then <eos> is all that may follow, whatever its probability.
+    max_length of tokens: then <eos> is all that may follow, whatever its probability. `watch` is called with every
+    step's choice.
     """
     batch = source.size(0)
     finished = [Finished(beam_size, n_best, alpha, cap) for cap in max_lengths]
@@ -112,7 +136,7 @@ def beam_search(
         log_probabilities = engine.step(state, tokens[:, -1])  # (sentences * width, vocabulary)
         log_probabilities = constraints.apply(log_probabilities, tokens, beams.sentence_of_row())
         before = beams
-        beams, rows = _advance(before, log_probabilities, engine.eos_id, beam_size, finished)
+        beams, rows = _advance(before, log_probabilities, engine.eos_id, beam_size, finished, watch)
         kept = []
         for i, best in enumerate(beams.scores[:, 0].tolist()):
             ended = finished[beams.sentences[i]]
@@ -138,7 +162,12 @@ def _end(beams: Beams, i: int, eos: Tensor, finished: Finished) -> None:
 
 
 def _advance(
-    beams: Beams, log_probabilities: Tensor, eos_id: int, beam_size: int, finished: list[Finished]
+    beams: Beams,
+    log_probabilities: Tensor,
+    eos_id: int,
+    beam_size: int,
+    finished: list[Finished],
+    watch: BeamWatch | None,
 ) -> tuple[Beams, np.ndarray]:
     """One token further. Returns the new beams and the row that each of their places came from, (sentences, width)."""
     sentences, width = beams.scores.shape
@@ -153,8 +182,22 @@ def _advance(
         history = beams.tokens[i, places[i, rank], 1:].tolist()
         finished[beams.sentences[i]].add(Hypothesis(history, float(scores[i, rank]), "eos"))
     others = np.argsort(ends, axis=1, kind="stable")[:, :beam_size]  # best first
+    if watch is not None:
+        watch(_choice(beams, places, tokens, scores, ends, others))
     places, tokens = np.take_along_axis(places, others, 1), np.take_along_axis(tokens, others, 1)
     scores = np.take_along_axis(np.where(ends, -np.inf, scores), others, 1)
     history = np.take_along_axis(beams.tokens, places[:, :, None], 1)
     rows = places + np.arange(sentences)[:, None] * width
     return Beams(beams.sentences, np.concatenate([history, tokens[:, :, None]], axis=2), scores), rows
+
+
+def _choice(
+    beams: Beams, places: np.ndarray, tokens: np.ndarray, scores: np.ndarray, ends: np.ndarray, others: np.ndarray
+) -> BeamStep:
+    """others: the candidates that go on, (sentences, width); the rest is (sentences, candidates)."""
+    there = np.isfinite(scores)
+    kept = np.full(scores.shape, -1)
+    np.put_along_axis(kept, others, np.arange(others.shape[1])[None], 1)
+    ended = ends & there
+    ended[:, others.shape[1] :] = False
+    return BeamStep(beams.sentences, places, tokens, scores, ended, np.where(there & ~ends, kept, -1))

@@ -1,6 +1,52 @@
 """What happened inside a translation."""
 
-from headway.insight.record import TranslationRecord, record_translation
+from headway.insight.beams import BeamTree
+from headway.insight.heads import HeadMeasures, measure_heads
+from headway.insight.maps import AttentionKind, AttentionMaps
+from headway.insight.record import Moment, Text, TranslationRecord, attention_names, log_probabilities, record_pass
 from headway.insight.terminal import draw_map
+from headway.insight.what_if import (
+    Edit,
+    HeadOff,
+    LookAheadOff,
+    Outcome,
+    PositionsOff,
+    ScalingOff,
+    SwapWords,
+    WhatIf,
+    changes_model,
+    edited_model,
+    edited_text,
+    read_edits,
+    sees_ahead,
+    usual_cases,
+)
 
-__all__ = ["TranslationRecord", "draw_map", "record_translation"]
+__all__ = [
+    "AttentionKind",
+    "AttentionMaps",
+    "BeamTree",
+    "Edit",
+    "HeadMeasures",
+    "HeadOff",
+    "LookAheadOff",
+    "Moment",
+    "Outcome",
+    "PositionsOff",
+    "ScalingOff",
+    "SwapWords",
+    "Text",
+    "TranslationRecord",
+    "WhatIf",
+    "attention_names",
+    "changes_model",
+    "draw_map",
+    "edited_model",
+    "edited_text",
+    "log_probabilities",
+    "measure_heads",
+    "read_edits",
+    "record_pass",
+    "sees_ahead",
+    "usual_cases",
+]

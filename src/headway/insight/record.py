@@ -1,113 +1,231 @@
-"""The record of one translation: every attention map of the model, with the pieces they stand for."""
+"""The record of one translation: all that the model computed while it read a source and gave its target, by name.
+
+One teacher-forced pass; the names of the arrays are those under which the model's own modules report them, see
+docs/record.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+import html
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from headway.model import Transformer
-from headway.text.tokenizer import CONTROL_PIECES
+from headway.insight.beams import BeamTree
+from headway.insight.document import Arrays, record_document
+from headway.insight.heads import HeadMeasures, measure_heads
+from headway.insight.maps import SUBLAYERS, AttentionKind, AttentionMaps, Floats
+from headway.insight.standalone import record_page
+from headway.insight.what_if import Edit, Outcome, WhatIf
+from headway.model import ModelConfig, Transformer
+from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, Piece
 
-AttentionKind = Literal["encoder", "decoder", "cross"]
+TOP = 10
+"""Tokens whose probabilities are looked at in each step."""
 
-_SUBLAYERS: dict[AttentionKind, str] = {
-    "encoder": "encoder.layers.{layer}.self_attention.weights",
-    "decoder": "decoder.layers.{layer}.self_attention.weights",
-    "cross": "decoder.layers.{layer}.cross_attention.weights",
-}
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token, and the characters of its text that it stands for: text[start:end]."""
+
+    id: int
+    piece: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Text:
+    """One side of a translation."""
+
+    text: str
+    tokens: list[Token]
+    """<eos> last, standing for nothing at the end of the text."""
+
+    @classmethod
+    def of(cls, text: str, ids: Sequence[int], pieces: Sequence[Piece], eos_id: int) -> Text:
+        """ids and pieces: one for each token, without <eos>."""
+        tokens = [Token(id_, one.text, one.start, one.end) for id_, one in zip(ids, pieces, strict=True)]
+        return cls(text, [*tokens, Token(eos_id, CONTROL_PIECES[EOS_ID], len(text), len(text))])
+
+    @property
+    def ids(self) -> list[int]:
+        """<eos> last."""
+        return [token.id for token in self.tokens]
+
+    @property
+    def pieces(self) -> list[str]:
+        """<eos> last."""
+        return [token.piece for token in self.tokens]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the model held for likely where it gave one token."""
+
+    log_probability: float
+    """Of the token that was given."""
+    rank: int
+    """How many tokens are likelier."""
+    ids: list[int]
+    """The likeliest tokens, best first."""
+    logits: list[float]
+    probabilities: list[float]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One of the models that a run has kept."""
+
+    name: str
+    """Such as `step-00002000`."""
+    score: float
+    """Total log-probability of the target."""
 
 
 @dataclass(frozen=True)
 class TranslationRecord:
-    """What happened inside while a target was read and given, teacher-forced."""
+    """What happened inside while a source was read and its target given, teacher-forced."""
 
-    source: list[str]
-    """Source pieces, <eos> last."""
-    target: list[str]
-    """Target pieces, <eos> last: row i of `cross` and `decoder` belongs to the step that gives target[i]."""
-    attention: dict[AttentionKind, Tensor]
-    """For each kind the weights (layers, heads, query, key); keys of `decoder` are <sos> + target[:-1]."""
+    config: ModelConfig
+    source_language: str
+    target_language: str
+    source: Text
+    target: Text
+    arrays: dict[str, NDArray[Any]]
+    """Everything that was computed, by name, without the dimension of the batch; float32, masks bool."""
+    vocabulary: Sequence[str]
+    """The target's, by id."""
+    beam: BeamTree | None = None
+    """Where beam search found the target."""
+    alternatives: list[Outcome] = field(default_factory=list)
+    """The next best translations that the search found."""
+    edits: list[Edit] = field(default_factory=list)
+    """What was changed in the model or the source before."""
+    before: Outcome | None = None
+    """Without the edits, where there are any."""
+    cases: list[WhatIf] = field(default_factory=list)
+    """What other edits would do."""
+    history: list[Moment] = field(default_factory=list)
+    """Earlier models of the same run, first to last, and what they make of the same source and target. Their weights
+    are arrays too, named as the model's own below `history.0`, `history.1` and so on."""
 
-    def labels(self, kind: AttentionKind) -> tuple[list[str], list[str]]:
-        """What the queries and the keys of a kind of attention are called."""
-        if kind == "encoder":
-            return self.source, self.source
-        return self.target, self.source if kind == "cross" else ["<sos>", *self.target[:-1]]
+    @property
+    def score(self) -> float:
+        """Total log-probability of the target."""
+        return math.fsum(step.log_probability for step in self.steps)
 
-    def words(self) -> TranslationRecord:
-        """The same with pieces joined to words: weights to the pieces of a word are added, and those from its pieces
-        averaged, so that rows still sum to 1."""
-        source, target = (word_groups(pieces) for pieces in (self.source, self.target))
-        read = [[0], *([place + 1 for place in group] for group in target[:-1])]  # <sos> + target[:-1]
-        groups = {"encoder": (source, source), "decoder": (target, read), "cross": (target, source)}
-        return TranslationRecord(
-            source=_joined(self.source, source),
-            target=_joined(self.target, target),
-            attention={kind: _merged(weights, *groups[kind]) for kind, weights in self.attention.items()},
-        )
+    @cached_property
+    def maps(self) -> AttentionMaps:
+        """Every attention map, with its pieces."""
+        return self._maps("")
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON: `source`, `target`, and `attention` with, for each kind, its `queries`, `keys` and `weights`
-        [layer][head][query][key]."""
-        return {
-            "source": self.source,
-            "target": self.target,
-            "attention": {
-                kind: {"queries": self.labels(kind)[0], "keys": self.labels(kind)[1], "weights": weights.tolist()}
-                for kind, weights in self.attention.items()
-            },
-        }
+    @property
+    def attention(self) -> dict[AttentionKind, Floats]:
+        """For each kind that the model has its weights (layers, heads, query, key). Row i of `cross` and `decoder`
+        belongs to the step that gives token i of the target; keys of `decoder` are <sos> and the target without its
+        last token."""
+        return self.maps.attention
+
+    @cached_property
+    def heads(self) -> dict[AttentionKind, list[list[HeadMeasures]]]:
+        """What each head does, by kind, layer and head."""
+        return {kind: measure_heads(kind, maps) for kind, maps in self.attention.items()}
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """What was likely at each step, one a token of the target."""
+        return [_step(logits, id_) for logits, id_ in zip(self.arrays["logits"], self.target.ids, strict=True)]
+
+    def past(self, number: int) -> AttentionMaps:
+        """The maps of one of the models in `history`."""
+        return self._maps(f"history.{number}.")
+
+    def _maps(self, below: str) -> AttentionMaps:
+        attention: dict[AttentionKind, Any] = {}
+        for kind, names in attention_names(self.config).items():
+            if names:
+                attention[kind] = [self.arrays[f"{below}{name}"] for name in names]
+        return AttentionMaps(self.source.pieces, self.target.pieces, attention)
+
+    def to_dict(self, arrays: Arrays = "all") -> dict[str, Any]:
+        """The JSON form, docs/record.md."""
+        return record_document(self, arrays)
+
+    def to_page(self, language: str | None = None) -> str:
+        """A self-contained page that shows the record, as HTML. `language`: `en` or `ko`; None: the reader's."""
+        return record_page(self, language)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the page, in a frame of its own."""
+        return f'<iframe srcdoc="{html.escape(self.to_page())}" style="width: 100%; height: 900px; border: 0"></iframe>'
+
+    def to_json(self, arrays: Arrays = "all") -> str:
+        """The JSON form as one line of text."""
+        return json.dumps(self.to_dict(arrays), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def word_groups(pieces: Sequence[str]) -> list[list[int]]:
-    """The places of each word's pieces. A word begins at a piece with `▁`; a control symbol stands alone, and pieces of
-    which none has `▁` are words already."""
-    if not any(piece.startswith("▁") for piece in pieces):
-        return [[place] for place in range(len(pieces))]
-    groups: list[list[int]] = []
-    for place, piece in enumerate(pieces):
-        control = piece in CONTROL_PIECES
-        if control or piece.startswith("▁") or not groups or pieces[groups[-1][-1]] in CONTROL_PIECES:
-            groups.append([place])
-        else:
-            groups[-1].append(place)
-    return groups
+def attention_names(config: ModelConfig) -> dict[AttentionKind, list[str]]:
+    """The names of each layer's weights, for each kind of attention."""
+    layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers, "cross": config.decoder_layers}
+    return {
+        kind: [f"{name.format(layer=layer)}.weights" for layer in range(layers[kind])]
+        for kind, name in SUBLAYERS.items()
+    }
 
 
-def _joined(pieces: Sequence[str], groups: Sequence[Sequence[int]]) -> list[str]:
-    return ["".join(pieces[place] for place in group).removeprefix("▁") or "▁" for group in groups]
+def log_probabilities(logits: Floats) -> NDArray[np.float64]:
+    """log softmax over the last dimension."""
+    wide = logits.astype(np.float64)
+    wide -= wide.max(axis=-1, keepdims=True)
+    return wide - np.log(np.exp(wide).sum(axis=-1, keepdims=True))
 
 
-def _merged(weights: Tensor, queries: Sequence[Sequence[int]], keys: Sequence[Sequence[int]]) -> Tensor:
-    """weights: (..., query, key) -> (..., groups of queries, groups of keys)"""
-    rows = torch.stack([weights[..., group, :].mean(dim=-2) for group in map(list, queries)], dim=-2)
-    return torch.stack([rows[..., group].sum(dim=-1) for group in map(list, keys)], dim=-1)
+def _step(logits: Floats, given: int) -> Step:
+    """logits: (vocabulary,)"""
+    logarithms = log_probabilities(logits)
+    best = np.argsort(-logits, kind="stable")[:TOP]
+    return Step(
+        log_probability=float(logarithms[given]),
+        rank=int((logits > logits[given]).sum()),
+        ids=best.tolist(),
+        logits=logits[best].tolist(),
+        probabilities=np.exp(logarithms[best]).tolist(),
+    )
 
 
 @torch.inference_mode()
-def record_translation(
-    model: Transformer, source_ids: list[int], target_ids: list[int], source_pieces: list[str], target_pieces: list[str]
-) -> TranslationRecord:
-    """Runs the model once over a source and its translation and keeps every attention map.
+def record_pass(model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> dict[str, NDArray[Any]]:
+    """Runs the model once over a source and its translation and keeps every tensor that it reports, by name.
 
-    Ids and pieces are without control symbols; they are put around here.
+    Ids are with <eos>. What is one tensor under two names, such as the output of a layer and the input of the next, is
+    one array.
     """
-    config, device = model.config, next(model.parameters()).device
+    device = next(model.parameters()).device
+    source = torch.tensor([list(source_ids)], device=device)
+    target = torch.tensor([[model.config.bos_id, *target_ids[:-1]]], device=device)
     seen: dict[str, Tensor] = {}
-    source = torch.tensor([[*source_ids, config.eos_id]], device=device)
-    target = torch.tensor([[config.bos_id, *target_ids]], device=device)
     model(source, target, record=lambda name, tensor: seen.update({name: tensor}))
-    layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers, "cross": config.decoder_layers}
-    return TranslationRecord(
-        source=[*source_pieces, "<eos>"],
-        target=[*target_pieces, "<eos>"],
-        attention={
-            kind: torch.stack([seen[name.format(layer=layer)][0] for layer in range(layers[kind])]).cpu()
-            for kind, name in _SUBLAYERS.items()
-            if layers[kind]
-        },
-    )
+    return _arrays(seen)
+
+
+def _arrays(seen: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {}
+    known: dict[tuple[int, tuple[int, ...]], NDArray[Any]] = {}
+    for name, tensor in seen.items():
+        one = tensor if name.endswith("_positions") else tensor[0]
+        if name.endswith(".mask"):
+            one = one[0].expand(seen[f"{name.removesuffix('mask')}scores"].shape[-2:])  # alike for all heads
+        key = (one.data_ptr(), tuple(one.shape))  # all of them are alive, so that no memory is used twice
+        if key not in known:
+            known[key] = (one if one.dtype == torch.bool else one.float()).detach().cpu().numpy()
+        arrays[name] = known[key]
+    return arrays

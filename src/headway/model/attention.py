@@ -37,6 +37,7 @@ def attend(
     *,
     dropout: float = 0.0,
     return_weights: bool = False,
+    record: Record | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V, equation 1.
 
@@ -50,17 +51,21 @@ def attend(
         if mask.dtype != torch.bool:
             raise ValueError(f"mask has dtype {mask.dtype}, must be bool (True = may attend)")
         mask = torch.atleast_2d(mask)
-    if not return_weights:
+    if not return_weights and record is None:
         return fast_attend(query, key, value, mask, dropout), None
 
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))  # (..., query, key)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    weights = scores.softmax(dim=-1)
+    visible = scores if mask is None else scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = visible.softmax(dim=-1)
     if mask is not None:
         weights = weights.masked_fill(~mask, 0.0)  # changes only rows whose keys are all hidden
     output = apply_dropout(weights, dropout) @ value  # (..., query, d_v)
-    return output, weights
+    if record is not None:
+        if mask is not None:
+            record("mask", mask)
+        for name, tensor in (("scores", scores), ("masked_scores", visible), ("weights", weights)):
+            record(name, tensor)
+    return output, weights if return_weights else None
 
 
 class MultiHeadAttention(nn.Module):
@@ -97,15 +102,14 @@ class MultiHeadAttention(nn.Module):
         keys, values = self._split(self.key(key)), self._split(self.value(value))  # (batch, heads, key, d_head)
         dropout = self.dropout if self.training else 0.0
         heads, weights = attend(
-            queries, keys, values, mask, dropout=dropout, return_weights=return_weights or record is not None
+            queries, keys, values, mask, dropout=dropout, return_weights=return_weights, record=record
         )
         output = self.output(self._join(heads))
         if record is not None:
-            assert weights is not None
-            for name, tensor in (("queries", queries), ("keys", keys), ("values", values), ("weights", weights)):
+            named = (("queries", queries), ("keys", keys), ("values", values), ("heads", heads), ("output", output))
+            for name, tensor in named:
                 record(name, tensor)
-            record("output", output)
-        return output, weights if return_weights else None
+        return output, weights
 
     def _split(self, x: Tensor) -> Tensor:
         batch, length, d_model = x.shape

@@ -28,9 +28,14 @@ class PositionwiseFeedForward(nn.Module):
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, *, record: Record | None = None) -> Tensor:
         """(..., d_model) -> (..., d_model)"""
-        return self.outer(self.dropout(self.activation(self.inner(x))))
+        hidden = self.activation(self.inner(x))  # (..., d_ff)
+        output = self.outer(self.dropout(hidden))
+        if record is not None:
+            record("hidden", hidden)
+            record("output", output)
+        return output
 
 
 class Residual(nn.Module):
@@ -44,10 +49,18 @@ class Residual(nn.Module):
             raise ValueError(f"norm={norm!r} must be one of {', '.join(get_args(Norm))}")
         self.norm_first = norm == "pre"
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], *, record: Record | None = None) -> Tensor:
+        """x: (..., d_model), sublayer: (..., d_model) -> the same shape -> as x."""
         if self.norm_first:
-            return x + self.dropout(sublayer(self.norm(x)))
-        return self.norm(x + self.dropout(sublayer(x)))
+            normalised = self.norm(x)
+            summed = x + self.dropout(sublayer(normalised))
+        else:
+            summed = x + self.dropout(sublayer(x))
+            normalised = self.norm(summed)
+        if record is not None:
+            record("sum", summed)
+            record("normalised", normalised)
+        return summed if self.norm_first else normalised
 
 
 class EncoderLayer(nn.Module):
@@ -73,10 +86,18 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None, *, record: Record | None = None) -> Tensor:
         """x: (batch, length, d_model), mask: broadcastable to (batch, heads, length, length) -> as x."""
+        if record is not None:
+            record("input", x)
         x = self.self_residual(
-            x, lambda y: self.self_attention(y, y, y, mask, record=within(record, "self_attention"))[0]
+            x,
+            lambda y: self.self_attention(y, y, y, mask, record=within(record, "self_attention"))[0],
+            record=within(record, "self_residual"),
         )
-        x = self.feed_forward_residual(x, self.feed_forward)
+        x = self.feed_forward_residual(
+            x,
+            lambda y: self.feed_forward(y, record=within(record, "feed_forward")),
+            record=within(record, "feed_forward_residual"),
+        )
         if record is not None:
             record("output", x)
         return x
@@ -118,14 +139,23 @@ class DecoderLayer(nn.Module):
 
         Queries of the encoder-decoder attention come from x, its keys and values from `memory`.
         """
+        if record is not None:
+            record("input", x)
         x = self.self_residual(
-            x, lambda y: self.self_attention(y, y, y, target_mask, record=within(record, "self_attention"))[0]
+            x,
+            lambda y: self.self_attention(y, y, y, target_mask, record=within(record, "self_attention"))[0],
+            record=within(record, "self_residual"),
         )
         x = self.cross_residual(
             x,
             lambda y: self.cross_attention(y, memory, memory, memory_mask, record=within(record, "cross_attention"))[0],
+            record=within(record, "cross_residual"),
         )
-        x = self.feed_forward_residual(x, self.feed_forward)
+        x = self.feed_forward_residual(
+            x,
+            lambda y: self.feed_forward(y, record=within(record, "feed_forward")),
+            record=within(record, "feed_forward_residual"),
+        )
         if record is not None:
             record("output", x)
         return x

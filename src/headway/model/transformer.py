@@ -38,9 +38,14 @@ class Encoder(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None, *, record: Record | None = None) -> Tensor:
         """x: (batch, length, d_model), mask: broadcastable to (batch, heads, length, length) -> as x."""
+        if record is not None:
+            record("input", x)
         for index, layer in enumerate(self.layers):
             x = layer(x, mask, record=within(record, f"layers.{index}"))
-        return self.norm(x)
+        output = self.norm(x)
+        if record is not None:
+            record("output", output)
+        return output
 
 
 class Decoder(nn.Module):
@@ -73,9 +78,14 @@ class Decoder(nn.Module):
         record: Record | None = None,
     ) -> Tensor:
         """x: (batch, target length, d_model), memory: (batch, source length, d_model) -> as x."""
+        if record is not None:
+            record("input", x)
         for index, layer in enumerate(self.layers):
             x = layer(x, memory, target_mask, memory_mask, record=within(record, f"layers.{index}"))
-        return self.norm(x)
+        output = self.norm(x)
+        if record is not None:
+            record("output", output)
+        return output
 
 
 class TokenEmbedding(nn.Embedding):
@@ -86,9 +96,14 @@ class TokenEmbedding(nn.Embedding):
         if not self.weight.is_meta:  # nothing is to be drawn there, and torch would load its compiler for it
             super().reset_parameters()
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor, *, record: Record | None = None) -> Tensor:
         """ids (...) -> (..., d_model)"""
-        return super().forward(input) * math.sqrt(self.embedding_dim)
+        embedded = super().forward(input)
+        scaled = embedded * math.sqrt(self.embedding_dim)
+        if record is not None:
+            record("embedded", embedded)
+            record("scaled", scaled)
+        return scaled
 
 
 class Transformer(nn.Module):
@@ -136,7 +151,10 @@ class Transformer(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor, *, record: Record | None = None) -> Tensor:
         """source: (batch, source length), target: (batch, target length) -> logits (batch, target length, vocab)"""
-        return self.output(self.hidden_states(source, target, record=record))
+        logits = self.output(self.hidden_states(source, target, record=record))
+        if record is not None:
+            record("logits", logits)
+        return logits
 
     def hidden_states(self, source: Tensor, target: Tensor, *, record: Record | None = None) -> Tensor:
         """What the output layer makes logits of. source: (batch, source length), target: (batch, target length)
@@ -148,11 +166,15 @@ class Transformer(nn.Module):
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None, *, record: Record | None = None) -> Tensor:
         """source: (batch, source length) -> memory (batch, source length, d_model)"""
-        return self.encoder(self.embed_source(source), source_mask, record=within(record, "encoder"))
+        return self.encoder(self.embed_source(source, record=record), source_mask, record=within(record, "encoder"))
 
-    def embed_source(self, source: Tensor) -> Tensor:
+    def embed_source(self, source: Tensor, *, record: Record | None = None) -> Tensor:
         """What the encoder reads. source: (batch, source length) -> (batch, source length, d_model)"""
-        return self.embedding_dropout(self.source_embedding(source) + self.source_positions(source.size(1)))
+        embedded = self.source_embedding(source, record=within(record, "source_embedding"))
+        positions = self.source_positions(source.size(1))  # (source length, d_model)
+        if record is not None:
+            record("source_positions", positions)
+        return self.embedding_dropout(embedded + positions)
 
     def decode(
         self,
@@ -165,9 +187,12 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """target: (batch, target length), memory: (batch, source length, d_model)
         -> hidden states (batch, target length, d_model); `output` makes logits of them."""
-        embedded = self.target_embedding(target) + self.target_positions(target.size(1))
+        embedded = self.target_embedding(target, record=within(record, "target_embedding"))
+        positions = self.target_positions(target.size(1))  # (target length, d_model)
+        if record is not None:
+            record("target_positions", positions)
         return self.decoder(
-            self.embedding_dropout(embedded),
+            self.embedding_dropout(embedded + positions),
             memory,
             target_mask,
             memory_mask,

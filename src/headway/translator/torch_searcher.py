@@ -8,7 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import torch
 
-from headway.decoding import Constraints, Engine, Hypothesis, Sampling, SearchOptions, beam_search, greedy, sample
+from headway.decoding import (
+    BeamWatch,
+    Constraints,
+    Engine,
+    Hypothesis,
+    Sampling,
+    SearchOptions,
+    beam_search,
+    greedy,
+    sample,
+)
 from headway.text.batches import pad
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
@@ -33,13 +43,15 @@ class TorchSearcher:
         options: SearchOptions,
         caps: Sequence[int],
         prefixes: Sequence[list[int]],
+        watch: BeamWatch | None = None,
     ) -> list[list[Hypothesis]]:
+        """`watch` sees the steps of beam search; with it, give one source alone."""
         width = 1 if options.sample is not None else options.beam_size
         batches = _batches(dict(enumerate(map(len, sources))), ROWS_PER_BATCH // width)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
             return self._search_batch(
-                [sources[i] for i in batch], [caps[i] for i in batch], [prefixes[i] for i in batch], options
+                [sources[i] for i in batch], [caps[i] for i in batch], [prefixes[i] for i in batch], options, watch
             )
 
         found: dict[int, list[Hypothesis]] = {}
@@ -61,7 +73,12 @@ class TorchSearcher:
         return [scores[i] for i in range(len(sources))]
 
     def _search_batch(
-        self, sources: list[list[int]], caps: list[int], prefixes: list[list[int]], options: SearchOptions
+        self,
+        sources: list[list[int]],
+        caps: list[int],
+        prefixes: list[list[int]],
+        options: SearchOptions,
+        watch: BeamWatch | None = None,
     ) -> list[list[Hypothesis]]:
         engine = self._engine
         constraints = Constraints(prefixes if any(prefixes) else (), options.no_repeat_ngram)
@@ -83,6 +100,7 @@ class TorchSearcher:
             n_best=options.n_best,
             alpha=options.length_penalty,
             constraints=constraints,
+            watch=watch,
         )
 
     def _map(

@@ -25,11 +25,12 @@ from headway.devices import (
     translating_dtype,
 )
 from headway.errors import UserError
-from headway.insight import TranslationRecord, record_translation
+from headway.insight import Edit, Text, TranslationRecord, edited_text
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import StoredModel, load_model
 from headway.text.corpus import is_blank
 from headway.text.tokenizer import Piece, Tokenizer, fingerprint, is_too_long, language_tag
+from headway.translator.inspecting import Inspector
 from headway.translator.torch_searcher import TorchSearcher
 
 Stopped = Literal["eos", "max_length", "blank", "too_long"]
@@ -192,29 +193,56 @@ class Translator:
             scores[i] = total
         return scores
 
-    def inspect(self, text: str, target: str | None = None) -> TranslationRecord:
+    def inspect(
+        self,
+        text: str,
+        target: str | None = None,
+        *,
+        edits: Sequence[Edit] = (),
+        cases: Sequence[Sequence[Edit]] = (),
+        history: Sequence[str | Path] = (),
+        beam_size: int | None = None,
+    ) -> TranslationRecord:
         """Translates the text, or takes the given `target` for its translation, and returns the record of what happened
-        inside: every attention map. Raises UserError."""
+        inside. `edits` change a copy of the model, or the text, before; then the record says what the translation was
+        without them. `cases` are edits to try beside, each list by itself. `history` are model directories of the same
+        run: what their attention is for the same source and target. Raises UserError."""
         if not self._single:
             raise UserError("inspect looks into one model, not into an ensemble")
-        [source] = self._encoded([text])
-        if not source or len(source) > self.longest_source:
-            size = f"{len(text):,} characters" if source is None else f"{len(source)} pieces"
-            raise UserError(f"text of {size} can't be inspected: 1 to {self.longest_source} pieces are needed")
-        if target is None:
-            [[hypothesis, *_]] = self._search([source], self.search_options(), [[]])
-            given = hypothesis.ids
-        else:
-            given = self._ids(self.stored.target_tokenizer, target)
-        if given is None or len(given) > self.longest_source:
-            raise UserError(f"the target has more than {self.longest_source} pieces, so it can't be inspected")
-        return record_translation(
-            self.model,
-            source,
-            given,
-            [piece.text for piece in self.stored.source_tokenizer.encoded_pieces(text, tagged=True)],
-            [piece.text for piece in self.stored.target_tokenizer.decoded_pieces(given)],
+        options = self.search_options(beam_size=beam_size)
+        source = self._source(text)
+        cap = self._length_cap(len(source.tokens) - 1, 0, options.max_length)
+        inspector = Inspector(self.stored, self._searcher, options, cap, self._decoded)
+        given = None if target is None else self._target(target)
+        before = inspector.outcome(source, given) if edits else None
+        record = inspector.edited(edits).record(self._source(edited_text(text, edits)), given)
+        tried = [inspector.what_if(case, self._source(edited_text(text, case)), record.target) for case in cases]
+        past = [inspector.past(Path(path), record) for path in history]
+        arrays = {f"history.{i}.{name}": one for i, (_, weights) in enumerate(past) for name, one in weights.items()}
+        return replace(
+            record,
+            arrays={**record.arrays, **arrays},
+            edits=list(edits),
+            before=before,
+            cases=tried,
+            history=[moment for moment, _ in past],
         )
+
+    def _source(self, text: str) -> Text:
+        """The text as it is to be inspected. Raises UserError."""
+        [ids] = self._encoded([text])
+        if not ids or len(ids) > self.longest_source:
+            size = f"{len(text):,} characters" if ids is None else f"{len(ids)} pieces"
+            raise UserError(f"text of {size} can't be inspected: 1 to {self.longest_source} pieces are needed")
+        pieces = self.stored.source_tokenizer.encoded_pieces(text, tagged=True)
+        return Text.of(text, ids, pieces, self.model.config.eos_id)
+
+    def _target(self, text: str) -> Text:
+        """The text as the translation that is to be inspected. Raises UserError."""
+        ids = self._ids(self.stored.target_tokenizer, text)
+        if ids is None or len(ids) > self.longest_source:
+            raise UserError(f"the target has more than {self.longest_source} pieces, so it can't be inspected")
+        return Text.of(text, ids, self.stored.target_tokenizer.encoded_pieces(text), self.model.config.eos_id)
 
     def _encoded(self, texts: Sequence[str]) -> list[list[int] | None]:
         """The ids of each source text, as `_ids`. Raises UserError for a text that doesn't say into which language."""
@@ -270,10 +298,11 @@ class Translator:
         return replace(best, alternatives=others)
 
     def _from_hypothesis(self, hypothesis: Hypothesis, source_tokens: list[Piece]) -> Translation:
-        target = self.stored.target_tokenizer
-        text = target.decode(hypothesis.ids).translate(_LINE_BREAKS)
-        tokens = target.decoded_pieces(hypothesis.ids)
-        return Translation(text, hypothesis.score, tokens, source_tokens, hypothesis.stopped)
+        tokens = self.stored.target_tokenizer.decoded_pieces(hypothesis.ids)
+        return Translation(self._decoded(hypothesis.ids), hypothesis.score, tokens, source_tokens, hypothesis.stopped)
+
+    def _decoded(self, ids: Sequence[int]) -> str:
+        return self.stored.target_tokenizer.decode(ids).translate(_LINE_BREAKS)
 
 
 def _check_characters(text: str) -> None:

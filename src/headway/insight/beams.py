@@ -1,0 +1,87 @@
+"""The beam of one sentence as a tree: every hypothesis that was kept, dropped or finished, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from headway.decoding import BeamStep, Hypothesis
+from headway.decoding.beam import length_penalty
+
+Fate = Literal["kept", "dropped", "finished"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One continuation that a step had to choose from."""
+
+    parent: int | None
+    """Of the hypothesis that it goes on from, the number among the candidates of the step before; None at the first."""
+    id: int
+    """The token that it adds."""
+    score: float
+    """Total log-probability with this token."""
+    fate: Fate
+
+
+@dataclass
+class BeamTree:
+    """What a beam search of one sentence chose from at each step, best first, see `BeamStep`."""
+
+    beam_size: int
+    length_penalty: float
+    """Finished hypotheses are ranked by score / ((5 + length) / 6) ** length_penalty, length with <eos>."""
+    steps: list[list[Candidate]] = field(default_factory=list)
+    result: tuple[int, int] | None = None
+    """Step and number of the candidate that became the translation."""
+    _beam: list[int] = field(default_factory=list)
+    """For each place of the beam, the number of its candidate in the last step."""
+
+    def watch(self, step: BeamStep) -> None:
+        """To be called by a `beam_search` of one sentence."""
+        [places], [tokens], [scores], [ended], [kept] = step.places, step.tokens, step.scores, step.ended, step.kept
+        candidates, beam = [], {}
+        for number, score in enumerate(scores.tolist()):
+            if score == -float("inf"):
+                break
+            fate: Fate = "finished" if ended[number] else "kept" if kept[number] >= 0 else "dropped"
+            parent = self._beam[places[number]] if self.steps else None
+            candidates.append(Candidate(parent, int(tokens[number]), score, fate))
+            beam[int(kept[number])] = number
+        self.steps.append(candidates)
+        self._beam = [beam[place] for place in sorted(beam) if place >= 0]
+
+    def finished(self) -> list[tuple[list[int], float]]:
+        """The finished hypotheses, best first: their tokens, <eos> last, and their scores."""
+        places = [
+            (step, number)
+            for step, candidates in enumerate(self.steps)
+            for number, candidate in enumerate(candidates)
+            if candidate.fate == "finished"
+        ]
+        best_first = sorted(places, key=lambda place: self._worth(*place), reverse=True)
+        return [(self.ids(*place), self.steps[place[0]][place[1]].score) for place in best_first]
+
+    def _worth(self, step: int, number: int) -> float:
+        return self.steps[step][number].score / length_penalty(step + 1, self.length_penalty)
+
+    def ids(self, step: int, number: int) -> list[int]:
+        """The tokens of a candidate, from the first on."""
+        ids: list[int] = []
+        at: int | None = number
+        while at is not None:
+            candidate = self.steps[step][at]
+            ids.append(candidate.id)
+            step, at = step - 1, candidate.parent
+        return ids[::-1]
+
+    def set_result(self, hypothesis: Hypothesis, eos_id: int) -> None:
+        """Finds what became the translation: the candidate that is finished, or, where the cap on its length ended it,
+        the last that was kept."""
+        ended = hypothesis.stopped == "eos"
+        ids = [*hypothesis.ids, eos_id] if ended else hypothesis.ids
+        fate: Fate = "finished" if ended else "kept"
+        step = len(ids) - 1
+        for number, candidate in enumerate(self.steps[step]):
+            if candidate.fate == fate and self.ids(step, number) == ids:
+                self.result = step, number

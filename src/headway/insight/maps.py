@@ -1,0 +1,110 @@
+"""Attention maps with what their rows and columns stand for, of a model of ours or of anyone's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.text.tokenizer import CONTROL_PIECES
+
+AttentionKind = Literal["encoder", "decoder", "cross"]
+Floats = NDArray[np.float32]
+
+SUBLAYERS: dict[AttentionKind, str] = {
+    "encoder": "encoder.layers.{layer}.self_attention",
+    "decoder": "decoder.layers.{layer}.self_attention",
+    "cross": "decoder.layers.{layer}.cross_attention",
+}
+"""Below which names a record's arrays of each kind of attention are."""
+
+
+class AttentionMaps:
+    """Every attention map of one pass, and the pieces that ask and answer."""
+
+    def __init__(
+        self,
+        source: Sequence[str],
+        target: Sequence[str],
+        attention: Mapping[AttentionKind, Any],
+        *,
+        read: Sequence[str] | None = None,
+    ) -> None:
+        """source: the pieces that the encoder reads. target: those that the decoder gives, one for each of its rows;
+        its keys are `read`, which is <sos> + target[:-1] where it isn't given.
+
+        attention: for each kind that there is its weights, as an array (layers, heads, query, key) or as one array or
+        tensor a layer, (heads, query, key) or, as Hugging Face's models give them, (1, heads, query, key). Raises
+        ValueError where they don't fit the pieces.
+        """
+        self.source, self.target = list(source), list(target)
+        self.read = ["<sos>", *self.target[:-1]] if read is None else list(read)
+        self.attention: dict[AttentionKind, Floats] = {kind: _stacked(maps) for kind, maps in attention.items()}
+        for kind, maps in self.attention.items():
+            queries, keys = self.labels(kind)
+            if maps.ndim != 4 or maps.shape[2:] != (len(queries), len(keys)):
+                raise ValueError(
+                    f"{kind} attention of shape {maps.shape} must be (layers, heads, {len(queries)}, {len(keys)}), "
+                    "for its pieces"
+                )
+
+    def labels(self, kind: AttentionKind) -> tuple[list[str], list[str]]:
+        """What the queries and the keys of a kind of attention are called."""
+        if kind == "encoder":
+            return self.source, self.source
+        return self.target, self.source if kind == "cross" else self.read
+
+    def words(self) -> AttentionMaps:
+        """The same with pieces joined to words: weights to the pieces of a word are added, and those from its pieces
+        averaged, so that rows still sum to 1."""
+        source, target = (word_groups(pieces) for pieces in (self.source, self.target))
+        read = [[0], *([place + 1 for place in group] for group in target[:-1])]
+        groups = {"encoder": (source, source), "decoder": (target, read), "cross": (target, source)}
+        return AttentionMaps(
+            _joined(self.source, source),
+            _joined(self.target, target),
+            {kind: _merged(weights, *groups[kind]) for kind, weights in self.attention.items()},
+            read=_joined(self.read, read),
+        )
+
+
+def word_groups(pieces: Sequence[str]) -> list[list[int]]:
+    """The places of each word's pieces. A word begins at a piece with `▁`; a control symbol stands alone, and pieces of
+    which none has `▁` are words already."""
+    if not any(piece.startswith("▁") for piece in pieces):
+        return [[place] for place in range(len(pieces))]
+    groups: list[list[int]] = []
+    for place, piece in enumerate(pieces):
+        control = piece in CONTROL_PIECES
+        if control or piece.startswith("▁") or not groups or pieces[groups[-1][-1]] in CONTROL_PIECES:
+            groups.append([place])
+        else:
+            groups[-1].append(place)
+    return groups
+
+
+def _stacked(maps: Any) -> Floats:
+    if isinstance(maps, (list, tuple)):
+        layers = [_array(layer) for layer in maps]
+        if not layers:
+            raise ValueError("attention of no layers: leave its kind out")
+        return np.stack([layer[0] if layer.ndim == 4 and len(layer) == 1 else layer for layer in layers])
+    return _array(maps)
+
+
+def _array(tensor: Any) -> Floats:
+    if hasattr(tensor, "detach"):
+        tensor = tensor.detach().float().cpu()
+    return np.asarray(tensor, dtype=np.float32)
+
+
+def _joined(pieces: Sequence[str], groups: Sequence[Sequence[int]]) -> list[str]:
+    return ["".join(pieces[place] for place in group).removeprefix("▁") or "▁" for group in groups]
+
+
+def _merged(weights: Floats, queries: Sequence[Sequence[int]], keys: Sequence[Sequence[int]]) -> Floats:
+    """weights: (..., query, key) -> (..., groups of queries, groups of keys)"""
+    rows = np.stack([weights[..., list(group), :].mean(axis=-2) for group in queries], axis=-2)
+    return np.stack([rows[..., list(group)].sum(axis=-1) for group in keys], axis=-1)

@@ -1,0 +1,228 @@
+"""What if: edits of a model or its source, and what they do to a translation.
+
+An edit changes a copy of the model, or the text. The layers know nothing of it: a head is switched off by zeroing its
+rows of W_O, positions and mask by putting another module in the place of theirs, the scaling by a factor of W_Q.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Annotated, Any, Literal, cast, get_args
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from torch import Tensor, nn
+
+from headway.errors import UserError
+from headway.insight.maps import AttentionKind
+from headway.model import DecoderLayer, EncoderLayer, ModelConfig, MultiHeadAttention, Transformer
+from headway.model.attention import Record
+
+_WORD = re.compile(r"\S+")
+SHORT = 8
+"""Words of a text of which any two are swapped."""
+
+
+class _Edit(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class HeadOff(_Edit):
+    """One head gives nothing: its rows of W_O are zero."""
+
+    kind: Literal["head_off"] = "head_off"
+    attention: AttentionKind
+    layer: int = Field(ge=0)
+    head: int = Field(ge=0)
+
+
+class PositionsOff(_Edit):
+    """Nothing is added to the embeddings, on either side."""
+
+    kind: Literal["positions_off"] = "positions_off"
+
+
+class LookAheadOff(_Edit):
+    """The decoder's self-attention sees later tokens too, of those that there are."""
+
+    kind: Literal["look_ahead_off"] = "look_ahead_off"
+
+
+class ScalingOff(_Edit):
+    """Scores are not divided by sqrt(d_k), in any attention."""
+
+    kind: Literal["scaling_off"] = "scaling_off"
+
+
+class SwapWords(_Edit):
+    """Two words of the source, by their numbers from 0, change places; words are what stands between spaces."""
+
+    kind: Literal["swap_words"] = "swap_words"
+    first: int = Field(ge=0)
+    second: int = Field(ge=0)
+
+
+Edit = Annotated[HeadOff | PositionsOff | LookAheadOff | ScalingOff | SwapWords, Field(discriminator="kind")]
+_EDITS: TypeAdapter[list[Edit]] = TypeAdapter(list[Edit])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A translation and its total log-probability, under the model that gave it."""
+
+    text: str
+    score: float
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What some edits do to a translation."""
+
+    edits: list[Edit]
+    source: str
+    """The text as it was translated."""
+    after: Outcome
+    """The translation of the edited model, or of the edited text."""
+    score_of_before: float
+    """What the edited model holds of the translation that there was without the edits."""
+
+
+def read_edits(document: Any) -> list[Edit]:
+    """Edits from their JSON form, a list of objects with `kind`. Raises UserError."""
+    try:
+        return _EDITS.validate_python(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"edits{'.' if place else ''}{place}: {first['msg']}") from None
+
+
+def usual_cases(config: ModelConfig, text: str) -> list[list[Edit]]:
+    """What a page without a live model shows: each head switched off, and positions, mask and scaling; each two words
+    next to each other swapped, and any two words of a short text."""
+    edits: list[Edit] = [PositionsOff(), LookAheadOff(), ScalingOff()]
+    encoder = config.encoder_layers, config.num_heads
+    decoder = config.decoder_layers, config.decoder_num_heads or config.num_heads
+    for kind in get_args(AttentionKind):
+        places = product(*map(range, encoder if kind == "encoder" else decoder))
+        edits += [HeadOff(attention=kind, layer=layer, head=head) for layer, head in places]
+    words = len(_WORD.findall(text))
+    farthest = words if words <= SHORT else 1
+    edits += [SwapWords(first=one, second=two) for one, two in combinations(range(words), 2) if two - one <= farthest]
+    return [[edit] for edit in edits]
+
+
+def edited_text(text: str, edits: Iterable[Edit]) -> str:
+    """The text after the edits that change it. Raises UserError."""
+    for edit in edits:
+        if isinstance(edit, SwapWords):
+            text = _swapped(text, edit)
+    return text
+
+
+def changes_model(edits: Iterable[Edit]) -> bool:
+    """Whether any of them changes more than the text."""
+    return not all(isinstance(edit, SwapWords) for edit in edits)
+
+
+def edited_model(model: Transformer, edits: Sequence[Edit]) -> Transformer:
+    """A copy after the edits. Raises UserError."""
+    model = copy.deepcopy(model)
+    for edit in edits:
+        if isinstance(edit, HeadOff):
+            _switch_off(_attention(model, edit), edit)
+        elif isinstance(edit, PositionsOff):
+            model.source_positions = model.target_positions = NoPositions(model.config.d_model)
+        elif isinstance(edit, ScalingOff):
+            for module in model.modules():
+                if isinstance(module, MultiHeadAttention):
+                    _undo_scaling(module)
+    if sees_ahead(edits):
+        for layer in _decoder_layers(model):
+            layer.self_attention = cast(MultiHeadAttention, Unmasked(layer.self_attention))
+    return model
+
+
+def sees_ahead(edits: Iterable[Edit]) -> bool:
+    """Whether the earlier tokens of a translation are to be read anew at each step, because they see the later."""
+    return any(isinstance(edit, LookAheadOff) for edit in edits)
+
+
+class NoPositions(nn.Module):
+    """Zeros in the place of positions."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.zero: Tensor
+        self.register_buffer("zero", torch.zeros(d_model), persistent=False)
+
+    def forward(self, length: int, start: int = 0) -> Tensor:
+        """-> (length, d_model)"""
+        return self.zero.expand(length, -1)
+
+
+class Unmasked(nn.Module):
+    """An attention that takes no notice of its mask; there must be no padding."""
+
+    def __init__(self, attention: nn.Module) -> None:
+        super().__init__()
+        self.attention = attention
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        *,
+        return_weights: bool = False,
+        record: Record | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """As `MultiHeadAttention`."""
+        return self.attention(query, key, value, return_weights=return_weights, record=record)
+
+
+def _swapped(text: str, edit: SwapWords) -> str:
+    words = list(_WORD.finditer(text))
+    low, high = sorted((edit.first, edit.second))
+    if high >= len(words):
+        raise UserError(f"edits: there is no word {high}, the text has {len(words)}, numbered from 0")
+    one, other = words[low], words[high]
+    if low == high:
+        return text
+    return f"{text[: one.start()]}{other[0]}{text[one.end() : other.start()]}{one[0]}{text[other.end() :]}"
+
+
+def _attention(model: Transformer, edit: HeadOff) -> MultiHeadAttention:
+    layers = model.encoder.layers if edit.attention == "encoder" else model.decoder.layers
+    if edit.layer >= len(layers):
+        raise UserError(f"edits: {edit.attention} attention has no layer {edit.layer}, only {len(layers)}, from 0")
+    layer = cast(EncoderLayer | DecoderLayer, layers[edit.layer])
+    attention = cast(DecoderLayer, layer).cross_attention if edit.attention == "cross" else layer.self_attention
+    if edit.head >= attention.num_heads:
+        raise UserError(
+            f"edits: {edit.attention} attention has no head {edit.head}, only {attention.num_heads}, from 0"
+        )
+    return attention
+
+
+@torch.no_grad()
+def _switch_off(attention: MultiHeadAttention, edit: HeadOff) -> None:
+    size = attention.output.in_features // attention.num_heads
+    attention.output.weight[:, edit.head * size : (edit.head + 1) * size] = 0.0  # torch's weight is W_O transposed
+
+
+@torch.no_grad()
+def _undo_scaling(attention: MultiHeadAttention) -> None:
+    factor = math.sqrt(attention.query.out_features / attention.num_heads)
+    attention.query.weight.mul_(factor)
+    attention.query.bias.mul_(factor)
+
+
+def _decoder_layers(model: Transformer) -> list[DecoderLayer]:
+    return list(cast(Iterable[DecoderLayer], model.decoder.layers))

@@ -1,0 +1,58 @@
+"""What heads do: heads that do one thing alone have the figures that one would write down."""
+
+import numpy as np
+import pytest
+
+from headway.insight import measure_heads
+from headway.insight.heads import alignment
+
+
+def looking_at(keys, count) -> np.ndarray:
+    """A map whose row i looks at keys[i] alone; None: everywhere alike."""
+    rows = [np.full(count, 1.0 / count) if key is None else np.eye(count)[key] for key in keys]
+    return np.array(rows, dtype=np.float32)
+
+
+def test_a_head_for_each_measure():
+    size = 4
+    heads = [
+        looking_at([0, 0, 1, 2], size),  # the token before; the first has none and looks at itself
+        looking_at([1, 2, 3, 3], size),  # the token after
+        looking_at([0, 1, 2, 3], size),  # itself
+        looking_at([None] * 4, size),
+    ]
+    [[before, after, itself, even]] = measure_heads("encoder", np.stack(heads)[None])
+    assert (before.previous, before.next, before.same, before.entropy) == (1.0, 0.0, 0.25, 0.0)
+    assert (after.previous, after.next, after.same) == (0.0, 1.0, 0.25)
+    assert (after.control, itself.control) == (0.5, 0.25)
+    assert (itself.same, itself.previous, itself.next) == (1.0, 0.0, 0.0)
+    assert even.entropy == pytest.approx(2.0)
+    assert (even.previous, even.same, even.control, even.aligned) == (0.25, 0.25, 0.25, None)
+
+
+def test_the_decoders_control_symbol_is_its_first_key():
+    [[head]] = measure_heads("decoder", looking_at([0, 0, 0], 3)[None, None])
+    assert (head.control, head.previous, head.same) == (1.0, 0.5, pytest.approx(1 / 3))
+
+
+def test_aligned_is_where_all_heads_together_look_and_never_the_end():
+    """Three target tokens, four source tokens; two heads agree on 2, 0, 1, though both give <eos> a good deal."""
+    agreeing = 0.55 * looking_at([2, 0, 1], 4) + 0.45 * looking_at([3, 3, 3], 4)
+    other = 0.1 * looking_at([1, 1, 2], 4) + 0.9 * looking_at([3, 3, 3], 4)
+    maps = np.stack([np.stack([agreeing, agreeing]), np.stack([agreeing, other])]).astype(np.float32)
+    assert alignment(maps).tolist() == [2, 0, 1]
+    [[first, _], [_, last]] = measure_heads("cross", maps)
+    assert first.aligned == pytest.approx(0.55)
+    assert first.control == pytest.approx(0.45)
+    assert first.next == pytest.approx(0.45 / 3)  # of the token aligned with 2, whose next is <eos>
+    assert last.aligned == pytest.approx(0.0)
+    assert last.next == pytest.approx((0.9 + 0.1 + 0.1) / 3)
+    assert last.previous == pytest.approx(0.05)  # of the two that have a token before theirs
+    assert first.same is None
+
+
+def test_a_single_token_has_nothing_before_or_after():
+    [[head]] = measure_heads("encoder", np.ones((1, 1, 1, 1), dtype=np.float32))
+    assert (head.previous, head.next, head.same, head.control, head.entropy) == (0.0, 0.0, 1.0, 1.0, 0.0)
+    [[cross]] = measure_heads("cross", np.ones((1, 1, 2, 1), dtype=np.float32))
+    assert cross.aligned == 1.0

@@ -1,0 +1,242 @@
+"""Inspecting: what a record says of a translation is what the translator says of it, as it is and edited."""
+
+import base64
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from headway.errors import UserError
+from headway.insight import HeadOff, LookAheadOff, PositionsOff, ScalingOff, SwapWords, TranslationRecord, edited_model
+from headway.insight import document as document_module
+from headway.insight.document import decoded
+from headway.storage import save_model
+from headway.translator import Translator
+from tests.test_translator import translator
+
+SIZES = {"encoder_layers": 2, "decoder_layers": 3, "decoder_num_heads": 2, "output_bias": True}
+TEXTS = ["the cat", "a dog ran after the cat", "the mat sat on the mat"]
+
+
+@pytest.fixture(scope="module")
+def door() -> Translator:
+    """A random model whose translations are of several lengths; some end by themselves."""
+    torch.manual_seed(5)
+    found = translator(**SIZES)
+    with torch.no_grad():
+        found.model.output.weight.mul_(4.0)
+        found.model.output.bias[4:260] = -20.0  # single bytes
+        found.model.output.bias[found.model.config.eos_id] = 3.5
+    return Translator(replace(found.stored, decoding={"max_length": 12}), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def record(door) -> TranslationRecord:
+    return door.inspect("a dog ran after the cat", cases=[[PositionsOff()], [SwapWords(first=1, second=5)]])
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 5])
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_translation_is_translates(door, text, beam_size):
+    [wanted] = door.translate([text], beam_size=beam_size)
+    found = door.inspect(text, beam_size=beam_size)
+    assert found.target.text == wanted.text
+    assert [(token.piece, token.start, token.end) for token in found.target.tokens[:-1]] == [
+        (piece.text, piece.start, piece.end) for piece in wanted.tokens
+    ]
+    assert [token.piece for token in found.source.tokens[:-1]] == [piece.text for piece in wanted.source_tokens]
+    assert found.source.pieces[-1] == found.target.pieces[-1] == "<eos>"
+    assert found.score == pytest.approx(wanted.score, abs=1e-3)
+    assert (found.beam is None) == (beam_size == 1)
+    if found.beam is not None:
+        step, number = found.beam.result
+        assert found.beam.steps[step][number].score == pytest.approx(
+            wanted.score if wanted.stopped == "eos" else sum(one.log_probability for one in found.steps[:-1]), abs=1e-3
+        )
+
+
+def test_probabilities_are_those_of_the_logits(door, record):
+    logits = torch.from_numpy(record.arrays["logits"])
+    log_probabilities = logits.log_softmax(-1)
+    assert len(record.steps) == len(record.target.tokens) == len(logits)
+    for row, id_, step in zip(log_probabilities, record.target.ids, record.steps, strict=True):
+        values, best = row.topk(10)
+        assert step.ids == best.tolist()
+        assert step.probabilities == pytest.approx(values.exp().tolist(), rel=1e-4)
+        assert step.log_probability == pytest.approx(row[id_].item(), abs=1e-4)
+        assert step.rank == int((row > row[id_]).sum())
+    [score] = door.score([record.source.text], [record.target.text])
+    retold = door.inspect(record.source.text, record.target.text)
+    assert retold.score == pytest.approx(score, abs=1e-3)
+    assert (retold.beam, retold.alternatives, retold.target.text) == (None, [], record.target.text)
+
+
+def test_every_attention_map(record):
+    source, target = len(record.source.tokens), len(record.target.tokens)
+    assert record.attention["encoder"].shape == (2, 4, source, source)
+    assert record.attention["decoder"].shape == (3, 2, target, target)
+    assert record.attention["cross"].shape == (3, 2, target, source)
+    for maps in record.attention.values():
+        np.testing.assert_allclose(maps.sum(-1), 1.0, atol=1e-5)
+    assert np.triu(record.attention["decoder"], 1).max() == 0.0
+    assert [[len(layer) for layer in record.heads[kind]] for kind in ("encoder", "cross")] == [[4] * 2, [2] * 3]
+
+
+def test_alternatives_are_other_finished_translations(door):
+    found = door.inspect(TEXTS[1], beam_size=6)
+    wanted = door.translate([TEXTS[1]], beam_size=6, n_best=6)[0]
+    others = {one.text: one.score for one in wanted.alternatives}
+    assert found.alternatives
+    for one in found.alternatives:
+        assert one.text != wanted.text
+        assert others.get(one.text, one.score) == pytest.approx(one.score, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [HeadOff(attention="cross", layer=1, head=0)],
+        [PositionsOff(), ScalingOff()],
+        [LookAheadOff()],
+        [SwapWords(first=0, second=3)],
+        [SwapWords(first=0, second=3), HeadOff(attention="encoder", layer=1, head=3)],
+    ],
+)
+def test_an_edited_record_is_of_the_edited_model(door, edits):
+    text = TEXTS[1]
+    [before] = door.translate([text])
+    found = door.inspect(text, edits=edits)
+    assert (found.edits, found.before.text) == (edits, before.text)
+    assert found.before.score == pytest.approx(before.score, abs=1e-3)
+    swapped = "after dog ran a the cat" if SwapWords(first=0, second=3) in edits else text
+    assert found.source.text == swapped
+    if not any(isinstance(edit, LookAheadOff) for edit in edits):
+        other = Translator(replace(door.stored, model=edited_model(door.model, edits)), device="cpu")
+        [after] = other.translate([swapped])
+        assert (found.target.text, found.score) == (after.text, pytest.approx(after.score, abs=1e-3))
+    elsewhere = door.inspect(text, cases=[edits])
+    [case] = elsewhere.cases
+    assert (case.source, case.after.text) == (swapped, found.target.text)
+    assert elsewhere.target.text == before.text
+    given = door.inspect(text, before.text, edits=edits)
+    retold = door.inspect(text, before.text)
+    if retold.target.ids == elsewhere.target.ids:
+        assert case.score_of_before == pytest.approx(given.score, abs=1e-3)
+    assert given.before.score == pytest.approx(retold.score, abs=1e-3)
+    [again] = door.translate([text])
+    assert again == before
+
+
+def test_history_is_what_other_models_make_of_the_same(door, tmp_path):
+    torch.manual_seed(9)
+    earlier = translator(**SIZES)
+    for name, one in (("step-00000001", earlier), ("step-00000002", door)):
+        save_model(tmp_path / name, one.stored)
+    paths = sorted(tmp_path.iterdir())
+    found = door.inspect(TEXTS[1], history=paths)
+    assert [moment.name for moment in found.history] == ["step-00000001", "step-00000002"]
+    assert found.history[1].score == pytest.approx(found.score, abs=1e-3)
+    for kind, maps in found.attention.items():
+        np.testing.assert_allclose(found.past(1).attention[kind], maps, atol=1e-6)
+        assert not np.allclose(found.past(0).attention[kind], maps, atol=1e-3)
+    other = earlier.inspect(TEXTS[1], found.target.text)
+    if other.target.ids == found.target.ids:
+        np.testing.assert_allclose(found.past(0).attention["cross"], other.attention["cross"], atol=1e-6)
+    document = found.to_dict()
+    name = "history.0.decoder.layers.2.cross_attention.weights"
+    np.testing.assert_allclose(decoded(document["arrays"], name), found.past(0).attention["cross"][2], atol=1e-3)
+    stranger = translator(encoder_layers=1)
+    save_model(tmp_path / "stranger", stranger.stored)
+    with pytest.raises(UserError, match="another kind of model"):
+        door.inspect(TEXTS[1], history=[tmp_path / "stranger"])
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_json_has_every_array_to_its_precision(record, small, monkeypatch):
+    if not small:
+        monkeypatch.setattr(document_module, "HALF_PRECISION_UP_TO", 0)
+    entries = json.loads(record.to_json())["arrays"]
+    assert set(entries) == set(record.arrays) - {"logits"}
+    kinds = {"float16", "int8"} if not small else {"float16"}
+    assert {entry["dtype"] for entry in entries.values() if "dtype" in entry} == {"bool", *kinds}
+    for name, given in entries.items():
+        wanted, found = record.arrays[name], decoded(entries, name)
+        assert found.shape == wanted.shape, name
+        exact = small or name.endswith(("scores", "weights"))
+        bound = 1e-3 * np.abs(wanted) + 1e-7 if exact else np.abs(wanted).max(-1, keepdims=True) / 253
+        entry = entries[given["same_as"]] if "same_as" in given else given
+        if "sum_of" in entry:
+            parts = [np.abs(decoded(entries, part)) for part in entry["sum_of"]]
+            bound = sum(1e-3 * part if small else part.max(-1, keepdims=True) / 120 for part in parts) + 1e-3
+        assert (np.abs(found.astype(np.float64) - wanted) <= bound).all(), name
+
+
+def test_json_is_the_record(record, door):
+    document = json.loads(record.to_json())
+    assert document["model"]["config"] == {
+        **door.model.config.to_dict(),
+        "decoder_num_heads": 2,
+        "decoder_d_ff": door.model.config.d_ff,
+    }
+    assert (document["model"]["d_head"], document["model"]["decoder_d_head"]) == (8, 16)
+    for side, text in (("source", record.source), ("target", record.target)):
+        assert document[side]["text"] == text.text
+        assert [one["id"] for one in document[side]["tokens"]] == text.ids
+        assert "".join(text.text[one["start"] : one["end"]] for one in document[side]["tokens"]) == text.text.replace(
+            " ", ""
+        )
+    words = [one["word"] for one in document["source"]["tokens"]]
+    assert words[-1] == len(["a", "dog", "ran", "after", "the", "cat"])
+    assert document["alignment"] == [int(row[:-1].argmax()) for row in record.attention["cross"].mean(axis=(0, 1))]
+    assert document["attention"]["cross"]["measures"][2][1]["entropy"] == pytest.approx(
+        record.heads["cross"][2][1].entropy, abs=1e-5
+    )
+    name = document["attention"]["cross"]["names"].replace("{layer}", "1") + ".weights"
+    np.testing.assert_allclose(decoded(document["arrays"], name), record.attention["cross"][1], atol=1e-3)
+    assert [len(step["top"]) for step in document["steps"]] == [10] * len(record.steps)
+    assert document["steps"][0]["top"][0]["piece"] == record.vocabulary[record.steps[0].ids[0]]
+    step, number = document["beam"]["result"]
+    candidate = document["beam"]["steps"][step][number]
+    assert candidate["score"] == pytest.approx(record.beam.steps[step][number].score, rel=1e-5)
+    assert [case["edits"] for case in document["cases"]] == [
+        [{"kind": "positions_off"}],
+        [{"kind": "swap_words", "first": 1, "second": 5}],
+    ]
+    assert document["cases"][1]["source"] == "a cat ran after the dog"
+    assert set(record.to_dict("attention")["arrays"]) == {
+        name for name in record.arrays if name.endswith("attention.weights")
+    }
+    assert record.to_dict("none")["arrays"] == {}
+
+
+def test_numbers_beyond_half_precision_stay_finite_and_those_that_are_none_are_null(record):
+    arrays = {**record.arrays, "decoder.layers.0.feed_forward.output": np.array([[1e6, -3.0], [0.0, 0.0]], np.float32)}
+    arrays["logits"] = np.full_like(record.arrays["logits"], np.nan)
+    document = json.loads(replace(record, arrays=arrays).to_json())
+    np.testing.assert_allclose(
+        decoded(document["arrays"], "decoder.layers.0.feed_forward.output"), [[1e6, 0.0], [0.0, 0.0]], atol=1e6 / 254
+    )
+    assert document["target"]["score"] is None
+
+
+def test_arrays_are_little_endian_and_in_order(record):
+    entry = record.to_dict()["arrays"]["source_positions"]
+    numbers = base64.b64decode(entry["data"])
+    assert np.frombuffer(numbers[:2], "<f2")[0] == np.float16(record.arrays["source_positions"][0, 0])
+    d_model = entry["shape"][1]
+    second_row = np.frombuffer(numbers[2 * d_model : 2 * d_model + 2], "<f2")[0]
+    assert second_row == np.float16(record.arrays["source_positions"][1, 0])
+
+
+def test_what_can_not_be_inspected(door):
+    for text in ("", "  "):
+        with pytest.raises(UserError, match="0 pieces can't be inspected"):
+            door.inspect(text)
+    two = Translator(door.stored, ensemble=[door.stored], device="cpu")
+    with pytest.raises(UserError, match="not into an ensemble"):
+        two.inspect("the cat")
+    empty = door.inspect("the cat", "")
+    assert empty.target.pieces == ["<eos>"]
+    assert empty.heads["decoder"][0][0].entropy == 0.0
