@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -41,8 +42,8 @@ class CopyingTranslator:
         self.go_on = threading.Event()
         self.go_on.set()
 
-    def is_readable(self, text: str) -> bool:
-        return len(text) <= self._longest
+    def is_readable(self, text: str, most: int | None = None) -> bool:
+        return len(text) <= min(self._longest, most or self._longest)
 
     def search_options(self, beam_size: int | None = None) -> SearchOptions:
         return SearchOptions(beam_size=4 if beam_size is None else beam_size)
@@ -54,8 +55,12 @@ class CopyingTranslator:
         time.sleep(self._seconds)
         return [self._translation(text, options["n_best"]) for text in texts]
 
-    def inspect(self, text: str, target: str | None = None) -> Any:
-        return SimpleNamespace(to_dict=lambda: {"source": text, "target": target})
+    def inspect(self, text: str, **options: Any) -> Any:
+        shown = {
+            name: [str(one) for one in value] if name in ("edits", "cases") else value
+            for name, value in options.items()
+        }
+        return SimpleNamespace(to_json=lambda arrays: json.dumps({"text": text, "arrays": arrays, **shown}))
 
     def _translation(self, text: str, n_best: int) -> Any:
         found = self._change(text)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from headway.insight import HeadOff, read_edits
 from tests.serving.conftest import CopyingTranslator
 
 JSON = {"content-type": "application/json"}
@@ -121,8 +122,39 @@ def test_settings_for_pages(serve):
 
 
 def test_inspect_gives_the_record(serve):
-    answer = serve().post("/inspect", json={**GOOD, "translation": "A dog."})
-    assert answer.json() == {"source": "Ein Hund.", "target": "A dog."}
+    server = serve()
+    edits = [{"kind": "head_off", "attention": "cross", "layer": 1, "head": 0}]
+    fields = {"translation": "A dog.", "edits": edits, "cases": [edits, []], "beam_size": 3, "arrays": "none"}
+    record = server.post("/inspect", json={**GOOD, **fields}).json()
+    edit = str(HeadOff(attention="cross", layer=1, head=0))
+    assert record == {
+        "text": "Ein Hund.",
+        "target": "A dog.",
+        "beam_size": 3,
+        "edits": [edit],
+        "cases": [str(read_edits(edits)), "[]"],
+        "arrays": "none",
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"edits": [{"kind": "explode"}]},
+        {"edits": [{"kind": "head_off"}]},
+        {"edits": "head_off"},
+        {"edits": [{"kind": "positions_off"}] * 17},
+        {"cases": [["head_off"]]},
+        {"arrays": "some"},
+        {"beam_size": 17},
+        {"translation": "x" * 129},
+        {"q": "x" * 129},
+    ],
+    ids=str,
+)
+def test_what_can_not_be_inspected_is_refused(serve, change):
+    answer = serve().post("/inspect", json={**GOOD, **change})
+    assert (answer.status_code, set(answer.json())) == (400, {"error"})
 
 
 @pytest.mark.parametrize("path", ["/translate", "/detect", "/inspect"])

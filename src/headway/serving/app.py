@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 
 import headway
 from headway.errors import UserError
+from headway.insight import read_edits
 from headway.serving.access import Access
 from headway.serving.batcher import QueueFullError
 from headway.serving.detection import Detected
@@ -122,8 +123,10 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         wanted = await _fields(request, InspectRequest)
         _admit(access, request, wanted.api_key)
         _check_lengths([wanted.q, wanted.translation or ""], settings.max_characters)
+        edits, cases = read_edits(wanted.edits), [read_edits(case) for case in wanted.cases]
         [pair], _ = await _choose(service, [wanted.q], wanted.source, wanted.target)
-        record = await service.inspect(pair, wanted.q, {"target": wanted.translation})
+        options = {"target": wanted.translation, "beam_size": wanted.beam_size, "edits": edits, "cases": cases}
+        record = await service.inspect(pair, wanted.q, options, wanted.arrays)
         return Response(record, media_type="application/json")
 
 

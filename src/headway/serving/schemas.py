@@ -8,6 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from headway.serving.settings import WIDEST_BEAM
 
+MOST_EDITS = 16
+"""Edits, and cases, of a request to inspect."""
+
 
 class _Request(BaseModel):
     model_config = ConfigDict(extra="ignore")
@@ -35,12 +38,16 @@ class DetectRequest(_Request):
 
 
 class InspectRequest(_Request):
-    """One sentence to look into. Further fields go to `Translator.inspect`."""
+    """One sentence to look into."""
 
     q: str = Field(description="One sentence.")
     source: str = Field(description="Language code, or `auto`.")
     target: str = Field(description="Language code.")
     translation: str | None = Field(None, description="Look into this translation; default: the model's own.")
+    beam_size: int | None = Field(None, ge=1, le=WIDEST_BEAM, description="Default: the model's own.")
+    edits: list[Any] = Field([], max_length=MOST_EDITS, description="Changes of the model or the text before.")
+    cases: list[list[Any]] = Field([], max_length=MOST_EDITS, description="Lists of edits, each tried beside.")
+    arrays: Literal["all", "attention", "none"] = Field("all", description="Which numbers the record has.")
 
 
 class Detection(BaseModel):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,8 @@ from typing import Any, TypeVar
 
 import torch
 
+from headway.errors import UserError
+from headway.insight.document import Arrays
 from headway.serving.batcher import Batcher, QueueFullError
 from headway.serving.cache import LatestCache
 from headway.serving.detection import Detected, detect
@@ -25,6 +26,8 @@ from headway.translator import Translator
 Result = TypeVar("Result")
 STUCK_AFTER = 120.0
 """Seconds after which a call of the model counts as never ending."""
+LONGEST_INSPECTED = 128
+"""Pieces of a text to inspect; a record grows with their square."""
 MOST_INSPECTIONS = 4
 """Requests to inspect that are worked on or wait; further ones are refused."""
 
@@ -102,13 +105,16 @@ class Service:
         """For each text the languages that it may be in."""
         return await self._in_thread(lambda: [detect(text, candidates) for text in texts])
 
-    async def inspect(self, pair: Pair, text: str, options: dict[str, Any]) -> bytes:
-        """The record of one translation, as JSON. Raises QueueFullError, UserError."""
+    async def inspect(self, pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
+        """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises QueueFullError,
+        UserError."""
         if self._inspections >= MOST_INSPECTIONS:
             raise QueueFullError
         self._inspections += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._inspecting, _record, pair, text, options)
+            return await asyncio.get_running_loop().run_in_executor(
+                self._inspecting, _record, pair, text, options, arrays
+            )
         finally:
             self._inspections -= 1
 
@@ -187,6 +193,7 @@ def _joined(document: Document, translations: Sequence[list[list[Element]]], n_b
     return list(dict.fromkeys(joined))
 
 
-def _record(pair: Pair, text: str, options: dict[str, Any]) -> bytes:
-    record = pair.translator.inspect(pair.prefix + text, **options)
-    return json.dumps(record.to_dict(), ensure_ascii=False).encode()
+def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
+    if not all(pair.translator.is_readable(given, LONGEST_INSPECTED) for given in (text, options["target"] or "")):
+        raise UserError(f"the text is too long to look into: {LONGEST_INSPECTED} pieces at most")
+    return pair.translator.inspect(pair.prefix + text, **options).to_json(arrays).encode()
