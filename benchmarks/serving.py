@@ -32,25 +32,28 @@ from machine import versions
 
 CLIENTS, LIST, LIST_CLIENTS, BURST = 50, 32, 8, 1000
 VANISHING, SLOW = 20, 200
-TEXTS, ALONE = 400, 100
+TEXTS, ALONE = 400, 200
 """Sentences that are asked for, and those that are translated one by one for comparison."""
 PARTS = ("steady", "lists", "burst", "vanish", "slow", "soak")
 OFFLINE = """
 import json, sys, time
+from concurrent.futures import ThreadPoolExecutor
+import torch
 from headway.translator import Translator
 model, engine, alone = sys.argv[1:4]
 texts = json.load(sys.stdin)
 translator = Translator.load(model, engine=engine)
-translator.translate(texts[:64])
+translator.translate(texts)
 start = time.perf_counter()
 for _ in range(3):
     translator.translate(texts)
 together = 3 * len(texts) / (time.perf_counter() - start)
-start = time.perf_counter()
-for text in texts[: int(alone)]:
-    translator.translate([text])
-print(json.dumps([together, int(alone) / (time.perf_counter() - start)]))
+with ThreadPoolExecutor(torch.get_num_threads(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    start = time.perf_counter()
+    list(pool.map(lambda text: translator.translate([text]), texts[: int(alone)]))
+    print(json.dumps([together, int(alone) / (time.perf_counter() - start)]))
 """
+"""Each core with sentences of its own, both times."""
 
 
 class Bench:
@@ -80,7 +83,7 @@ class Bench:
         client.close()
 
     def offline(self) -> tuple[float, float]:
-        """Sentences a second of `Translator.translate`: all together, and one by one."""
+        """Sentences a second of `Translator.translate`: all together, and each in a call of its own."""
         done = subprocess.run(
             [sys.executable, "-c", OFFLINE, self.options.model, self.options.engine, str(ALONE)],
             input=json.dumps(self.texts),
