@@ -203,6 +203,14 @@ def test_the_glass_box_has_its_room(open_page):
     sync_api.expect(page.locator("#glass")).to_have_text("1 object function ko")
     translated(page, "cat dog", "dog cat")
     sync_api.expect(page.locator("#glass")).to_have_text("2 object function ko")
+    assert not page.locator("#sentences").is_visible()
+    page.fill("#text", "Ant bee. Cat dog!\n\nElk fox")
+    sync_api.expect(page.locator("#glass")).to_have_text("3 object function ko")
+    assert page.locator("#sentence option").all_text_contents() == ["Ant bee.", "Cat dog!", "Elk fox"]
+    with page.expect_request("**/inspect") as asked:
+        page.select_option("#sentence", "Cat dog!")
+    assert asked.value.post_data_json["q"] == "Cat dog!"
+    sync_api.expect(page.locator("#glass")).to_have_text("4 object function ko")
 
 
 def test_where_the_glass_box_fails_that_is_said(open_page):

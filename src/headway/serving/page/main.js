@@ -1,7 +1,7 @@
 // The page of the server: type, and the translation comes as you pause.
 
 import { forget, past, remember } from "./history.js";
-import { showInside } from "./inside.js";
+import { sentencesOf, showInside } from "./inside.js";
 import { get, post } from "./server.js";
 import { choosePageLanguage, fillWords, languageName, otherLanguage, pageLanguage, say } from "./words.js";
 
@@ -54,6 +54,7 @@ function listen() {
   });
   $("past").addEventListener("toggle", showHistory);
   $("inside").addEventListener("toggle", look);
+  $("sentence").addEventListener("change", look);
   $("page-language").addEventListener("click", () => {
     [state.language] = otherLanguage(state.language);
     choosePageLanguage(state.language);
@@ -100,13 +101,21 @@ async function translate() {
   }
 }
 
-/** Shows the inside of what is translated, where that is open. */
+/** Shows the inside of what is translated, where that is open: of the sentence that is chosen. */
 function look() {
   if (!$("inside").open) return;
   const [source, target] = [$("source").value, $("target").value];
   const notice = (name, values) => ($("inside-notice").textContent = name ? say(state.language, name, values) : "");
   const inspect = (text, options) => post("/inspect", { q: text, source, target, ...options, ...key() });
-  showInside($("glass"), { text: $("text").value, inspect, language: state.language, notice });
+  showInside($("glass"), { text: chosenSentence(), inspect, language: state.language, notice });
+}
+
+function chosenSentence() {
+  const sentences = sentencesOf($("text").value, $("source").value === "auto" ? state.detected : $("source").value);
+  const chosen = Math.max(0, sentences.indexOf($("sentence").value));
+  $("sentences").hidden = sentences.length < 2;
+  $("sentence").replaceChildren(...sentences.map((one, place) => new Option(one, one, false, place === chosen)));
+  return sentences[chosen];
 }
 
 function swap() {
