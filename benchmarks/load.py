@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -184,13 +183,40 @@ async def load(
     return report
 
 
-async def meanwhile(ask: Callable[[], Awaitable[Answer]], until: asyncio.Event, pause: float = 0.05) -> list[Answer]:
-    """The answers to a question that is asked again and again."""
-    answers = []
-    while not until.is_set():
-        answers.append(await ask())
-        await asyncio.sleep(pause)
-    return answers
+HEALTH = """
+import http.client, sys, threading, time
+ended = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=60)
+while not ended.wait(0.02):
+    start = time.perf_counter()
+    connection.request("GET", "/health")
+    answer = connection.getresponse()
+    answer.read()
+    print(answer.status, time.perf_counter() - start, flush=True)
+"""
+
+
+class HealthWatch:
+    """Asks for /health again and again, in a process of its own, so that the load doesn't delay it; the statuses and
+    seconds when it is left."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.statuses: list[int] = []
+        self.seconds: list[float] = []
+
+    def __enter__(self) -> HealthWatch:
+        command = [sys.executable, "-c", HEALTH, str(self._port)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self._process.stdout.readline()  # it has begun
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        out, _err = self._process.communicate()
+        answers = [line.split() for line in out.splitlines()]
+        self.statuses, self.seconds = [int(status) for status, _ in answers], [float(time_) for _, time_ in answers]
 
 
 async def soak(server: ServerProcess, texts: list[str], fields: dict[str, Any], seconds: float) -> dict[str, Any]:

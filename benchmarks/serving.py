@@ -27,7 +27,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from load import Answer, Client, Report, ServerProcess, load, meanwhile, soak
+from load import Client, HealthWatch, Report, ServerProcess, load, soak
 from machine import versions
 
 CLIENTS, LIST, LIST_CLIENTS, BURST = 50, 32, 8, 1000
@@ -125,40 +125,30 @@ class Bench:
 
     async def _burst(self, server: ServerProcess) -> dict[str, Any]:
         usual = await self.one_by_one(server.port)
-        before, over = server.memory, asyncio.Event()
-        health, memory = Client(server.port), [server.memory]
-
-        async def ask_health() -> Answer:
-            memory.append(server.memory)
-            return await health.get("/health")
-
-        watching = asyncio.create_task(meanwhile(ask_health, over, 0.02))
+        before = server.memory
         clients = [Client(server.port) for _ in range(BURST)]
-        answers = await asyncio.gather(
-            *(
-                client.post("/translate", {"q": self.texts[number % len(self.texts)], **self.fields})
-                for number, client in enumerate(clients)
+        with HealthWatch(server.port) as health:
+            answers = await asyncio.gather(
+                *(
+                    client.post("/translate", {"q": self.texts[number % len(self.texts)], **self.fields})
+                    for number, client in enumerate(clients)
+                )
             )
-        )
-        end = time.perf_counter()
-        back = float("nan")
-        while time.perf_counter() - end < 30:
-            if await self.one_by_one(server.port, 5) < 2 * usual:
-                back = time.perf_counter() - end
-                break
-        over.set()
-        watched = await watching
-        for client in (*clients, health):
+            end, after = time.perf_counter(), server.memory
+            while await self.one_by_one(server.port, 5) > 2 * usual and time.perf_counter() < end + 60:
+                pass
+            back = time.perf_counter() - end
+        for client in clients:
             client.close()
         refused = [answer.seconds for answer in answers if answer.status == 503]
         return {
             "statuses": dict(Counter(answer.status for answer in answers)),
             "slowest refusal, s": round(max(refused, default=0.0), 2),
             "slowest answer, s": round(max(answer.seconds for answer in answers), 2),
-            "memory, MB": round((max(memory) - before) / 1e6, 1),
+            "memory, MB": round((after - before) / 1e6, 1),
             "normal again after, s": round(back, 2),
-            "health p99, ms": round(1000 * statistics.quantiles([one.seconds for one in watched], n=100)[98], 1),
-            "health statuses": dict(Counter(one.status for one in watched)),
+            "health p99, ms": round(1000 * statistics.quantiles(health.seconds, n=100)[98], 1),
+            "health statuses": dict(Counter(health.statuses)),
         }
 
     def vanish(self) -> dict[str, Any]:

@@ -22,6 +22,9 @@ log = logging.getLogger("headway.server")
 
 HEAD_TIMEOUT = 10.0
 """Seconds in which the head of a request must have come."""
+BACKLOG, ACCEPTED_AT_ONCE = 2048, 64
+"""Connections that may wait to be accepted, and those that the event loop accepts in one go: it does nothing else
+meanwhile."""
 KEEP_ALIVE = 15
 """Seconds that a connection may wait for its next request."""
 LARGEST_HEAD = 32_768
@@ -62,6 +65,7 @@ def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
         server_header=False,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies or None,
+        backlog=ACCEPTED_AT_ONCE,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=LARGEST_HEAD,
@@ -81,6 +85,7 @@ class GracefulServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for one in sockets or ():
+            one.listen(BACKLOG)
             host, port, *_ = one.getsockname()
             log.info("listening", extra={"fields": {"url": f"http://{f'[{host}]' if ':' in host else host}:{port}"}})
 
