@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-faults fuzz lint bench bench-peers reference clean
+.PHONY: setup demo test test-system test-faults fuzz lint bench bench-peers soak reference clean
 
 setup: $(READY)
 
@@ -68,6 +68,10 @@ bench: setup $(BENCH_MODEL)/best.json
 	$(BIN)/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 	$(BIN)/python benchmarks/starting.py $(BENCH_MODEL)
 	$(BIN)/python benchmarks/growing.py $(BENCH_MODEL)
+
+# Half an hour of mixed load on a server: does its memory stay?
+soak: setup $(BENCH_MODEL)/best.json
+	$(BIN)/python benchmarks/serving.py $(BENCH_MODEL) $(BENCH_SOURCE) --only soak --soak 1800
 
 # The same against the packages that others use, in an environment of their own.
 PEERS := .venv-peers

@@ -25,7 +25,7 @@ import torch
 from contenders import Contender
 from headway.devices import EngineName, TranslatingPrecision
 from headway.interop.ctranslate2 import export_ctranslate2
-from headway.interop.huggingface import export_huggingface
+from headway.interop.huggingface import export_huggingface, import_transformers
 from headway.model import padding_mask
 from headway.storage import load_model
 from headway.text.batches import pad

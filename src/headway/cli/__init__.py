@@ -23,6 +23,7 @@ from headway.cli import (
     import_,
     inspect,
     score,
+    serve,
     show,
     train,
     translate,
@@ -46,6 +47,7 @@ app.command("average")(average.average)
 app.command("check")(check.check)
 app.command("inspect")(inspect.inspect)
 app.command("draw")(draw.draw)
+app.command("serve")(serve.serve)
 app.command("export")(export.export)
 app.command("import")(import_.import_)
 app.command("show")(show.show)

@@ -20,7 +20,6 @@ from headway.cli.options import (
     Ensemble,
     JsonOutput,
     LengthPenalty,
-    Model,
     PrecisionOption,
     TargetLanguage,
     check_output,
@@ -34,7 +33,9 @@ if TYPE_CHECKING:
 
 
 def translate(
-    model: Model,
+    model: Annotated[
+        Path | None, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best).")
+    ] = None,
     file: Annotated[
         str, typer.Argument(metavar="[FILE|-]", help="Text, one sentence a line; - is standard input.")
     ] = "-",
@@ -55,6 +56,13 @@ def translate(
     ] = None,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="What each translation begins with.")] = "",
     target_language: TargetLanguage = None,
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="In place of MODEL: a server, of `headway serve` or LibreTranslate."),
+    ] = None,
+    source_language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Of a server with several directions.")
+    ] = None,
     ensemble: Ensemble = None,
     as_json: JsonOutput = False,
     device: Device = "auto",
@@ -67,8 +75,30 @@ def translate(
     echo "Ein Hund läuft." | headway translate runs/multi30k-de-en
     headway translate runs/multi30k-de-en input.de --output output.en
     headway translate runs/multi30k-de-en input.de --n-best 3 --sample temperature=0.8,top_k=20,seed=7
+    headway translate --server http://localhost:5000 input.de --output output.en
     """
     check_output(output)
+    if server is not None:
+        given = {
+            "length_penalty": length_penalty,
+            "n_best": n_best != 1,
+            "max_length": max_length,
+            "no_repeat_ngram": no_repeat_ngram,
+            "sample": sample,
+            "prefix": prefix,
+            "ensemble": ensemble,
+            "json": as_json,
+            "device": device != "auto",
+            "precision": precision != "auto",
+            "engine": engine != "torch",
+        }
+        _check_for_server(given)
+        _ask_server(server, source_language, target_language, beam_size, "-" if model is None else str(model), output)
+        return
+    if source_language is not None:
+        raise UserError("--source-language is of --server: a model has one")
+    if model is None:
+        raise UserError("a MODEL is missing, or --server URL")
     sampling = None if sample is None else _parse_sampling(sample)
     lines = _lines(file)
     translator = load_translator(model, device, precision, ensemble, engine)
@@ -93,6 +123,28 @@ def translate(
                 out.write(_shown(translation, number, as_json, n_best))
             out.flush()
     raise typer.Exit(2 if failed else 0)
+
+
+def _check_for_server(given: dict[str, Any]) -> None:
+    """Raises UserError for options that only a model of one's own knows."""
+    for name, value in given.items():
+        if value not in (None, "", False, []):
+            raise UserError(f"--{name.replace('_', '-')} is not for --server: the server has settings of its own")
+
+
+def _ask_server(
+    url: str, source: str | None, target: str | None, beam_size: int | None, file: str, output: Path | None
+) -> None:
+    """Line by line, as with a model."""
+    from headway.serving.client import ServerTranslator
+
+    lines = _lines(file)
+    translator = ServerTranslator(url, source, target)
+    with nullcontext(sys.stdout) if output is None else writer(output) as out:
+        for chunk in chunks(lines, len, 1 if sys.stdin.isatty() and file == "-" else LINES_AT_ONCE):
+            for text in translator.translate(chunk, beam_size=beam_size):
+                out.write(text + "\n")
+            out.flush()
 
 
 def _parse_sampling(text: str) -> Sampling:

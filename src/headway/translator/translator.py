@@ -130,6 +130,12 @@ class Translator:
         """The most pieces that a text may have."""
         return self._max_length - 1  # <eos> takes a place
 
+    def is_readable(self, text: str, most: int | None = None) -> bool:
+        """Whether the model can read the text as a whole, and has at most so many pieces; `translate` leaves it blank
+        where it can't."""
+        ids = self._ids(self.stored.source_tokenizer, text, tagged=True)
+        return ids is not None and len(ids) <= min(self.longest_source, most or self.longest_source)
+
     @property
     def target_languages(self) -> list[str]:
         """The languages that a tag in front of a text may ask for, such as `>>ko<<`; none for a model of one."""

@@ -1,0 +1,281 @@
+"""The routes: what a request means, and how its answer looks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any, TypeVar
+from urllib.parse import parse_qs
+
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse, JSONResponse, Response
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+import headway
+from headway.errors import UserError
+from headway.insight import read_edits
+from headway.serving.access import Access
+from headway.serving.batcher import QueueFullError
+from headway.serving.detection import Detected
+from headway.serving.guard import Guard
+from headway.serving.pairs import Pair, english_name
+from headway.serving.refusals import busy, defect, error_response, refusal
+from headway.serving.schemas import (
+    PROBLEMS,
+    Detection,
+    DetectRequest,
+    InspectRequest,
+    Language,
+    Status,
+    TranslateAnswer,
+    TranslateRequest,
+    request_body,
+)
+from headway.serving.service import Service
+
+AUTO = "auto"
+Fields = TypeVar("Fields", bound=BaseModel)
+
+
+def make_app(service: Service) -> ASGIApp:
+    """The whole server as an ASGI app."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.close()
+
+    app = FastAPI(
+        title="headway",
+        version=headway.__version__,
+        description="Translation, in the shapes of LibreTranslate's API.",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    for kind in (HTTPException, QueueFullError, UserError, Exception):
+        app.add_exception_handler(kind, _answer_error)
+    access = Access(service.settings)
+    _add_translating(app, service, access)
+    _add_telling(app, service, access)
+    _add_page(app)
+    paths = [path for route in app.routes if (path := getattr(route, "path", None))]
+    guarded: ASGIApp = Guard(app, service.settings, service.metrics, paths)
+    if service.settings.allowed_origins:
+        guarded = CORSMiddleware(
+            guarded,
+            allow_origins=service.settings.allowed_origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type"],
+        )
+    return guarded
+
+
+def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
+    """What works, and may need a key."""
+    settings, pairs = service.settings, service.pairs
+    codes = {"source": [AUTO, *pairs.sources()], "target": pairs.targets()}
+    translate_body, inspect_body = (request_body(kind, **codes) for kind in (TranslateRequest, InspectRequest))
+
+    @app.post("/translate", responses=PROBLEMS, response_model=TranslateAnswer, openapi_extra=translate_body)
+    async def translate(request: Request) -> Response:
+        """Translates a text, or each of a list."""
+        wanted = await _fields(request, TranslateRequest)
+        _admit(access, request, wanted.api_key)
+        if service.is_full:
+            raise QueueFullError
+        texts = [wanted.q] if isinstance(wanted.q, str) else wanted.q
+        if len(texts) > settings.max_texts:
+            raise refusal(400, f"q: {len(texts)} texts in one request, the limit is {settings.max_texts}")
+        _check_lengths(texts, settings.max_characters)
+        chosen, detected = await _choose(service, texts, wanted.source, wanted.target)
+        found = await service.translate(
+            list(zip(texts, chosen, strict=True)), wanted.format, wanted.beam_size, 1 + wanted.alternatives
+        )
+        answer: dict[str, Any] = {"translatedText": [best for best, *_ in found]}
+        if detected is not None:
+            answer["detectedLanguage"] = [vars(one) for one in detected]
+        if wanted.alternatives:
+            answer["alternatives"] = [others for _, *others in found]
+        if isinstance(wanted.q, str):
+            answer = {name: values[0] for name, values in answer.items()}
+        return JSONResponse(answer)
+
+    @app.post("/detect", responses=PROBLEMS, response_model=list[Detection], openapi_extra=request_body(DetectRequest))
+    async def detect(request: Request) -> Response:
+        """The languages that a text may be in, of those that the server knows, likeliest first."""
+        wanted = await _fields(request, DetectRequest)
+        _admit(access, request, wanted.api_key)
+        _check_lengths([wanted.q], settings.max_characters)
+        [found] = await service.detect([wanted.q], pairs.codes)
+        return JSONResponse([{"confidence": one.confidence, "language": one.language} for one in found])
+
+    @app.post("/inspect", responses=PROBLEMS, openapi_extra=inspect_body)
+    async def inspect(request: Request) -> Response:
+        """The record of what happens inside the model while it translates one sentence."""
+        wanted = await _fields(request, InspectRequest)
+        _admit(access, request, wanted.api_key)
+        _check_lengths([wanted.q, wanted.translation or ""], settings.max_characters)
+        edits, cases = read_edits(wanted.edits), [read_edits(case) for case in wanted.cases]
+        [pair], _ = await _choose(service, [wanted.q], wanted.source, wanted.target)
+        options = {"target": wanted.translation, "beam_size": wanted.beam_size, "edits": edits, "cases": cases}
+        record = await service.inspect(pair, wanted.q, options, wanted.arrays)
+        return Response(record, media_type="application/json")
+
+
+def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
+    """What the server says of itself."""
+    settings, pairs = service.settings, service.pairs
+
+    @app.get("/languages", response_model=list[Language])
+    async def languages() -> Response:
+        """The languages of the models, each with those into which it is translated."""
+        return JSONResponse(
+            [{"code": code, "name": english_name(code), "targets": pairs.targets(code)} for code in pairs.codes]
+        )
+
+    @app.get("/frontend/settings", response_model=dict[str, Any])
+    async def frontend_settings() -> Response:
+        """What a page that uses the server must know."""
+        first = pairs.first
+        return JSONResponse(
+            {
+                "apiKeys": access.needs_key,
+                "charLimit": settings.max_characters,
+                "frontendTimeout": 500,
+                "keyRequired": access.needs_key,
+                "language": {
+                    "source": {"code": first.source, "name": english_name(first.source)},
+                    "target": {"code": first.target, "name": english_name(first.target)},
+                },
+                "suggestions": False,
+                "supportedFilesFormat": [],
+            }
+        )
+
+    @app.get("/health", response_model=Status)
+    async def health() -> Response:
+        """Alive."""
+        return JSONResponse({"status": "ok"})
+
+    @app.get("/ready", response_model=Status, responses={503: {"model": Status}})
+    async def ready() -> Response:
+        """Whether requests should be sent here: the models are loaded, and the server isn't about to end."""
+        if service.is_ready:
+            return JSONResponse({"status": "ready"})
+        return JSONResponse({"status": "ending" if service.draining else "stuck"}, 503)
+
+    @app.get("/metrics", responses={403: PROBLEMS[403]})
+    async def metrics(request: Request) -> Response:
+        """Counts for Prometheus. A key, where one is needed, comes as `Authorization: Bearer KEY`."""
+        _admit(access, request)
+        return Response(service.metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _add_page(app: FastAPI) -> None:
+    page = files("headway.serving") / "page"
+    glass = files("headway.insight") / "page"
+
+    @app.get("/", include_in_schema=False)
+    async def index() -> Response:
+        return FileResponse(os.fspath(page / "index.html"), headers={"Cache-Control": "no-cache"})  # type: ignore[call-overload]
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return FileResponse(os.fspath(page / "docs.html"), headers={"Cache-Control": "no-cache"})  # type: ignore[call-overload]
+
+    app.mount("/page", StaticFiles(directory=os.fspath(page)))  # type: ignore[call-overload]
+    if glass.is_dir():
+        app.mount("/glass", StaticFiles(directory=os.fspath(glass)))  # type: ignore[call-overload]
+
+
+def _admit(access: Access, request: Request, key: str | None = None) -> None:
+    """Raises HTTPException for one who may not come, or comes too often."""
+    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+    access.admit(key or bearer, request.client.host if request.client else None)
+
+
+async def _choose(
+    service: Service, texts: Sequence[str], source: str, target: str
+) -> tuple[list[Pair], list[Detected] | None]:
+    """The pair for each text, and the language that it was found to be in where that was asked for. Raises
+    HTTPException."""
+    pairs = service.pairs
+    if target not in pairs.targets():
+        raise refusal(400, f"target: there are {', '.join(pairs.targets())}")
+    candidates = pairs.sources(target)
+    if source != AUTO:
+        pair = pairs.find(source, target)
+        if pair is None:
+            raise refusal(400, f"source: into {target} there are {', '.join(candidates)}, and {AUTO}")
+        return [pair] * len(texts), None
+    chosen, detected = [], []
+    for text, found in zip(texts, await service.detect(texts, candidates), strict=True):
+        best = _likeliest(text, found, candidates)
+        pair = pairs.find(best.language, target)
+        assert pair is not None
+        chosen.append(pair)
+        detected.append(best)
+    return chosen, detected
+
+
+def _likeliest(text: str, found: Sequence[Detected], candidates: Sequence[str]) -> Detected:
+    if not any(map(str.isalpha, text)):
+        return Detected(candidates[0], 0.0)
+    if not found:
+        raise refusal(400, f"source: the text is in none of the languages that are translated: {', '.join(candidates)}")
+    if len(found) > 1 and found[0].confidence == found[1].confidence:
+        several = ", ".join(one.language for one in found)
+        raise refusal(400, f"source: the script of the text is that of several, say which of {several}")
+    return found[0]
+
+
+async def _fields(request: Request, kind: type[Fields]) -> Fields:
+    """The fields of a request, JSON or form. Raises HTTPException."""
+    media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    body = await request.body()
+    try:
+        if media_type == "application/x-www-form-urlencoded":
+            return kind.model_validate(_single(parse_qs(body.decode("latin-1"), True, max_num_fields=100)))
+        if media_type == "multipart/form-data":
+            async with request.form(max_files=0, max_fields=100, max_part_size=len(body) + 1) as form:
+                return kind.model_validate(_single({name: form.getlist(name) for name in form}))
+        if media_type == "application/json":
+            return kind.model_validate_json(body, strict=True)
+    except ValidationError as error:
+        raise refusal(400, _first_mistake(error)) from None
+    except ValueError:
+        raise refusal(400, "the body isn't what its Content-Type says") from None
+    raise refusal(400, "Content-Type: must be application/json or a form")
+
+
+def _single(form: dict[str, list[Any]]) -> dict[str, Any]:
+    """A field that is given once is no list."""
+    return {name: values[0] if len(values) == 1 else values for name, values in form.items()}
+
+
+def _first_mistake(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    name = str(first["loc"][0]) if first["loc"] else "body"
+    return f"{name}: {first['msg']}"
+
+
+def _check_lengths(texts: Sequence[str], most: int) -> None:
+    longest = max(map(len, texts), default=0)
+    if longest > most:
+        raise refusal(400, f"q: a text of {longest} characters, the limit is {most}")
+
+
+async def _answer_error(_: Request, error: Exception) -> Response:
+    if isinstance(error, QueueFullError):
+        return error_response(busy())
+    if isinstance(error, UserError):
+        return error_response(refusal(400, str(error)))
+    return error_response(error if isinstance(error, HTTPException) else defect())

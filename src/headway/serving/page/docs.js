@@ -1,0 +1,47 @@
+// The server's OpenAPI description, for people: each route with its fields and an example.
+
+import { get } from "./server.js";
+
+const EXAMPLES = { q: "Ein Hund läuft.", source: "auto", target: "en" };
+
+show(await get("/openapi.json"));
+
+function show(description) {
+  const routes = Object.entries(description.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, route]) => section(method.toUpperCase(), path, route)),
+  );
+  document.getElementById("routes").replaceChildren(element("p", description.info.description), ...routes);
+}
+
+function section(method, path, route) {
+  const parts = [element("h2", `${method} ${path}`), element("p", route.description ?? route.summary)];
+  const schema = route.requestBody?.content["application/json"].schema;
+  if (schema) parts.push(table(schema), element("pre", example(path, schema)));
+  parts.push(element("p", `Answers: ${Object.keys(route.responses).join(", ")}`));
+  const whole = document.createElement("section");
+  whole.append(...parts);
+  return whole;
+}
+
+function table(schema) {
+  const whole = document.createElement("table");
+  for (const [name, field] of Object.entries(schema.properties)) {
+    const row = whole.insertRow();
+    const cell = row.insertCell();
+    cell.append(element("code", name));
+    row.insertCell().textContent = schema.required?.includes(name) ? "needed" : JSON.stringify(field.default) ?? "optional";
+    row.insertCell().textContent = field.description ?? "";
+  }
+  return whole;
+}
+
+function example(path, schema) {
+  const fields = Object.fromEntries(Object.entries(EXAMPLES).filter(([name]) => name in schema.properties));
+  return `curl ${location.origin}${path} -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(fields)}'`;
+}
+
+function element(tag, text) {
+  const one = document.createElement(tag);
+  one.textContent = text;
+  return one;
+}

@@ -1,0 +1,47 @@
+// The room of the glass box: shows what happens inside the model while it translates.
+
+let latest = 0;
+
+/** The sentences of a text: the model translates one at a time, and one can be looked into. */
+export function sentencesOf(text, language) {
+  const parts = segmenter(language).segment(text);
+  return [...parts].map((part) => part.segment.trim()).filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
+}
+
+/**
+ * Fills `element` with the view of one sentence's translation; `notice` is told what there is to say meanwhile.
+ * inspect(text, options): asks the server for a record. Where the server has no view, that is said.
+ */
+export async function showInside(element, { text, inspect, language, notice }) {
+  const mine = ++latest;
+  element.replaceChildren();
+  if (!text) {
+    notice("insideEmpty");
+    return;
+  }
+  notice("insideWaiting");
+  let glass;
+  try {
+    glass = await import("/glass/glass.js");
+  } catch {
+    notice("insideMissing");
+    return;
+  }
+  try {
+    const record = await inspect(text, {});
+    if (mine !== latest) return; // the text has changed
+    notice(null);
+    glass.mount(element, { record, inspect, language });
+  } catch (problem) {
+    if (mine === latest) notice("insideFailed", { problem: problem.message });
+  }
+}
+
+function segmenter(language) {
+  const options = { granularity: "sentence" };
+  try {
+    return new Intl.Segmenter(language, options);
+  } catch {
+    return new Intl.Segmenter(undefined, options); // the code is none of a language
+  }
+}

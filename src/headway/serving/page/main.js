@@ -1,0 +1,250 @@
+// The page of the server: type, and the translation comes as you pause.
+
+import { forget, past, remember } from "./history.js";
+import { sentencesOf, showInside } from "./inside.js";
+import { get, post } from "./server.js";
+import { choosePageLanguage, fillWords, languageName, otherLanguage, pageLanguage, say } from "./words.js";
+
+const ALTERNATIVES = 2;
+const $ = (id) => document.getElementById(id);
+const state = { language: pageLanguage(), languages: [], limit: Infinity, delay: 500, timer: 0, running: null, answer: "" };
+
+start();
+
+async function start() {
+  listen();
+  showWords();
+  try {
+    const [settings, languages] = await Promise.all([get("/frontend/settings"), get("/languages")]);
+    Object.assign(state, { languages, limit: settings.charLimit, delay: settings.frontendTimeout });
+    $("key-form").hidden = !settings.keyRequired;
+    showLanguages(settings.language.source.code, settings.language.target.code);
+    showCount();
+    translateSoon();
+  } catch {
+    showStatus("unreachable", {}, true);
+  }
+}
+
+function listen() {
+  $("text").addEventListener("input", (event) => {
+    showCount();
+    translateSoon(event.isComposing ? 2 : 1); // a syllable of Hangul may grow yet
+  });
+  $("text").addEventListener("compositionend", () => translateSoon());
+  $("text").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) translate();
+  });
+  $("source").addEventListener("change", () => {
+    showTargets($("target").value);
+    translate();
+  });
+  $("target").addEventListener("change", () => {
+    showSwap();
+    translate();
+  });
+  $("key").addEventListener("change", translate);
+  $("key-form").addEventListener("submit", (event) => event.preventDefault());
+  $("swap").addEventListener("click", swap);
+  $("clear").addEventListener("click", () => write(""));
+  $("copy").addEventListener("click", copy);
+  $("forget").addEventListener("click", () => {
+    forget();
+    showHistory();
+  });
+  $("past").addEventListener("toggle", showHistory);
+  $("inside").addEventListener("toggle", look);
+  $("sentence").addEventListener("change", look);
+  $("page-language").addEventListener("click", () => {
+    [state.language] = otherLanguage(state.language);
+    choosePageLanguage(state.language);
+    showWords();
+    showLanguages($("source").value, $("target").value);
+    look();
+  });
+}
+
+function translateSoon(patience = 1) {
+  clearTimeout(state.timer);
+  state.timer = setTimeout(translate, patience * state.delay);
+}
+
+async function translate() {
+  clearTimeout(state.timer);
+  state.running?.abort();
+  const running = (state.running = new AbortController());
+  const text = $("text").value;
+  const [source, target] = [$("source").value, $("target").value];
+  if (!text.trim() || !target || length(text) > state.limit) {
+    showAnswer("", []);
+    showStatus(length(text) > state.limit ? "tooLong" : null, { limit: state.limit }, true);
+    look();
+    return;
+  }
+  showStatus("waiting");
+  try {
+    const found = await post(
+      "/translate",
+      { q: text, source, target, alternatives: ALTERNATIVES, ...key() },
+      { signal: running.signal, busy: () => showStatus("busy") },
+    );
+    showStatus(null);
+    showAnswer(found.translatedText, found.alternatives, found.detectedLanguage);
+    remember({ source, target, text, translation: found.translatedText }, showHistory);
+    look();
+  } catch (problem) {
+    if (problem.name === "AbortError") return; // the text has changed
+    const known = { 0: "unreachable", 403: "keyWrong" }[problem.status];
+    showAnswer("", []);
+    if (known) showStatus(known, {}, true);
+    else showProblem(problem.message);
+  }
+}
+
+/** Shows the inside of what is translated, where that is open: of the sentence that is chosen. */
+function look() {
+  if (!$("inside").open) return;
+  const [source, target] = [$("source").value, $("target").value];
+  const notice = (name, values) => ($("inside-notice").textContent = name ? say(state.language, name, values) : "");
+  const inspect = (text, options) => post("/inspect", { q: text, source, target, ...options, ...key() });
+  showInside($("glass"), { text: chosenSentence(), inspect, language: state.language, notice });
+}
+
+function chosenSentence() {
+  const sentences = sentencesOf($("text").value, $("source").value === "auto" ? state.detected : $("source").value);
+  const chosen = Math.max(0, sentences.indexOf($("sentence").value));
+  $("sentences").hidden = sentences.length < 2;
+  $("sentence").replaceChildren(...sentences.map((one, place) => new Option(one, one, false, place === chosen)));
+  return sentences[chosen];
+}
+
+function swap() {
+  const [source, target, answer] = [$("source").value, $("target").value, state.answer];
+  showLanguages(target, source === "auto" ? state.detected : source);
+  write(answer || $("text").value);
+}
+
+async function copy() {
+  try {
+    await navigator.clipboard.writeText(state.answer);
+  } catch {
+    getSelection().selectAllChildren($("translation")); // a page without TLS may not reach the clipboard
+    document.execCommand("copy");
+  }
+  showStatus("copied");
+}
+
+function write(text) {
+  $("text").value = text;
+  showCount();
+  translate();
+  $("text").focus();
+}
+
+function key() {
+  return $("key").value ? { api_key: $("key").value } : {};
+}
+
+/** As the server counts: characters, not halves of surrogate pairs. */
+function length(text) {
+  return [...text].length;
+}
+
+function showWords() {
+  document.documentElement.lang = state.language;
+  fillWords(document, state.language);
+  const [code, name] = otherLanguage(state.language);
+  $("page-language").textContent = name;
+  $("page-language").lang = code;
+  showCount();
+}
+
+function showLanguages(source, target) {
+  const sources = state.languages.filter((one) => one.targets.length).map((one) => one.code);
+  fill($("source"), ["auto", ...sources], sources.includes(source) ? source : "auto");
+  showTargets(target);
+}
+
+function showTargets(target) {
+  const source = $("source").value;
+  const targets = new Set(state.languages.flatMap((one) => (["auto", one.code].includes(source) ? one.targets : [])));
+  fill($("target"), [...targets], target);
+  showSwap();
+}
+
+/** Languages can be swapped where a model goes the other way. */
+function showSwap() {
+  const source = $("source").value === "auto" ? state.detected : $("source").value;
+  $("swap").disabled = !state.languages.some((one) => one.code === $("target").value && one.targets.includes(source));
+}
+
+function fill(select, codes, chosen) {
+  const names = Object.fromEntries(state.languages.map((one) => [one.code, one.name]));
+  select.replaceChildren(
+    ...codes.map((code) => {
+      const name = code === "auto" ? say(state.language, "auto") : languageName(state.language, code, names[code]);
+      return new Option(name, code, false, code === chosen);
+    }),
+  );
+}
+
+function showAnswer(text, others, detected) {
+  state.answer = text;
+  state.detected = detected?.language;
+  $("translation").textContent = text;
+  $("translation").lang = $("target").value;
+  $("copy").disabled = !text;
+  $("others").hidden = !others?.length;
+  $("alternatives").replaceChildren(...(others ?? []).map((other) => item("li", other, $("target").value)));
+  $("detected").textContent = detected
+    ? say(state.language, "detected", { language: languageName(state.language, detected.language) })
+    : "";
+  showSwap();
+}
+
+function showHistory() {
+  if (!$("past").open) return;
+  $("history").replaceChildren(
+    ...past().map((entry) => {
+      const button = item("button", String(entry.text));
+      button.type = "button";
+      const translation = item("span", String(entry.translation), entry.target);
+      translation.className = "muted";
+      button.append(translation);
+      button.addEventListener("click", () => {
+        showLanguages(entry.source, entry.target);
+        write(String(entry.text));
+      });
+      const line = document.createElement("li");
+      line.append(button);
+      return line;
+    }),
+  );
+}
+
+function item(tag, text, language) {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  element.dir = "auto";
+  if (language) element.lang = language;
+  return element;
+}
+
+function showCount() {
+  const count = length($("text").value);
+  $("count").textContent = Number.isFinite(state.limit)
+    ? say(state.language, "limit", { count: count.toLocaleString(), limit: state.limit.toLocaleString() })
+    : "";
+  $("count").classList.toggle("over", count > state.limit);
+}
+
+function showStatus(name, values = {}, isProblem = false) {
+  showProblem(name ? say(state.language, name, values) : "", isProblem);
+  document.querySelector(".answer").classList.toggle("waiting", ["waiting", "busy"].includes(name));
+}
+
+function showProblem(message, isProblem = true) {
+  $("status").textContent = message;
+  $("status").classList.toggle("problem", isProblem && message !== "");
+  document.querySelector(".answer").classList.remove("waiting");
+}

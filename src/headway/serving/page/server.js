@@ -1,0 +1,56 @@
+// Asks the server. Every function may throw a Refusal, or an AbortError where its signal is aborted.
+
+const TRIES = 4;
+
+export class Refusal extends Error {
+  /** status: as HTTP has it, 0 where the server can't be reached. */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export async function get(path) {
+  return read(await reach(path));
+}
+
+/** Posts fields as JSON. A server that is busy is asked again after the time that it names; busy() is told. */
+export async function post(path, fields, { signal, busy = () => {} } = {}) {
+  const request = {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(fields),
+    signal,
+  };
+  for (let tries = 1; ; tries++) {
+    const answer = await reach(path, request);
+    if (tries === TRIES || ![429, 503].includes(answer.status)) return read(answer);
+    busy();
+    await pause(1000 * (Number(answer.headers.get("Retry-After")) || 2), signal);
+  }
+}
+
+async function reach(path, request) {
+  try {
+    return await fetch(path, request);
+  } catch (problem) {
+    if (problem.name === "AbortError") throw problem;
+    throw new Refusal(0, problem.message);
+  }
+}
+
+async function read(answer) {
+  const document = await answer.json().catch(() => ({ error: answer.statusText }));
+  if (!answer.ok) throw new Refusal(answer.status, document.error);
+  return document;
+}
+
+function pause(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(new DOMException("the text has changed", "AbortError"));
+    });
+  });
+}

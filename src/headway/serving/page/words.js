@@ -1,0 +1,109 @@
+// What the page says, in English and Korean.
+
+const WORDS = {
+  en: {
+    api: "API",
+    auto: "Detect language",
+    busy: "The server is busy; trying again.",
+    clear: "Clear",
+    copied: "Copied",
+    copy: "Copy",
+    detected: "Detected: {language}",
+    forget: "Forget all",
+    from: "From",
+    hint: "Type or paste text",
+    history: "History",
+    historyHint: "Kept in this browser alone.",
+    inside: "See inside",
+    insideEmpty: "Type a sentence to see what the model does with it.",
+    insideFailed: "The view can't be shown: {problem}",
+    insideMissing: "This server has no view of the inside.",
+    insideWaiting: "Looking inside…",
+    into: "Into",
+    key: "API key",
+    keyHint: "This server needs a key. It stays in this tab.",
+    keyWrong: "The server doesn't know this key.",
+    limit: "{count} of {limit} characters",
+    others: "Other translations",
+    sentence: "Sentence",
+    swap: "Swap languages",
+    text: "Text",
+    tooLong: "The text is longer than {limit} characters.",
+    translation: "Translation",
+    unreachable: "The server can't be reached.",
+    waiting: "Translating…",
+  },
+  ko: {
+    api: "API",
+    auto: "언어 감지",
+    busy: "서버가 바쁩니다. 다시 시도합니다.",
+    clear: "지우기",
+    copied: "복사했습니다",
+    copy: "복사",
+    detected: "감지한 언어: {language}",
+    forget: "모두 지우기",
+    from: "원문 언어",
+    hint: "글을 입력하거나 붙여 넣으세요",
+    history: "기록",
+    historyHint: "이 브라우저에만 저장됩니다.",
+    inside: "속을 들여다보기",
+    insideEmpty: "문장을 입력하면 모델이 하는 일을 볼 수 있습니다.",
+    insideFailed: "화면을 보여 줄 수 없습니다: {problem}",
+    insideMissing: "이 서버에는 속을 보여 주는 화면이 없습니다.",
+    insideWaiting: "들여다보는 중…",
+    into: "번역 언어",
+    key: "API 키",
+    keyHint: "이 서버에는 키가 필요합니다. 키는 이 탭에만 남습니다.",
+    keyWrong: "서버가 모르는 키입니다.",
+    limit: "{limit}자 중 {count}자",
+    others: "다른 번역",
+    sentence: "문장",
+    swap: "언어 바꾸기",
+    text: "원문",
+    tooLong: "글이 {limit}자보다 깁니다.",
+    translation: "번역",
+    unreachable: "서버에 연결할 수 없습니다.",
+    waiting: "번역 중…",
+  },
+};
+
+const OTHER = { en: ["ko", "한국어"], ko: ["en", "English"] };
+
+/** The language of the page: what was chosen before, else the browser's. */
+export function pageLanguage() {
+  const chosen = localStorage.getItem("headway.language");
+  return chosen in WORDS ? chosen : navigator.language.startsWith("ko") ? "ko" : "en";
+}
+
+export function choosePageLanguage(language) {
+  localStorage.setItem("headway.language", language);
+}
+
+/** The code and the name of the language that the page can change to. */
+export function otherLanguage(language) {
+  return OTHER[language];
+}
+
+/** A phrase, with {names} filled in. */
+export function say(language, name, values = {}) {
+  return WORDS[language][name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
+}
+
+/** What a language is called. */
+export function languageName(language, code, fallback = code) {
+  try {
+    return new Intl.DisplayNames([language], { type: "language", fallback: "none" }).of(code) ?? fallback;
+  } catch {
+    return fallback; // the code is none of a language
+  }
+}
+
+/** Puts the phrases into every element that names one. */
+export function fillWords(root, language) {
+  for (const element of root.querySelectorAll("[data-word]")) element.textContent = say(language, element.dataset.word);
+  for (const element of root.querySelectorAll("[data-hint]")) element.placeholder = say(language, element.dataset.hint);
+  for (const element of root.querySelectorAll("[data-label]")) {
+    element.setAttribute("aria-label", say(language, element.dataset.label));
+    element.title = say(language, element.dataset.label);
+  }
+}

@@ -1,0 +1,76 @@
+"""The language pairs that the loaded models translate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from babel import Locale, UnknownLocaleError
+
+from headway.errors import UserError
+from headway.translator import Translator
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One direction of one model."""
+
+    source: str
+    target: str
+    translator: Translator
+    prefix: str
+    """What a model of several target languages needs in front of a text, or nothing."""
+
+    def is_readable(self, text: str) -> bool:
+        """Whether the model can read the text as a whole."""
+        return self.translator.is_readable(self.prefix + text)
+
+
+class Pairs:
+    """Every direction, by its two language codes. Raises UserError where two models have the same."""
+
+    def __init__(self, translators: Iterable[Translator]) -> None:
+        self.translators = list(translators)
+        self._pairs: dict[tuple[str, str], Pair] = {}
+        for translator in self.translators:
+            source = translator.stored.source_language
+            directions = [(tag, f">>{tag}<< ") for tag in translator.target_languages]
+            for target, prefix in directions or [(translator.stored.target_language, "")]:
+                if (source, target) in self._pairs:
+                    raise UserError(f"two models translate {source} into {target}: give one of them")
+                self._pairs[source, target] = Pair(source, target, translator, prefix)
+        if not self._pairs:
+            raise UserError("a server needs a model")
+
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(self._pairs.values())
+
+    def find(self, source: str, target: str) -> Pair | None:
+        return self._pairs.get((source, target))
+
+    @property
+    def first(self) -> Pair:
+        return next(iter(self))
+
+    def sources(self, target: str | None = None) -> list[str]:
+        """Codes that can be translated, or translated into `target`."""
+        return list(dict.fromkeys(one for one, other in self._pairs if target in (None, other)))
+
+    def targets(self, source: str | None = None) -> list[str]:
+        """Codes that can be translated into, or into which `source` can be."""
+        return list(dict.fromkeys(other for one, other in self._pairs if source in (None, one)))
+
+    @property
+    def codes(self) -> list[str]:
+        return list(dict.fromkeys([*self.sources(), *self.targets()]))
+
+
+def english_name(code: str) -> str:
+    """`de` to `German`; a code that Unicode's data doesn't know stays as it is."""
+    language, _, region = code.partition("-")
+    if language not in Locale("en").languages:
+        return code
+    try:
+        return (Locale.parse(code, sep="-") if region else Locale(language)).get_display_name("en") or code
+    except (UnknownLocaleError, ValueError):
+        return code

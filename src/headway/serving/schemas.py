@@ -1,0 +1,105 @@
+"""The requests and answers of the API, as its description says them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from headway.serving.settings import WIDEST_BEAM
+
+MOST_EDITS = 16
+"""Edits, and cases, of a request to inspect."""
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    api_key: str | None = Field(None, description="Where the server needs one.")
+
+
+class TranslateRequest(_Request):
+    """What to translate."""
+
+    q: str | list[str] = Field(description="A text, or a list of texts.")
+    source: str = Field(description="Language code, or `auto`.")
+    target: str = Field(description="Language code.")
+    format: Literal["text", "html"] = Field("text", description="`html` keeps tags in place.")
+    alternatives: int = Field(0, ge=0, lt=WIDEST_BEAM, description="Further translations of each text.")
+    beam_size: int | None = Field(
+        None, ge=1, le=WIDEST_BEAM, description="Hypotheses side by side; default: the model's own. Of headway alone."
+    )
+
+
+class DetectRequest(_Request):
+    """A text whose language is asked for."""
+
+    q: str = Field(description="A text.")
+
+
+class InspectRequest(_Request):
+    """One sentence to look into."""
+
+    q: str = Field(description="One sentence.")
+    source: str = Field(description="Language code, or `auto`.")
+    target: str = Field(description="Language code.")
+    translation: str | None = Field(None, description="Look into this translation; default: the model's own.")
+    beam_size: int | None = Field(None, ge=1, le=WIDEST_BEAM, description="Default: the model's own.")
+    edits: list[Any] = Field([], max_length=MOST_EDITS, description="Changes of the model or the text before.")
+    cases: list[list[Any]] = Field([], max_length=MOST_EDITS, description="Lists of edits, each tried beside.")
+    arrays: Literal["all", "attention", "none"] = Field("all", description="Which numbers the record has.")
+
+
+class Detection(BaseModel):
+    """A language and how sure it is, from 0 to 100."""
+
+    confidence: float
+    language: str
+
+
+class TranslateAnswer(BaseModel):
+    """`translatedText` is a list where `q` is one, and so are the other fields."""
+
+    translatedText: str | list[str]  # noqa: N815  # LibreTranslate's name
+    detectedLanguage: Detection | list[Detection] | None = None  # noqa: N815
+    alternatives: list[str] | list[list[str]] | None = None
+
+
+class Language(BaseModel):
+    """A language and what it is translated into."""
+
+    code: str
+    name: str
+    targets: list[str]
+
+
+class Problem(BaseModel):
+    """What is wrong."""
+
+    error: str
+
+
+class Status(BaseModel):
+    """`ok`, `ready`, or why not."""
+
+    status: str
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "What is asked for can't be done; the error says why."},
+    403: {"model": Problem, "description": "A valid api_key is needed."},
+    408: {"model": Problem, "description": "The body didn't come in time."},
+    413: {"model": Problem, "description": "The body is too large."},
+    429: {"model": Problem, "description": "Too many requests; Retry-After says when to come again."},
+    500: {"model": Problem, "description": "A defect of the server."},
+    503: {"model": Problem, "description": "Too busy, or the time is up; Retry-After says when to come again."},
+}
+
+
+def request_body(kind: type[BaseModel], **choices: list[str]) -> dict[str, Any]:
+    """The body of a request as OpenAPI describes it: JSON or a form. `choices` are all that a field may be."""
+    schema = kind.model_json_schema()
+    for name, values in choices.items():
+        schema["properties"][name]["enum"] = values
+    forms = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
+    return {"requestBody": {"required": True, "content": {one: {"schema": schema} for one in forms}}}

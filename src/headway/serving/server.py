@@ -1,0 +1,150 @@
+"""Runs the app on uvicorn: connections that don't dawdle, a log in JSON, an end that loses no request."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from types import FrameType
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from headway.errors import UserError
+from headway.serving.app import make_app
+from headway.serving.guard import JsonLines
+from headway.serving.service import Service
+
+log = logging.getLogger("headway.server")
+
+HEAD_TIMEOUT = 10.0
+"""Seconds in which the head of a request must have come."""
+BACKLOG, ACCEPTED_AT_ONCE = 2048, 64
+"""Connections that may wait to be accepted, and those that the event loop accepts in one go: it does nothing else
+meanwhile."""
+KEEP_ALIVE = 15
+"""Seconds that a connection may wait for its next request."""
+LARGEST_HEAD = 32_768
+"""Bytes of a request's head."""
+DRAINING = 1.0
+"""Seconds from SIGTERM to the last new connection: who asks /ready learns that it's over."""
+SWITCH = 0.001
+"""Seconds until a thread of the model lets the event loop go on; Python's own 5 ms add up with every system call."""
+GRACE = 26
+"""Seconds that accepted requests have after that."""
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Takes the address, without listening yet. Raises UserError."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        taken = socket.socket(family, kind, protocol)
+        if sys.platform != "win32":
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(address)
+    except OSError as error:
+        raise UserError(f"{host}:{port}: {error.strerror}; choose another --host or --port") from None
+    return taken
+
+
+def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
+    """Answers requests until SIGTERM or Ctrl-C. `proxies` are addresses, with commas, whose X-Forwarded-For is
+    believed."""
+    _log_json()
+    sys.setswitchinterval(SWITCH)
+    config = uvicorn.Config(
+        make_app(service),
+        http=PromptProtocol,
+        ws="none",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies or None,
+        backlog=ACCEPTED_AT_ONCE,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=GRACE,
+        h11_max_incomplete_event_size=LARGEST_HEAD,
+    )
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda *_: None)  # uvicorn raises the signal again when all is done
+    GracefulServer(config, service).run([taken])
+
+
+class GracefulServer(uvicorn.Server):
+    """After SIGTERM it isn't ready at once, takes connections a moment longer, and answers what it has accepted."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(BACKLOG)
+            host, port, *_ = one.getsockname()
+            log.info("listening", extra={"fields": {"url": f"http://{f'[{host}]' if ':' in host else host}:{port}"}})
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._service.draining or sig == signal.SIGINT:
+            super().handle_exit(sig, frame)
+            return
+        self._service.draining = True
+        loop = asyncio.get_running_loop()
+        loop.call_soon_threadsafe(loop.call_later, DRAINING, super().handle_exit, sig, frame)
+
+
+class PromptProtocol(H11Protocol):
+    """Closes a connection whose request doesn't come in time, and says in JSON what is no request at all."""
+
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_watching()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        body = b'{"error":"this is no HTTP request"}'
+        headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
+        for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def timeout_keep_alive_handler(self) -> None:
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()  # a client that doesn't read its answer
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _watch(self) -> None:
+        """Between two requests a head is waited for."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_watching()
+        elif self._waiting is None:
+            self._waiting = self.loop.call_later(HEAD_TIMEOUT, self.transport.abort)
+
+    def _stop_watching(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+
+def _log_json() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name, level in (("headway", logging.INFO), ("uvicorn", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)

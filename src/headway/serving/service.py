@@ -1,0 +1,199 @@
+"""What the server does, without HTTP: documents in, translated documents out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+
+from headway.errors import UserError
+from headway.insight.document import Arrays
+from headway.serving.batcher import Batcher, QueueFullError
+from headway.serving.cache import LatestCache
+from headway.serving.detection import Detected, detect
+from headway.serving.documents import Document, Sentence, TextFormat, parse_document
+from headway.serving.elements import Element
+from headway.serving.metrics import Metrics
+from headway.serving.pairs import Pair, Pairs
+from headway.serving.settings import Settings
+from headway.translator import Translator
+
+Result = TypeVar("Result")
+STUCK_AFTER = 120.0
+"""Seconds after which a call of the model counts as never ending."""
+LONGEST_INSPECTED = 128
+"""Pieces of a text to inspect; a record grows with their square."""
+MOST_INSPECTIONS = 4
+"""Requests to inspect that are worked on or wait; further ones are refused."""
+
+
+WARMING = "A sentence of a usual length, as many people would write it one day."
+
+
+@dataclass(frozen=True)
+class Search:
+    """The model and the options of a call: what may share one."""
+
+    translator: Translator
+    beam_size: int
+    n_best: int
+
+
+class Service:
+    """Models, their batcher, the cache and the counts. Everything is called on one event loop."""
+
+    def __init__(self, pairs: Pairs, settings: Settings) -> None:
+        self.pairs, self.settings = pairs, settings
+        self.draining = False
+        """Whether the server is about to end."""
+        on_cpu = pairs.first.translator.device.type == "cpu"
+        self._batcher = Batcher[Search, tuple[str, ...]](
+            self._call,
+            workers=torch.get_num_threads() if on_cpu else 1,
+            batch_size=settings.batch_size,
+            queue=settings.queue,
+            linger=settings.linger,
+            initializer=_one_thread if on_cpu else None,
+        )
+        self.metrics = Metrics(lambda: self._batcher.waiting)
+        self._cache = LatestCache[tuple[Search, str], tuple[str, ...]](settings.cache_size)
+        self._text_work = ThreadPoolExecutor(1, "text")
+        self._inspecting = ThreadPoolExecutor(1, "inspect", initializer=_one_thread)
+        self._inspections = 0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests are answered: not ending, and the model isn't stuck."""
+        return not self.draining and self._batcher.longest_call < STUCK_AFTER
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a request to translate would be refused."""
+        return self._batcher.is_full
+
+    def warm_up(self) -> None:
+        """Translates with every model as much as is translated at once, so that the first requests are as fast, and
+        take no more memory, than later ones."""
+        for pair in {id(one.translator): one for one in self.pairs}.values():
+            self._batcher.warm_up(_search(pair, None, 1), [pair.prefix + WARMING] * self.settings.batch_size)
+
+    async def translate(
+        self, texts: Sequence[tuple[str, Pair]], format_: TextFormat, beam_size: int | None, n_best: int
+    ) -> list[list[str]]:
+        """For each text its translation and up to `n_best - 1` others. Raises QueueFullError."""
+        documents = await self._in_thread(self._parse, texts, format_)
+        searches = [_search(pair, beam_size, n_best) for _, pair in texts]
+        asked = [
+            (search, pair, sentence)
+            for document, search, (_, pair) in zip(documents, searches, texts, strict=True)
+            for sentence in document.sentences
+        ]
+        found = await self._translate_sentences(asked)
+        answers = []
+        for document in documents:
+            count = len(document.sentences)
+            answers.append(_joined(document, found[:count], n_best))
+            found = found[count:]
+        return answers
+
+    async def detect(self, texts: Sequence[str], candidates: Sequence[str]) -> list[list[Detected]]:
+        """For each text the languages that it may be in."""
+        return await self._in_thread(lambda: [detect(text, candidates) for text in texts])
+
+    async def inspect(self, pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
+        """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises QueueFullError,
+        UserError."""
+        if self._inspections >= MOST_INSPECTIONS:
+            raise QueueFullError
+        self._inspections += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._inspecting, _record, pair, text, options, arrays
+            )
+        finally:
+            self._inspections -= 1
+
+    def close(self) -> None:
+        self._batcher.close()
+        for pool in (self._text_work, self._inspecting):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _translate_sentences(self, asked: Sequence[tuple[Search, Pair, Sentence]]) -> list[list[list[Element]]]:
+        """For each sentence its translations, best first: as a whole, or, where a mark was lost, by its runs."""
+        wholes = await self._ask(
+            [(search, pair.prefix + one.whole) for search, pair, one in asked if one.whole is not None]
+        )
+        following = iter(wholes)
+        found = [_from_whole(one, next(following)) if one.whole is not None else [] for _, _, one in asked]
+        lost = [place for place, translations in enumerate(found) if not translations]
+        runs = await self._ask(
+            [(asked[place][0], asked[place][1].prefix + run.strip()) for place in lost for run in asked[place][2].runs]
+        )
+        for place in lost:
+            sentence = asked[place][2]
+            count = len(sentence.runs)
+            found[place] = [sentence.from_runs(each) for each in zip(*runs[:count], strict=False)]
+            runs = runs[count:]
+        return found
+
+    async def _ask(self, sentences: Sequence[tuple[Search, str]]) -> list[tuple[str, ...]]:
+        """The translations of each sentence, best first, from the cache or the model."""
+        found = {one: kept for one in sentences if (kept := self._cache.get(one)) is not None}
+        self.metrics.cache_hits.inc(len(found))
+        missing: dict[Search, list[str]] = {}
+        for search, text in dict.fromkeys(sentences):
+            if (search, text) not in found:
+                missing.setdefault(search, []).append(text)
+        calls = [self._batcher.submit(search, texts) for search, texts in missing.items()]
+        for (search, texts), answers in zip(missing.items(), await asyncio.gather(*calls), strict=True):
+            for text, answer in zip(texts, answers, strict=True):
+                found[search, text] = answer
+                self._cache.put((search, text), answer)
+        return [found[one] for one in sentences]
+
+    def _parse(self, texts: Sequence[tuple[str, Pair]], format_: TextFormat) -> list[Document]:
+        return [parse_document(text, format_, pair.source, pair.is_readable) for text, pair in texts]
+
+    def _call(self, search: Search, texts: list[str]) -> list[tuple[str, ...]]:
+        """One call of the model, in a thread of its own."""
+        start = time.perf_counter()
+        translations = search.translator.translate(texts, beam_size=search.beam_size, n_best=search.n_best)
+        self.metrics.model_seconds.observe(time.perf_counter() - start)
+        self.metrics.batches.observe(len(texts))
+        self.metrics.tokens.labels("source").inc(sum(len(one.source_tokens) for one in translations))
+        self.metrics.tokens.labels("target").inc(sum(len(one.tokens) for one in translations))
+        return [(one.text, *(other.text for other in one.alternatives)) for one in translations]
+
+    async def _in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._text_work, function, *arguments)
+
+
+def _one_thread() -> None:
+    """Each worker is one core's."""
+    torch.set_num_threads(1)
+
+
+def _search(pair: Pair, beam_size: int | None, n_best: int) -> Search:
+    usual = pair.translator.search_options(beam_size=beam_size).beam_size
+    return Search(pair.translator, max(usual, n_best), n_best)
+
+
+def _from_whole(sentence: Sentence, translations: Sequence[str]) -> list[list[Element]]:
+    return [found for one in translations if (found := sentence.from_whole(one)) is not None]
+
+
+def _joined(document: Document, translations: Sequence[list[list[Element]]], n_best: int) -> list[str]:
+    """The document with the best translation of each sentence, with the second of each, and so on; each once."""
+    joined = [document.joined([some[min(number, len(some) - 1)] for some in translations]) for number in range(n_best)]
+    return list(dict.fromkeys(joined))
+
+
+def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
+    if not all(pair.translator.is_readable(given, LONGEST_INSPECTED) for given in (text, options["target"] or "")):
+        raise UserError(f"the text is too long to look into: {LONGEST_INSPECTED} pieces at most")
+    return pair.translator.inspect(pair.prefix + text, **options).to_json(arrays).encode()

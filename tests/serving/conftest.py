@@ -1,0 +1,115 @@
+"""A server without a network: the app itself, over engines that copy."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+import torch
+
+from headway.decoding import SearchOptions
+from headway.serving.app import make_app
+from headway.serving.pairs import Pairs
+from headway.serving.service import Service
+from headway.serving.settings import Settings
+
+
+class CopyingTranslator:
+    """Answers each text with itself, as `change` makes it; alternatives have a number in front."""
+
+    def __init__(
+        self,
+        source: str = "de",
+        target: str = "en",
+        tags: tuple[str, ...] = (),
+        change: Callable[[str], str] = lambda text: text,
+        longest: int = 400,
+        seconds: float = 0.0,
+    ) -> None:
+        self.stored = SimpleNamespace(source_language=source, target_language=target)
+        self.target_languages = list(tags)
+        self.device = torch.device("cpu")
+        self.calls: list[list[str]] = []
+        self.options: list[dict[str, Any]] = []
+        self._change, self._longest, self._seconds = change, longest, seconds
+        self.go_on = threading.Event()
+        self.go_on.set()
+
+    def is_readable(self, text: str, most: int | None = None) -> bool:
+        return len(text) <= min(self._longest, most or self._longest)
+
+    def search_options(self, beam_size: int | None = None) -> SearchOptions:
+        return SearchOptions(beam_size=4 if beam_size is None else beam_size)
+
+    def translate(self, texts: list[str], **options: Any) -> list[Any]:
+        self.calls.append(texts)
+        self.options.append(options)
+        self.go_on.wait(30)
+        time.sleep(self._seconds)
+        return [self._translation(text, options["n_best"]) for text in texts]
+
+    def inspect(self, text: str, **options: Any) -> Any:
+        shown = {
+            name: [str(one) for one in value] if name in ("edits", "cases") else value
+            for name, value in options.items()
+        }
+        return SimpleNamespace(to_json=lambda arrays: json.dumps({"text": text, "arrays": arrays, **shown}))
+
+    def _translation(self, text: str, n_best: int) -> Any:
+        found = self._change(text)
+        others = [SimpleNamespace(text=f"{number} {found}") for number in range(2, n_best + 1)]
+        return SimpleNamespace(text=found, alternatives=others, source_tokens=list(text), tokens=list(found))
+
+
+class Server:
+    """The app in this process, asked one request after the other or several at once."""
+
+    def __init__(self, *translators: CopyingTranslator, **settings: Any) -> None:
+        self.service = Service(Pairs(translators or [CopyingTranslator()]), Settings(**settings))
+        self.app = make_app(self.service)
+
+    def ask(self, *requests: tuple[str, str, dict[str, Any]]) -> list[httpx.Response]:
+        """Each (method, path, options of httpx) at the same time."""
+        return asyncio.run(self._ask(requests))
+
+    async def _ask(self, requests: tuple[tuple[str, str, dict[str, Any]], ...]) -> list[httpx.Response]:
+        async with self.client() as client:
+            return await asyncio.gather(
+                *(client.request(method, path, **options) for method, path, options in requests)
+            )
+
+    def client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://localhost")
+
+    def post(self, path: str, **options: Any) -> httpx.Response:
+        return self.ask(("POST", path, options))[0]
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return self.ask(("GET", path, options))[0]
+
+    def translate(self, q: Any, **fields: Any) -> Any:
+        """The answer to a request that is well formed."""
+        answer = self.post("/translate", json={"q": q, "source": "de", "target": "en", **fields})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+@pytest.fixture
+def serve():
+    """Makes servers, and ends them after the test."""
+    servers: list[Server] = []
+
+    def make(*translators: CopyingTranslator, **settings: Any) -> Server:
+        servers.append(Server(*translators, **settings))
+        return servers[-1]
+
+    yield make
+    for server in servers:
+        server.service.close()

@@ -1,0 +1,308 @@
+"""The HTTP shapes of LibreTranslate, and what is refused."""
+
+import json
+
+import pytest
+
+from headway.insight import HeadOff, read_edits
+from tests.serving.conftest import CopyingTranslator
+
+JSON = {"content-type": "application/json"}
+A_FILE = b'--x\r\nContent-Disposition: form-data; name="q"; filename="f"\r\n\r\na\r\n--x--\r\n'
+GOOD = {"q": "Ein Hund.", "source": "de", "target": "en"}
+
+
+def test_a_text_and_a_list(serve):
+    server = serve()
+    assert server.translate("Ein Hund läuft.") == {"translatedText": "Ein Hund läuft."}
+    assert server.translate(["Eins", "", "Zwei. Drei."]) == {"translatedText": ["Eins", "", "Zwei. Drei."]}
+    assert server.translate([]) == {"translatedText": []}
+    assert server.translate("  \n ") == {"translatedText": "  \n "}
+
+
+@pytest.mark.parametrize("kind", ["json", "data", "files"])
+def test_json_and_forms_mean_the_same(serve, kind):
+    fields = {**GOOD, "alternatives": 1, "format": "text"}
+    if kind == "files":
+        fields = {name: (None, str(value)) for name, value in fields.items()}
+    answer = serve().post("/translate", **{kind: fields})
+    assert answer.json() == {"translatedText": "Ein Hund.", "alternatives": ["2 Ein Hund."]}
+
+
+def test_a_field_given_twice_in_a_form_is_a_list(serve):
+    assert serve().post("/translate", data={**GOOD, "q": ["a", "b"]}).json() == {"translatedText": ["a", "b"]}
+
+
+def test_alternatives_of_a_text_of_several_sentences(serve):
+    answer = serve().translate(["Eins. Zwei.", "Drei."], alternatives=2)
+    assert answer["translatedText"] == ["Eins. Zwei.", "Drei."]
+    assert answer["alternatives"] == [["2 Eins. 2 Zwei.", "3 Eins. 3 Zwei."], ["2 Drei.", "3 Drei."]]
+
+
+def test_alternatives_that_are_no_others_are_left_out(serve):
+    translator = CopyingTranslator()
+    translator._translation = lambda text, n_best: type(
+        "T", (), {"text": text, "alternatives": [], "source_tokens": [], "tokens": []}
+    )
+    assert serve(translator).translate("Eins.", alternatives=3) == {"translatedText": "Eins.", "alternatives": []}
+
+
+def test_options_reach_the_model(serve):
+    translator = CopyingTranslator()
+    server = serve(translator, cache_size=0)
+    server.translate("Eins")
+    server.translate("Eins", beam_size=2)
+    server.translate("Eins", beam_size=2, alternatives=5)
+    assert translator.options == [
+        {"beam_size": 4, "n_best": 1},
+        {"beam_size": 2, "n_best": 1},
+        {"beam_size": 6, "n_best": 6},
+    ]
+
+
+def test_html_keeps_its_tags(serve):
+    server = serve(CopyingTranslator(change=lambda text: text.replace("Hund", "<dog> & co")))
+    answer = server.translate("<p>Ein <b>Hund</b> <br>läuft</p>", format="html")
+    assert answer == {"translatedText": "<p>Ein <b>&lt;dog&gt; &amp; co</b> <br>läuft</p>"}
+
+
+def test_a_model_that_loses_marks_loses_no_address(serve):
+    server = serve(CopyingTranslator(change=lambda text: text.upper().replace("⟦", "[")))
+    answer = server.translate("Von a@b.de und https://c.de/d nach 😀 Köln.")
+    assert answer == {"translatedText": "VON a@b.de UND https://c.de/d NACH 😀 KÖLN."}
+
+
+def test_models_with_several_targets(serve):
+    translator = CopyingTranslator(source="en", tags=("de", "fr"))
+    server = serve(translator)
+    assert server.post("/translate", json={"q": "One. Two.", "source": "en", "target": "fr"}).status_code == 200
+    assert sorted(translator.calls[0]) == [">>fr<< One.", ">>fr<< Two."]
+    assert server.get("/languages").json() == [
+        {"code": "en", "name": "English", "targets": ["de", "fr"]},
+        {"code": "de", "name": "German", "targets": []},
+        {"code": "fr", "name": "French", "targets": []},
+    ]
+
+
+def test_auto_by_script(serve):
+    server = serve(CopyingTranslator("de", "en"), CopyingTranslator("ko", "en"))
+    answer = server.translate("안녕하세요.", source="auto")
+    assert answer["detectedLanguage"] == {"confidence": 100.0, "language": "ko"}
+    answer = server.translate(["Ein Hund.", "개가 달린다.", "1 2 3"], source="auto")
+    assert [one["language"] for one in answer["detectedLanguage"]] == ["de", "ko", "de"]
+    assert answer["detectedLanguage"][2]["confidence"] == 0
+    refused = server.post("/translate", json={**GOOD, "source": "auto", "q": "Привет"})
+    assert (refused.status_code, "de, ko" in refused.json()["error"]) == (400, True)
+
+
+def test_auto_where_the_script_says_nothing(serve, monkeypatch):
+    server = serve(CopyingTranslator("de", "en"), CopyingTranslator("fr", "en"))
+    monkeypatch.setattr("headway.serving.detection._lingua", lambda _: None)  # as without the extra
+    refused = server.post("/translate", json={**GOOD, "source": "auto"})
+    assert refused.status_code == 400
+    assert "say which of de, fr" in refused.json()["error"]
+    found = server.post("/detect", json={"q": "Ein Hund."}).json()
+    assert {one["language"] for one in found} == {"de", "fr", "en"}
+    assert len({one["confidence"] for one in found}) == 1
+
+
+def test_auto_by_words(serve):
+    pytest.importorskip("lingua")
+    server = serve(CopyingTranslator("de", "en"), CopyingTranslator("fr", "en"))
+    answer = server.translate(["Ein Hund läuft über die Wiese.", "Le chien court dans le pré."], source="auto")
+    assert [one["language"] for one in answer["detectedLanguage"]] == ["de", "fr"]
+    assert server.post("/detect", data={"q": "Der Hund schläft."}).json()[0]["language"] == "de"
+
+
+def test_settings_for_pages(serve):
+    settings = serve(api_keys=("k",), max_characters=77).get("/frontend/settings").json()
+    assert settings["charLimit"] == 77
+    assert settings["keyRequired"] is True
+    assert settings["language"]["source"] == {"code": "de", "name": "German"}
+
+
+def test_inspect_gives_the_record(serve):
+    server = serve()
+    edits = [{"kind": "head_off", "attention": "cross", "layer": 1, "head": 0}]
+    fields = {"translation": "A dog.", "edits": edits, "cases": [edits, []], "beam_size": 3, "arrays": "none"}
+    record = server.post("/inspect", json={**GOOD, **fields}).json()
+    edit = str(HeadOff(attention="cross", layer=1, head=0))
+    assert record == {
+        "text": "Ein Hund.",
+        "target": "A dog.",
+        "beam_size": 3,
+        "edits": [edit],
+        "cases": [str(read_edits(edits)), "[]"],
+        "arrays": "none",
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"edits": [{"kind": "explode"}]},
+        {"edits": [{"kind": "head_off"}]},
+        {"edits": "head_off"},
+        {"edits": [{"kind": "positions_off"}] * 17},
+        {"cases": [["head_off"]]},
+        {"arrays": "some"},
+        {"beam_size": 17},
+        {"translation": "x" * 129},
+        {"q": "x" * 129},
+    ],
+    ids=str,
+)
+def test_what_can_not_be_inspected_is_refused(serve, change):
+    answer = serve().post("/inspect", json={**GOOD, **change})
+    assert (answer.status_code, set(answer.json())) == (400, {"error"})
+
+
+@pytest.mark.parametrize("path", ["/translate", "/detect", "/inspect"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[]",
+        b"null",
+        b"42",
+        b'"text"',
+        b"",
+        b"{",
+        b'{"q": "a", "source": "de"',
+        b"[" * 10_000 + b"]" * 10_000,
+        b'{"q":' * 10_000 + b"1" + b"}" * 10_000,
+        b'{"q": "\\ud800", "source": "de", "target": "en"}',
+        b'{"q": "\xff\xfe", "source": "de", "target": "en"}',
+        b'{"q": NaN, "source": "de", "target": "en"}',
+        b'{"q": 1, "source": "de", "target": "en"}',
+        b'{"q": null, "source": "de", "target": "en"}',
+        b'{"q": {"a": 1}, "source": "de", "target": "en"}',
+        b'{"q": ["a", 1], "source": "de", "target": "en"}',
+        b'{"q": [["a"]], "source": "de", "target": "en"}',
+        b'{"source": "de", "target": "en"}',
+        b'{"q": "a", "source": "de", "target": "en", "api_key": []}',
+    ],
+    ids=lambda body: str(body[:30]),
+)
+def test_what_is_no_request_is_refused_in_json(serve, path, body):
+    answer = serve().post(path, content=body, headers=JSON)
+    assert answer.status_code == 400
+    assert set(answer.json()) == {"error"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"source": "xx"},
+        {"source": 1},
+        {"source": None},
+        {"target": "xx"},
+        {"target": "de"},
+        {"target": ["en"]},
+        {"format": "pdf"},
+        {"alternatives": -1},
+        {"alternatives": 16},
+        {"alternatives": True},
+        {"alternatives": "1"},
+        {"alternatives": 1.5},
+        {"beam_size": 0},
+        {"beam_size": -1},
+        {"beam_size": 17},
+        {"beam_size": 1e9},
+        {"beam_size": 10**30},
+        {"beam_size": True},
+        {"beam_size": "4"},
+        {"api_key": 5},
+    ],
+    ids=str,
+)
+def test_impossible_fields_are_named(serve, change):
+    answer = serve().post("/translate", json={**GOOD, **change})
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith(next(iter(change)))
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"q=a", "text/plain"),
+        (b"<q>a</q>", "application/xml"),
+        (b"a", "multipart/form-data"),
+        (b"--x\r\nContent-Disposition: form-data; name=q", "multipart/form-data; boundary=x"),
+        (
+            b'--x\r\nContent-Disposition: form-data; name="q"; filename="f"\r\n\r\na\r\n--x--\r\n',
+            "multipart/form-data; boundary=x",
+        ),
+        (b"&".join(b"a=b" for _ in range(1000)), "application/x-www-form-urlencoded"),
+        (b"q=%ff%fe&source=de", "application/x-www-form-urlencoded"),
+        (b"beam_size=True&q=a&source=de&target=en", "application/x-www-form-urlencoded"),
+    ],
+    ids=str,
+)
+def test_other_bodies_are_refused(serve, content, kind):
+    answer = serve().post("/translate", content=content, headers={"content-type": kind})
+    assert answer.status_code == 400
+    assert set(answer.json()) == {"error"}
+
+
+def test_texts_at_each_limit(serve):
+    server = serve(CopyingTranslator(longest=10_000))
+    for length, status in ((4999, 200), (5000, 200), (5001, 400)):
+        assert server.post("/translate", json={**GOOD, "q": "ä" * length}).status_code == status
+        assert server.post("/detect", json={"q": "ä" * length}).status_code == status
+    for count, status in ((31, 200), (32, 200), (33, 400)):
+        assert server.post("/translate", json={**GOOD, "q": ["a"] * count}).status_code == status
+    for beam, status in ((1, 200), (16, 200), (17, 400)):
+        assert server.post("/translate", json={**GOOD, "beam_size": beam}).status_code == status
+
+
+def test_bodies_at_the_limit(serve):
+    server = serve(max_body=1000)
+    smallest = len(json.dumps({**GOOD, "x": ""}))
+    for size, status in ((999, 200), (1000, 200), (1001, 413)):
+        body = json.dumps({**GOOD, "x": "a" * (size - smallest)}).encode()
+        assert len(body) == size
+        assert server.post("/translate", content=body, headers=JSON).status_code == status
+
+        async def chunks(body=body):
+            for start in range(0, len(body), 100):
+                yield body[start : start + 100]
+
+        assert server.post("/translate", content=chunks(), headers=JSON).status_code == status
+
+
+def test_other_paths_and_methods(serve):
+    server = serve()
+    for method, path, status in (
+        ("GET", "/nothing", 404),
+        ("GET", "/translate", 405),
+        ("POST", "/languages", 405),
+        ("POST", "http://localhost//translate", 404),
+        ("GET", "/page/../app.py", 404),
+        ("GET", "/page/%2e%2e/app.py", 404),
+        ("DELETE", "/translate", 405),
+        ("POST", "/translate/", 404),
+    ):
+        [answer] = server.ask((method, path, {}))
+        assert (answer.status_code, set(answer.json())) == (status, {"error"}), path
+
+
+def test_the_page_and_the_description_are_there(serve):
+    server = serve()
+    page = server.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
+    assert "http" not in page.text.replace("http-equiv", ""), "everything comes from the server itself"
+    assert server.get("/docs").status_code == 200
+    assert server.get("/page/main.js").headers["content-type"].startswith("text/javascript")
+    paths = server.get("/openapi.json").json()["paths"]
+    assert set(paths) == {
+        "/translate",
+        "/detect",
+        "/inspect",
+        "/languages",
+        "/frontend/settings",
+        "/health",
+        "/ready",
+        "/metrics",
+    }

@@ -1,0 +1,59 @@
+"""The examples under deploy/ are what they say: they parse, name options that exist, and give no rights away."""
+
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+
+from headway.cli import app
+
+DEPLOY = Path(__file__).parent.parent.parent / "deploy"
+FLAGS = {flag for one in typer.main.get_command(app).commands["serve"].params for flag in one.opts}
+
+
+def documents(name):
+    return list(yaml.safe_load_all((DEPLOY / name).read_text()))
+
+
+def test_options_of_the_examples_exist():
+    [compose] = documents("compose.yaml")
+    container = documents("kubernetes.yaml")[0]["spec"]["template"]["spec"]["containers"][0]
+    commands = [compose["services"]["headway"]["command"], container["args"]]
+    given = {word for command in commands for word in command if word.startswith("--")}
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    assert given | {"--host"} <= FLAGS
+    assert '"--host"' in dockerfile
+
+
+def test_no_container_has_rights_that_it_does_not_need():
+    [compose] = documents("compose.yaml")
+    service = compose["services"]["headway"]
+    assert service["read_only"]
+    assert service["cap_drop"] == ["ALL"]
+    assert "ports" not in service, "only the proxy can be reached"
+    pod = documents("kubernetes.yaml")[0]["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    security = pod["containers"][0]["securityContext"]
+    assert security == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    assert dockerfile.rindex("USER 10001") > dockerfile.rindex("RUN ")
+
+
+def test_probes_ask_what_the_server_answers(serve):
+    container = documents("kubernetes.yaml")[0]["spec"]["template"]["spec"]["containers"][0]
+    server = serve()
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert server.get(container[probe]["httpGet"]["path"], headers={"host": "10.0.0.7:5000"}).status_code == 200
+    metric = documents("kubernetes.yaml")[3]["spec"]["metrics"][0]["pods"]["metric"]["name"]
+    assert f"\n{metric} 0.0\n" in server.get("/metrics").text
+
+
+@pytest.mark.parametrize("path", ["constraints.txt", "pyproject.toml", "README.md", "LICENSE", "src"])
+def test_what_the_image_copies_is_there(path):
+    assert path in (DEPLOY / "Dockerfile").read_text()
+    assert (DEPLOY.parent / path).exists()

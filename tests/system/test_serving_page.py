@@ -1,0 +1,227 @@
+"""The server's page in a real browser (Debian's Chromium), in both languages."""
+
+import json
+import shutil
+
+import pytest
+from benchmarks.load import ServerProcess
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium isn't installed")
+KEY = "open-sesame"
+HOSTILE = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script> ant bee"
+GLASS = """let mounts = 0;
+export function mount(element, { record, inspect, language }) {
+  element.textContent = [++mounts, typeof record, typeof inspect, language].join(" ");
+}"""
+
+
+@pytest.fixture(scope="module")
+def server(trained):
+    with ServerProcess(trained) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser, server):
+    """Opens the page as a person has it; whatever goes wrong in it fails the test."""
+    contexts, said, asked = [], [], []
+
+    def open_(locale="en-US", width=1100, height=800, scheme="light", at=server, glass=GLASS):
+        context = browser.new_context(
+            locale=locale, viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=False
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        if glass is not None:
+            page.route("**/glass/glass.js", lambda route: route.fulfill(body=glass, content_type="text/javascript"))
+        page.goto(f"http://127.0.0.1:{at.port}/")
+        page.wait_for_selector("#target option", state="attached")
+        return page
+
+    open_.said, open_.asked = said, asked
+    yield open_
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert {url.split("/")[2].split(":")[0] for url in asked} == {"127.0.0.1"}
+
+
+def translated(page, text, expected):
+    page.fill("#text", text)
+    sync_api.expect(page.locator("#translation")).to_have_text(expected)
+
+
+@pytest.mark.parametrize(
+    ("locale", "words"),
+    [
+        ("en-US", ["Clear", "Copy", "Other translations", "See inside", "History", "Detect language"]),
+        ("ko-KR", ["지우기", "복사", "다른 번역", "속을 들여다보기", "기록", "언어 감지"]),
+    ],
+)
+def test_type_and_read(open_page, locale, words):
+    page = open_page(locale)
+    translated(page, "ant bee cat", "cat bee ant")
+    assert page.locator("#alternatives li").count() == 2
+    content = page.locator("body").inner_text()
+    assert all(word in content or page.locator("option", has_text=word).count() for word in words)
+    assert page.locator("html").get_attribute("lang") == locale[:2]
+    assert page.locator("#count").inner_text().startswith("11" if locale == "en-US" else "5,000자")
+    page.click("#clear")
+    sync_api.expect(page.locator("#translation")).to_have_text("")
+    assert page.locator("#copy").is_disabled()
+
+
+def test_the_language_of_the_page_is_chosen_and_kept(open_page):
+    page = open_page()
+    page.click("text=한국어")
+    sync_api.expect(page.locator("#clear")).to_have_text("지우기")
+    page.reload()
+    sync_api.expect(page.locator("#clear")).to_have_text("지우기")
+
+
+def test_by_keyboard_alone(open_page):
+    page = open_page()
+    assert page.evaluate("() => document.activeElement.id") == "text"
+    page.keyboard.type("dog elk")
+    page.keyboard.press("Control+Enter")
+    sync_api.expect(page.locator("#translation")).to_have_text("elk dog")
+    reached = []
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("() => document.activeElement.id || document.activeElement.textContent"))
+    assert {"clear", "copy", "See inside", "History"} <= set(reached)
+    page.focus("#past summary")
+    page.keyboard.press("Enter")
+    assert page.locator("#past").get_attribute("open") is not None
+
+
+def test_a_syllable_that_is_being_composed_is_waited_for_longer(open_page):
+    page = open_page()
+    page.evaluate(
+        """() => {
+          const text = document.getElementById("text");
+          text.value = "ant ㅎ";
+          text.dispatchEvent(new InputEvent("input", { isComposing: true }));
+        }"""
+    )
+    page.wait_for_timeout(700)
+    assert not [url for url in open_page.asked if url.endswith("/translate")]
+    page.wait_for_selector("#translation:not(:empty)")
+
+
+def test_history_stays_in_the_browser(open_page):
+    page = open_page()
+    translated(page, "fox gnu", "gnu fox")
+    page.click("#past summary")
+    sync_api.expect(page.locator("#history li")).to_have_count(1)
+    page.reload()
+    page.click("#past summary")
+    page.click("#history button")
+    sync_api.expect(page.locator("#translation")).to_have_text("gnu fox")
+    assert page.context.cookies() == []
+    page.click("#forget")
+    sync_api.expect(page.locator("#history li")).to_have_count(0)
+    assert json.loads(page.evaluate("() => localStorage.getItem('headway.history')")) == []
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "${window.hacked=1} {{hacked}} javascript:alert(1)", "\u202eant\u0000 bee"])
+def test_hostile_text_is_inert(open_page, text):
+    page = open_page()
+    page.fill("#text", text)
+    page.wait_for_selector("#translation:not(:empty)")
+    page.click("#past summary")
+    page.wait_for_selector("#history li")
+    assert page.evaluate("() => window.hacked") is None
+    assert page.locator("main img, main script").count() == 0
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_on_a_phone_nothing_is_cut(open_page, width):
+    page = open_page("ko-KR", width, 700, "dark")
+    page.fill("#text", "ant " + "x" * 200)
+    page.wait_for_selector("#translation:not(:empty)")
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert min(page.locator("button:visible").evaluate_all("all => all.map(one => one.offsetHeight)")) >= 40
+
+
+def test_a_key_is_asked_for(open_page, trained, tmp_path):
+    (tmp_path / "keys").write_text(KEY)
+    with ServerProcess(trained, "--api-keys", tmp_path / "keys") as guarded:
+        page = open_page(at=guarded)
+        page.fill("#text", "ant bee")
+        sync_api.expect(page.locator("#status")).to_have_text("The server doesn't know this key.")
+        page.fill("#key", KEY)
+        page.press("#key", "Enter")
+        sync_api.expect(page.locator("#translation")).to_have_text("bee ant")
+        assert page.evaluate("() => JSON.stringify(localStorage)").find(KEY) == -1
+        open_page.said.clear()  # the browser notes each 403
+
+
+def test_too_long_a_text_is_not_sent(open_page):
+    page = open_page()
+    page.fill("#text", "ant " * 1300)
+    sync_api.expect(page.locator("#status")).to_have_text("The text is longer than 5000 characters.")
+    assert not [url for url in open_page.asked if url.endswith("/translate")]
+
+
+def test_a_server_that_is_busy_is_asked_again(open_page):
+    page = open_page()
+    answers = iter([503, 429])
+
+    def refuse(route):
+        status = next(answers, None)
+        if status is None:
+            route.continue_()
+        else:
+            route.fulfill(status=status, headers={"Retry-After": "1"}, json={"error": "busy"})
+
+    page.route("**/translate", refuse)
+    page.fill("#text", "ant bee")
+    sync_api.expect(page.locator("#status")).to_have_text("The server is busy; trying again.")
+    sync_api.expect(page.locator("#translation")).to_have_text("bee ant")
+    open_page.said.clear()
+
+
+def test_the_glass_box_has_its_room(open_page):
+    page = open_page("ko-KR")
+    translated(page, "ant bee", "bee ant")
+    page.click("#inside summary")
+    sync_api.expect(page.locator("#glass")).to_have_text("1 object function ko")
+    translated(page, "cat dog", "dog cat")
+    sync_api.expect(page.locator("#glass")).to_have_text("2 object function ko")
+    assert not page.locator("#sentences").is_visible()
+    page.fill("#text", "Ant bee. Cat dog!\n\nElk fox")
+    sync_api.expect(page.locator("#glass")).to_have_text("3 object function ko")
+    assert page.locator("#sentence option").all_text_contents() == ["Ant bee.", "Cat dog!", "Elk fox"]
+    with page.expect_request("**/inspect") as asked:
+        page.select_option("#sentence", "Cat dog!")
+    assert asked.value.post_data_json["q"] == "Cat dog!"
+    sync_api.expect(page.locator("#glass")).to_have_text("4 object function ko")
+
+
+def test_where_the_glass_box_fails_that_is_said(open_page):
+    page = open_page(glass="throw new Error('broken')")
+    translated(page, "ant bee", "bee ant")
+    page.click("#inside summary")
+    sync_api.expect(page.locator("#inside-notice")).to_have_text("This server has no view of the inside.")
+
+
+def test_the_description_for_people(open_page):
+    page = open_page()
+    page.goto(page.url + "docs")
+    page.wait_for_selector("table")
+    assert "POST /translate" in page.locator("body").inner_text()
