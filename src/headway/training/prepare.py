@@ -148,6 +148,8 @@ def _check_files(recipe: Recipe) -> None:
         for files in (corpus.source, corpus.target):
             found = [_has_lines(file) for file in files]  # of each, so that each is opened
             if found and not any(found):
+                for _ in read_pairs(corpus.source, corpus.target):
+                    pass  # names both counts where the other side has lines
                 raise UserError(f"{files[0]}: is empty; give a file with a sentence a line")
 
 
