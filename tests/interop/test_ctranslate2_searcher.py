@@ -149,3 +149,13 @@ def test_what_it_can_not_honour_is_refused_by_name(both, cache):
         Translator(stored(), precision="int8")
     with pytest.raises(UserError, match="engine 'marian' is unknown"):
         Translator(stored(), engine="marian")
+
+
+def test_each_takes_all_threads_and_torch_keeps_them(cache):
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        for engine in (Translator(ending(), engine="ctranslate2")._searcher for _ in range(2)):  # exported, then kept
+            assert engine._engine.num_translators == torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -19,7 +19,13 @@ from typing import Any
 from babel import Locale, UnknownLocaleError
 
 from headway.errors import UserError
-from headway.interop.ctranslate2 import export_ctranslate2, import_ctranslate2, open_ctranslate2, pieces_of
+from headway.interop.ctranslate2 import (
+    export_ctranslate2,
+    import_ctranslate2,
+    load_ctranslate2,
+    open_ctranslate2,
+    pieces_of,
+)
 from headway.interop.faithful import Exported
 from headway.storage import StoredModel
 from headway.storage.atomic import TEMPORARY_SUFFIX, write_json
@@ -84,13 +90,12 @@ def _check_possible(stored: StoredModel) -> None:
 
 def _save_model(stored: StoredModel, folder: Path, quantization: str) -> None:
     """The model as CTranslate2 has it, which adds <eos> to each source by itself."""
-    ctranslate2 = import_ctranslate2()
     export_ctranslate2(_with_enough_positions(stored), folder, quantization)
     vocabulary, _ = pieces_of(stored)
     pieces, end = [vocabulary[-1], vocabulary[stored.model.config.unk_id]], [vocabulary[stored.model.config.eos_id]]
 
     def score(source: list[str]) -> list[float]:
-        [result] = ctranslate2.Translator(str(folder), intra_threads=1).score_batch([source], [pieces])
+        [result] = load_ctranslate2(folder).score_batch([source], [pieces])
         return result.log_probs
 
     given = score(pieces + end)

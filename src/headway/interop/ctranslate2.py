@@ -62,9 +62,20 @@ def import_ctranslate2() -> Any:
     return ctranslate2
 
 
+def load_ctranslate2(folder: Path, **options: Any) -> Any:
+    """A `ctranslate2.Translator`. Its threads aren't torch's: where both have one OpenMP, loading it would leave torch
+    as many as it gets itself. Raises UserError."""
+    ctranslate2 = import_ctranslate2()
+    threads = torch.get_num_threads()
+    try:
+        return ctranslate2.Translator(str(folder), intra_threads=1, **options)
+    finally:
+        torch.set_num_threads(threads)
+
+
 def open_ctranslate2(stored: StoredModel, folder: Path, *, adds_end: bool = False) -> Exported:
     """What was exported. `adds_end`: it gives each source its <eos> by itself. Raises UserError."""
-    return _Exported(stored, import_ctranslate2().Translator(str(folder), intra_threads=1), adds_end)
+    return _Exported(stored, load_ctranslate2(folder), adds_end)
 
 
 class _Exported:

@@ -9,7 +9,7 @@ import torch
 
 from headway.decoding import Hypothesis, SearchOptions
 from headway.errors import UserError
-from headway.interop.ctranslate2 import import_ctranslate2, never_generated, pieces_of
+from headway.interop.ctranslate2 import import_ctranslate2, load_ctranslate2, never_generated, pieces_of
 from headway.interop.ctranslate2_cache import exported
 from headway.storage import StoredModel
 
@@ -40,12 +40,11 @@ class CTranslate2Searcher:
         if compute_type not in ctranslate2.get_supported_compute_types(device.type):
             raise UserError(f"engine ctranslate2 can't compute in {precision} on this {device.type}")
         with exported(stored, ctranslate2.__version__) as folder:
-            self._engine = ctranslate2.Translator(
-                str(folder),
+            self._engine = load_ctranslate2(
+                folder,
                 device=device.type,
                 compute_type=compute_type,
                 inter_threads=torch.get_num_threads() if device.type == "cpu" else 1,
-                intra_threads=1,
             )
         self._source, self._target = pieces_of(stored)
         self._ids = {piece: id_ for id_, piece in enumerate(self._target)}
