@@ -4,7 +4,8 @@ The same numbers as `Transformer.decode` gives for the last position (a test hol
 operations: queries, keys and values come from one product, 1 / sqrt(d_k) is a part of the queries' weights, and the
 hypotheses of a sentence ask its memory together, as the queries of one attention, so that nothing of the memory is ever
 copied for a beam. Attention of one query to its own past is sums of elementwise products: half the time of torch's
-fused kernel, which is made for many queries.
+fused kernel, which is made for many queries. On CPU the memory is asked in fp32 whatever the weights are: products of
+so few rows take half as long as in bf16 (docs/results.md).
 """
 
 from __future__ import annotations
@@ -57,17 +58,19 @@ class DecoderStep:
         self._layers = [_LayerWeights.of(layer, dtype) for layer in cast(Iterable[DecoderLayer], model.decoder.layers)]
         self._last_norm = packed(model.decoder.norm, dtype) if self._norm_first else None
         self._dtype = dtype
+        on_cpu = model.output.weight.device.type == "cpu"
+        self._memory_dtype = torch.float32 if on_cpu else dtype
 
     def start(self, memory: Tensor, memory_mask: Tensor) -> DecoderState:
         """memory: (sentences, source length, d_model), memory_mask: (sentences, 1, 1, source length)"""
         sentences, length, _ = memory.shape
         keys, values = [], []
         for layer in self._layers:
-            both = layer.memory(memory).view(sentences, length, 2, self._heads, -1)
+            both = layer.memory(memory).to(self._memory_dtype).view(sentences, length, 2, self._heads, -1)
             keys.append(both[:, :, 0].transpose(1, 2).contiguous().transpose(2, 3))
             values.append(both[:, :, 1].permute(0, 2, 3, 1).contiguous().transpose(2, 3))
         cache = memory.new_empty(sentences, len(self._layers), 2, GROWTH, self._d_model)
-        added = torch.zeros_like(memory_mask, dtype=self._dtype).masked_fill(~memory_mask, -1e9)
+        added = torch.zeros_like(memory_mask, dtype=self._memory_dtype).masked_fill(~memory_mask, -1e9)
         return DecoderState(keys, values, added, cache)
 
     def __call__(self, state: DecoderState, tokens: Tensor) -> Tensor:
@@ -101,10 +104,10 @@ class DecoderStep:
             return layer.self_output(heads.flatten(1))
 
         def attend_to_memory(y: Tensor) -> Tensor:
-            query = layer.query(y).view(-1, state.width, self._heads, self._d_model // self._heads)
+            query = layer.query(y).to(self._memory_dtype).view(-1, state.width, self._heads, self._d_model // self._heads)
             scores = query.transpose(1, 2) @ state.memory_keys[index] + state.memory_mask
             heads = scores.softmax(dim=-1) @ state.memory_values[index]  # (sentences, heads, width, d_head)
-            return layer.memory_output(heads.transpose(1, 2).reshape(len(y), -1))
+            return layer.memory_output(heads.transpose(1, 2).reshape(len(y), -1).to(self._dtype))
 
         def feed_forward(y: Tensor) -> Tensor:
             return layer.outer(self._activation(layer.inner(y)))
