@@ -9,8 +9,8 @@ from typing import Literal
 from headway.insight.what_if import Outcome
 
 ORDER_PAIRS = {
-    "de": ("Der Hund ist nicht müde, aber hungrig.", "Der Hund ist müde, aber nicht hungrig."),
-    "en": ("The dog is not tired but hungry.", "The dog is tired but not hungry."),
+    "de": ("Der Mann ist nicht alt, aber groß.", "Der Mann ist alt, aber nicht groß."),
+    "en": ("The man is not old but tall.", "The man is old but not tall."),
     "es": ("El niño no come, pero bebe.", "El niño come, pero no bebe."),
     "fr": ("L'enfant préfère ne pas dormir et jouer.", "L'enfant préfère dormir et ne pas jouer."),
     "ko": ("아이가 밥은 안 먹고 물은 마셔요.", "아이가 밥은 먹고 물은 안 마셔요."),
