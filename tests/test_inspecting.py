@@ -169,7 +169,7 @@ def test_history_is_what_other_models_make_of_the_same(door, tmp_path):
     for name, one in (("step-00000001", earlier), ("step-00000012", door), ("latest", earlier)):
         save_model(tmp_path / name, one.stored)
     paths = sorted(tmp_path.iterdir())
-    found = door.inspect(TEXTS[1], history=paths)
+    found = door.inspect(TEXTS[1], history=paths[::-1])
     assert [(moment.name, moment.step) for moment in found.history] == [
         ("step-00000001", 1),
         ("step-00000012", 12),

@@ -47,7 +47,7 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --layers 3 --heads 1,2 --last 5 --output growing.svg
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --target "A cat sleeps." --output record.json
     """
-    from headway.insight import draw_map
+    from headway.insight import draw_map, usual_cases
     from headway.insight.pictures import check_picture_path, draw_heat_maps, save_picture
 
     check_output(output)
@@ -62,7 +62,9 @@ def inspect(
     translator = load_translator(model, device)
     text = language_prefix(translator, target_language) + text
     if suffix == ".html":
-        typer.echo("trying edits of the model and of the text for the page", err=True)
+        _, plain = translator.stored.source_tokenizer.split_tag(text)
+        count = len(usual_cases(translator.model.config, plain))
+        typer.echo(f"trying {count} edits of the model and of the text for the page", err=True)
     record = translator.inspect(text, target, cases="usual" if suffix == ".html" else (), history=history)
     if output is not None and whole:
         content = record.to_page() if suffix == ".html" else record.to_json() + "\n"
