@@ -11,10 +11,21 @@ import pytest
 import torch
 
 from headway.errors import UserError
-from headway.insight import HeadOff, LookAheadOff, PositionsOff, ScalingOff, SwapWords, TranslationRecord, edited_model
+from headway.insight import (
+    HeadOff,
+    LookAheadOff,
+    PositionsOff,
+    ScalingOff,
+    SwapWords,
+    TranslationRecord,
+    edited_model,
+    usual_cases,
+)
 from headway.insight import document as document_module
 from headway.insight.document import decoded
+from headway.model import Transformer
 from headway.storage import save_model
+from headway.text.tokenizer import SubwordTokenizer
 from headway.translator import Translator
 from tests.test_translator import translator
 
@@ -96,6 +107,15 @@ def test_alternatives_are_other_finished_translations(door):
         assert others.get(one.text, one.score) == pytest.approx(one.score, abs=1e-3)
 
 
+def score_without_mask(model, source: list[int], target: list[int]) -> float:
+    """Of the target, each token after those before it alone, which see each other."""
+    read = [model.config.bos_id, *target[:-1]]
+    with torch.inference_mode():
+        memory = model.encode(torch.tensor([source]))
+        logits = [model.output(model.decode(torch.tensor([read[: at + 1]]), memory))[0, -1] for at in range(len(read))]
+    return sum(float(one.log_softmax(-1)[token]) for one, token in zip(logits, target, strict=True))
+
+
 @pytest.mark.parametrize(
     "edits",
     [
@@ -110,19 +130,31 @@ def test_an_edited_record_is_of_the_edited_model(door, edits):
     text = TEXTS[1]
     [before] = door.translate([text])
     found = door.inspect(text, edits=edits)
-    assert (found.edits, found.before.text) == (edits, before.text)
+    assert (found.edits, found.before.text, found.target_given) == (edits, before.text, False)
     assert found.before.score == pytest.approx(before.score, abs=1e-3)
     swapped = "after dog ran a the cat" if SwapWords(first=0, second=3) in edits else text
-    assert found.source.text == swapped
-    if not any(isinstance(edit, LookAheadOff) for edit in edits):
+    assert (found.source.text, found.original_text) == (swapped, text)
+    assert found.to_dict("none")["source"]["original"] == text
+    if edits == [LookAheadOff()]:
+        assert found.score == pytest.approx(
+            score_without_mask(door.model, found.source.ids, found.target.ids), abs=1e-3
+        )
+        step, number = found.beam.result
+        candidate = found.beam.steps[step][number]
+        assert candidate.fate == "finished", "or the next line says nothing"
+        assert candidate.score == pytest.approx(found.score, abs=1e-3)
+    else:
         other = Translator(replace(door.stored, model=edited_model(door.model, edits)), device="cpu")
         [after] = other.translate([swapped])
         assert (found.target.text, found.score) == (after.text, pytest.approx(after.score, abs=1e-3))
     elsewhere = door.inspect(text, cases=[edits])
     [case] = elsewhere.cases
     assert (case.source, case.after.text) == (swapped, found.target.text)
+    assert case.after.score == pytest.approx(found.score, abs=1e-3)
     assert elsewhere.target.text == before.text
     given = door.inspect(text, before.text, edits=edits)
+    assert given.target_given
+    assert given.to_dict("none")["target"]["given"] is True
     retold = door.inspect(text, before.text)
     if retold.target.ids == elsewhere.target.ids:
         assert case.score_of_before == pytest.approx(given.score, abs=1e-3)
@@ -134,11 +166,18 @@ def test_an_edited_record_is_of_the_edited_model(door, edits):
 def test_history_is_what_other_models_make_of_the_same(door, tmp_path):
     torch.manual_seed(9)
     earlier = translator(**SIZES)
-    for name, one in (("step-00000001", earlier), ("step-00000002", door)):
+    for name, one in (("step-00000001", earlier), ("step-00000012", door), ("latest", earlier)):
         save_model(tmp_path / name, one.stored)
     paths = sorted(tmp_path.iterdir())
-    found = door.inspect(TEXTS[1], history=paths)
-    assert [moment.name for moment in found.history] == ["step-00000001", "step-00000002"]
+    found = door.inspect(TEXTS[1], history=paths[::-1])
+    assert [(moment.name, moment.step) for moment in found.history] == [
+        ("step-00000001", 1),
+        ("step-00000012", 12),
+        ("latest", None),
+    ]
+    assert found.step is None
+    loaded = Translator.load(tmp_path / "step-00000012", device="cpu").inspect(TEXTS[1])
+    assert (loaded.step, loaded.to_dict("none")["inspected_step"]) == (12, 12)
     assert found.history[1].score == pytest.approx(found.score, abs=1e-3)
     for kind, maps in found.attention.items():
         np.testing.assert_allclose(found.past(1).attention[kind], maps, atol=1e-6)
@@ -147,6 +186,7 @@ def test_history_is_what_other_models_make_of_the_same(door, tmp_path):
     if other.target.ids == found.target.ids:
         np.testing.assert_allclose(found.past(0).attention["cross"], other.attention["cross"], atol=1e-6)
     document = found.to_dict()
+    assert [one["step"] for one in document["history"]] == [1, 12, None]
     name = "history.0.decoder.layers.2.cross_attention.weights"
     np.testing.assert_allclose(decoded(document["arrays"], name), found.past(0).attention["cross"][2], atol=1e-3)
     stranger = translator(encoder_layers=1)
@@ -160,7 +200,8 @@ def test_json_has_every_array_to_its_precision(record, small, monkeypatch):
     if not small:
         monkeypatch.setattr(document_module, "HALF_PRECISION_UP_TO", 0)
     entries = json.loads(record.to_json())["arrays"]
-    assert set(entries) == set(record.arrays) - {"logits"}
+    assert set(entries) == set(record.arrays)
+    assert set(record.to_dict("layers")["arrays"]) == set(record.arrays) - {"logits"}
     kinds = {"float16", "int8"} if not small else {"float16"}
     assert {entry["dtype"] for entry in entries.values() if "dtype" in entry} == {"bool", *kinds}
     for name, given in entries.items():
@@ -202,6 +243,14 @@ def test_json_is_the_record(record, door):
     step, number = document["beam"]["result"]
     candidate = document["beam"]["steps"][step][number]
     assert candidate["score"] == pytest.approx(record.beam.steps[step][number].score, rel=1e-5)
+    assert [set(case) for case in document["cases"]] == [{"edits", "source", "after", "score_of_before"}] * 2
+    assert document["beam"]["finished"]
+    for given, one in zip(document["beam"]["finished"], record.beam.finished, strict=True):
+        assert (given["step"], given["number"], given["text"]) == (one.step, one.number, one.text)
+        found = record.beam.steps[one.step][one.number]
+        penalty = ((5 + one.step + 1) / 6) ** record.beam.length_penalty
+        assert (given["score"], given["ranking"]) == pytest.approx((found.score, found.score / penalty), rel=1e-5)
+    assert (document["source"]["original"], document["target"]["given"]) == (record.source.text, False)
     assert [case["edits"] for case in document["cases"]] == [
         [{"kind": "positions_off"}],
         [{"kind": "swap_words", "first": 1, "second": 5}],
@@ -253,3 +302,47 @@ def test_a_notebook_shows_the_page_in_a_frame(door, monkeypatch):
     [srcdoc] = re.findall(r'srcdoc="([^"]*)"', shown)
     assert html.unescape(srcdoc) == f'<b class="x">{text}</b>'
     assert (shown.count("<"), 'sandbox="allow-scripts"' in shown) == (2, True)
+
+
+@pytest.fixture(scope="module")
+def tagged(door) -> Translator:
+    """The same model, whose tokenizer has tags."""
+    lines = ["the cat sat on the mat", "a dog ran after"] * 20
+    tokenizer = SubwordTokenizer.train(lines, "bpe", 292, ["de", "ko"])
+    torch.manual_seed(7)
+    config = replace(door.model.config, source_vocab_size=tokenizer.vocab_size, target_vocab_size=tokenizer.vocab_size)
+    stored = replace(door.stored, model=Transformer(config), source_tokenizer=tokenizer, target_tokenizer=tokenizer)
+    return Translator(stored, device="cpu")
+
+
+@pytest.mark.parametrize("tag", [">>de<<", "  >>ko<<  "])
+def test_a_tag_is_a_token_and_no_word_of_the_text(tagged, tag):
+    text = "a dog ran"
+    [wanted] = tagged.translate([f"{tag} {text}"])
+    record = tagged.inspect(f"{tag} {text}", cases="usual")
+    assert record.target.text == wanted.text
+    assert (record.source.text, record.original_text) == (text, text)
+    first, *others, _ = record.source.tokens
+    assert (first.piece, first.start, first.end) == (tag.strip(), 0, 0)
+    assert "".join(text[one.start : one.end] for one in others) == text.replace(" ", "")
+    assert all(one.piece.removeprefix("▁") == text[one.start : one.end] for one in others)
+    swaps = {(swap.first, swap.second): case for case in record.cases if isinstance(swap := case.edits[0], SwapWords)}
+    assert swaps.keys() == {(0, 1), (1, 2), (0, 2)}
+    assert swaps[0, 2].source == "ran dog a"
+    assert swaps[0, 2].after.text == tagged.translate([f"{tag} ran dog a"])[0].text
+    edited = tagged.inspect(f"{tag} {text}", edits=[SwapWords(first=0, second=1)])
+    assert (edited.source.text, edited.source.pieces[0]) == ("dog a ran", tag.strip())
+    sentences = record.order.sentences
+    assert [one.text for one in record.order.with_positions] == [
+        tagged.translate([f"{tag} {one}"])[0].text for one in sentences
+    ]
+    with pytest.raises(UserError, match="begin each text with one of >>de<< >>ko<<"):
+        tagged.inspect(text)
+    with pytest.raises(UserError, match="0 pieces can't be inspected"):
+        tagged.inspect(tag)
+
+
+def test_the_usual_cases_are_those_of_a_page(door):
+    record = door.inspect("the cat", cases="usual")
+    assert [case.edits for case in record.cases] == usual_cases(door.model.config, "the cat")
+    assert record.order.with_positions

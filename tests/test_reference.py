@@ -1,5 +1,6 @@
 """The reference pages are those of the code, every option says what it means, and options stay few."""
 
+import re
 import runpy
 from pathlib import Path
 
@@ -38,3 +39,24 @@ def test_options_stay_few():
     }
     known.add("server")  # in place of a model: another program, too
     assert len(keys) + len(flags - known) < 60
+
+
+MANUALS = [*sorted(DOCS.parent.glob("README*.md")), *sorted(DOCS.glob("*.md"))]
+OF_OTHERS = {"--hypothesis-profile", "--collect-only", "--tokens"}
+"""Options of pytest and of a benchmark."""
+COLOURS = re.compile("--(paper|ink|muted|accent|line|surface)")
+
+
+@pytest.mark.parametrize("manual", MANUALS, ids=lambda path: path.name)
+def test_options_that_are_named_exist(manual):
+    """In a command those of that command, in a sentence those of any."""
+    known = {
+        name: {flag for one in MAKER["options"](command) for flag in (*one.opts, *one.secondary_opts)} | {"--help"}
+        for name, command in MAKER["commands"]().items()
+    }
+    text = manual.read_text(encoding="utf-8").replace("\\\n", " ")
+    for name, rest in re.findall(r"\bheadway ([a-z]+)([^`|\n]*)", text):
+        if name in known:
+            assert set(re.findall(r"(?<!\S)--[a-z][a-z-]+", rest)) <= known[name], f"headway {name}{rest}"
+    named = {one for one in re.findall(r"`(--[a-z][a-z-]+)", text) if not COLOURS.fullmatch(one)}
+    assert named <= set().union(*known.values()) | OF_OTHERS

@@ -38,12 +38,22 @@ def test_the_tree_by_its_definition(seed, cap, width, alpha):
         assert [path for path, one in zip(paths, candidates, strict=True) if one.fate == "kept"] == going_on
         assert [path for path, one in zip(paths, candidates, strict=True) if one.fate == "finished"] == ended
         beam = going_on
-    tree.set_result(best, EOS)
+    tree.end(best, EOS, str)
     assert tree.result is not None
     ids = tree.ids(*tree.result)
     assert (ids[:-1] if best.stopped == "eos" else ids) == best.ids
-    assert len(tree.finished()) == sum(one.fate == "finished" for step in tree.steps for one in step)
-    worths = [score / length_penalty(len(ids), alpha) for ids, score in tree.finished()]
-    assert worths == sorted(worths, reverse=True)
+    ended = {
+        (step, number): one.score
+        for step, candidates in enumerate(tree.steps)
+        for number, one in enumerate(candidates)
+        if one.fate == "finished"
+    }
+    assert {(one.step, one.number): one.score for one in tree.finished} == ended
+    for one in tree.finished:
+        *words, end = tree.ids(one.step, one.number)
+        assert (one.text, end) == (str(words), EOS)
+        assert one.ranking == pytest.approx(one.score / length_penalty(len(words) + 1, alpha))
+    rankings = [one.ranking for one in tree.finished]
+    assert rankings == sorted(rankings, reverse=True)
     if best.stopped == "eos":
-        assert tree.finished()[0] == ([*best.ids, EOS], pytest.approx(best.score))
+        assert (tree.finished[0].text, tree.finished[0].score) == (str(best.ids), pytest.approx(best.score))

@@ -48,6 +48,25 @@ def test_pieces_joined_to_words_by_hand():
     assert words.attention["decoder"][:, :, 0, 1:].sum() == 0.0
 
 
+def test_maps_of_a_layer_by_their_names():
+    one = maps()
+    weights = one.attention["cross"]
+    mean = one.of_layer("cross", 2)
+    assert list(mean) == ["encoder-decoder attention, layer 2, mean of its heads"]
+    np.testing.assert_allclose(mean[next(iter(mean))], weights[1, 0])
+    [(title, matrix)] = one.of_layer("decoder", 1, [1]).items()
+    assert title == "decoder self-attention, layer 1, head 1"
+    assert np.array_equal(matrix, one.attention["decoder"][0, 0])
+    for layer, heads, missing in (
+        (0, None, "layer 0"),
+        (3, None, "layer 3"),
+        (1, [1, 2], "head 2"),
+        (1, [0], "head 0"),
+    ):
+        with pytest.raises(ValueError, match=rf"no {missing}: they are numbered 1 to \d"):
+            one.of_layer("cross", layer, heads)
+
+
 def test_maps_that_do_not_fit_their_pieces_are_refused():
     with pytest.raises(ValueError, match=r"cross attention of shape \(1, 2, 3, 4\) must be \(layers, heads, 3, 5\)"):
         AttentionMaps(["a"] * 5, ["b"] * 3, {"cross": np.ones((1, 2, 3, 4))})

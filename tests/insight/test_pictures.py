@@ -1,6 +1,7 @@
 """Pictures: every value in its place, Hangul as shapes of its own, bad paths refused before any work."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.image import imread
 
-from headway.insight.pictures import HeatMap, check_picture_path, draw_curves, draw_heat_maps, save_picture
+from headway.insight.pictures import HeatMap, check_picture_path, draw_curves, draw_heat_maps, heat_maps, save_picture
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
 
 
 def heat_map(*labels, title="a map"):
@@ -33,6 +36,24 @@ def test_a_grid_shows_the_values_it_was_given():
         assert np.array_equal(axis.images[0].get_array(), one.values)
         assert [text.get_text() for text in axis.get_xticklabels()] == list(one.columns)
         assert [text.get_text() for text in axis.get_yticklabels()] == list(one.rows)
+
+
+def test_maps_of_anybodys_model_as_the_manual_draws_them(tmp_path, monkeypatch):
+    """The example of docs/record.md, with the arrays that it speaks of."""
+    monkeypatch.chdir(tmp_path)
+    [example] = re.findall(r"```python\n(.*?)```", (DOCS / "record.md").read_text(encoding="utf-8"), re.DOTALL)
+    weights = np.random.default_rng(1).random((6, 1, 8, 3, 4), dtype=np.float32)  # layers, batch, heads, target, source
+    weights /= weights.sum(-1, keepdims=True)
+    names = {"cross_attentions": tuple(weights)}
+    exec(example, names)
+    assert "encoder-decoder attention, layer 6, head 2" in names["rows"][0][1].title
+    assert np.array_equal(names["rows"][0][1].values, weights[5, 0, 1])
+    assert list(names["rows"][0][0].rows) == names["target"]
+    assert (tmp_path / "attention.svg").stat().st_size > 2000
+    [[first], [second]] = heat_maps(names["maps"], "cross", [1, 2])
+    assert first.values == pytest.approx(weights[0, 0].mean(axis=0))
+    assert second.title == "encoder-decoder attention, layer 2, mean of its heads"
+    assert len(heat_maps(names["maps"])) == 6
 
 
 def test_hangul_is_drawn_and_not_a_box(tmp_path):

@@ -20,6 +20,7 @@ from headway.insight import (
     edited_model,
     edited_text,
     read_edits,
+    record_pass,
     usual_cases,
 )
 from headway.insight.recomputing import RecomputingEngine
@@ -116,6 +117,41 @@ def test_an_engine_that_recomputes_finds_what_the_cached_one_does(config, seed, 
     for ours, theirs in zip(found, wanted, strict=True):
         assert [one.ids for one in ours] == [one.ids for one in theirs]
         assert [one.score for one in ours] == pytest.approx([one.score for one in theirs], abs=1e-4)
+
+
+@given(MODELS, SEEDS)
+def test_what_sees_ahead_is_scored_by_what_it_had_read(config, seed):
+    """Of a model without the look-ahead mask: each token by a pass over those before it, alone and beside padding."""
+    model = random_model(config, seed)
+    source, target = ids(config)
+    given = [*target[0, 1:].tolist(), config.eos_id]
+    with torch.inference_mode():
+        memory = model.encode(source)
+        steps = [model.output(model.decode(target[:, : end + 1], memory))[0, -1] for end in range(len(given))]
+    wanted = [float(logits.float().log_softmax(-1)[token]) for logits, token in zip(steps, given, strict=True)]
+    edited = edited_model(model, [LookAheadOff()])
+    rows = [config.bos_id, *given, PAD, PAD], [config.bos_id, given[0], config.eos_id, *[PAD] * len(given)]
+    pairs = torch.tensor(rows)
+    found = RecomputingEngine(edited).score(source.expand(2, -1), pairs)
+    assert found[0].tolist() == pytest.approx([*wanted, 0.0, 0.0], abs=1e-4)
+    assert found[1, 0].item() == pytest.approx(wanted[0], abs=1e-4)
+    arrays = record_pass(edited, source[0].tolist(), given, rereads=True)
+    torch.testing.assert_close(torch.from_numpy(arrays["logits"]), torch.stack(steps).float(), atol=1e-4, rtol=1e-4)
+    assert arrays["decoder.layers.0.self_attention.weights"][:, 0, -1].min() > 0.0  # the last step's pass sees all
+
+
+@given(MODELS, SEEDS)
+def test_edited_models_share_what_is_not_changed(config, seed):
+    model = random_model(config, seed)
+    for edit, changed in (
+        (HeadOff(attention="cross", layer=1, head=0), {"decoder.layers.1.cross_attention.output.weight"}),
+        (PositionsOff(), set()),
+        (LookAheadOff(), set()),
+        (ScalingOff(), {name for name in dict(model.named_parameters()) if ".query." in name}),
+    ):
+        own = {id(one) for one in model.parameters()}
+        edited = edited_model(model, [edit])
+        assert {name for name, one in edited.named_parameters() if id(one) not in own} == changed
 
 
 @given(MODELS, SEEDS)

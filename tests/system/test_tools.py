@@ -166,9 +166,12 @@ def test_inspect_in_every_form(trained, tmp_path):
         record["arrays"]["encoder.layers.1.self_attention.weights"]["shape"][1:]
         == [len(record["source"]["tokens"])] * 2
     )
-    assert [moment["name"] for moment in record["history"]] == kept
+    best = json.loads((trained / "best.json").read_text())["model"]
+    assert [moment["name"] for moment in record["history"]] == [name for name in kept if name != best]
+    assert f"step-{record['inspected_step']:08}" == best
+    assert record["arrays"]["logits"]["shape"][0] == len(record["target"]["tokens"])
     growing = run_headway("inspect", trained, "ant bee cat", "--heads", "1", "--last", "2", "--words").out
-    assert re.findall(r"layer 2, head 1, (step-\d+)\n", growing) == kept[-2:]
+    assert re.findall(r"layer 2, head 1, (step-\d+)\n", growing) == sorted({*kept[-2:], best})
     for model, last in ((trained, len(kept) + 1), (trained / "models" / kept[0], 1)):
         assert f"--last {last} needs a run directory" in complaint("inspect", model, "ant", "--last", last)
     given = run_headway("inspect", trained, "ant bee", "--target", "fox fox fox", "--kind", "decoder").out

@@ -171,6 +171,8 @@ def test_a_tag_in_front_is_one_piece_and_anywhere_else_text():
     assert tagged.decode([4, *rest]) == "the cat"
     first, second, *_ = tagged.encoded_pieces(" >>ko<< the cat", tagged=True)
     assert (first.text, first.start, first.end, second.start) == (">>ko<<", 1, 7, 8)
+    assert tagged.split_tag(" >>ko<<  >>de<< the cat ") == (">>ko<<", ">>de<< the cat ")
+    assert tagged.split_tag(" >>fr<< the cat") == ("", " >>fr<< the cat")
     assert SubwordTokenizer(tagged.to_bytes()).target_tags == ["ko", "de"]
 
 

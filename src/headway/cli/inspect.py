@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -14,11 +13,8 @@ from headway.cli.options import Device, Model, TargetLanguage, check_output
 from headway.errors import UserError
 
 if TYPE_CHECKING:
-    from headway.insight import AttentionMaps, WordOrder
+    from headway.insight import AttentionKind, AttentionMaps, TranslationRecord
     from headway.insight.pictures import HeatMap
-    from headway.translator import Translator
-
-KINDS = {"encoder": "encoder self-attention", "decoder": "decoder self-attention", "cross": "encoder-decoder attention"}
 
 
 def inspect(
@@ -65,19 +61,16 @@ def inspect(
     history = [] if last is None else _last_models(model, last)
     translator = load_translator(model, device)
     text = language_prefix(translator, target_language) + text
-    cases = usual_cases(translator.model.config, text) if suffix == ".html" else []
-    if cases:
-        typer.echo(f"trying {len(cases)} edits of the model and of the text for the page", err=True)
-    record = translator.inspect(text, target, cases=cases, history=history)
     if suffix == ".html":
-        record = replace(record, order=_word_order(translator, target_language))
+        _, plain = translator.stored.source_tokenizer.split_tag(text)
+        count = len(usual_cases(translator.model.config, plain))
+        typer.echo(f"trying {count} edits of the model and of the text for the page", err=True)
+    record = translator.inspect(text, target, cases="usual" if suffix == ".html" else (), history=history)
     if output is not None and whole:
         content = record.to_page() if suffix == ".html" else record.to_json() + "\n"
         output.write_text(content, encoding="utf-8", newline="\n")
         return
-    moments = [("", record.maps)]
-    if history:
-        moments = [(f", {moment.name}", record.past(number)) for number, moment in enumerate(record.history)]
+    moments = [("", record.maps)] if last is None else _moments(record, translator.stored.name)
     moments = [(name, maps.words() if words else maps) for name, maps in moments]
     charts = _chosen_maps(moments, kinds, layers, heads)
     if output is not None:
@@ -88,72 +81,55 @@ def inspect(
 
 
 def _last_models(run: Path, last: int) -> list[Path]:
-    """Raises UserError where there are none."""
+    """Without the one that the run stands for, which is looked into. Raises UserError where there are none."""
+    from headway.storage import find_model
     from headway.training.checkpoint import step_folders
 
     models = step_folders(run / "models")
     if len(models) < last:
         raise UserError(f"{run}: --last {last} needs a run directory with so many models, it has {len(models)}")
-    return models[-last:]
+    best = find_model(run)
+    return [model for model in models[-last:] if model.name != best.name]
 
 
-def _word_order(translator: Translator, target_language: str | None) -> WordOrder | None:
-    """The two sentences of the model's language that differ by where "not" stands, with positions and without."""
-    from headway.insight import ORDER_PAIRS, Outcome, PositionsOff, WordOrder
-
-    pair = ORDER_PAIRS.get(translator.stored.source_language)
-    if pair is None:
-        return None
-    prefix = language_prefix(translator, target_language)
-    first, second = (translator.inspect(prefix + text, cases=[[PositionsOff()]]) for text in pair)
-    return WordOrder(
-        pair,
-        (Outcome(first.target.text, first.score), Outcome(second.target.text, second.score)),
-        (first.cases[0].after, second.cases[0].after),
-    )
+def _moments(record: TranslationRecord, name: str) -> list[tuple[str, AttentionMaps]]:
+    """The maps of the models of a run, first to last, the one of this name among them; with what ends their titles."""
+    found = {moment.name: record.past(number) for number, moment in enumerate(record.history)}
+    found[name] = record.maps
+    return [(f", {step}", found[step]) for step in sorted(found)]
 
 
-def _kinds(text: str) -> list[str]:
+def _kinds(text: str) -> list[AttentionKind]:
+    from headway.insight import KINDS
+
     kinds = list(KINDS) if text == "all" else text.split(",")
     for kind in kinds:
         if kind not in KINDS:
             raise UserError(f"--kind {text}: {kind!r} is none of {', '.join(KINDS)}, all")
-    return kinds
+    return cast("list[AttentionKind]", kinds)
 
 
 def _chosen_maps(
-    moments: Sequence[tuple[str, AttentionMaps]], kinds: Sequence[str], layers: str, heads: str
+    moments: Sequence[tuple[str, AttentionMaps]], kinds: Sequence[AttentionKind], layers: str, heads: str
 ) -> list[list[HeatMap]]:
     """A row of maps for each layer; of several moments, whose names end the titles, a row for each map."""
-    rows = []
-    for kind in kinds:
-        by_moment = [_layers_of(maps, kind, layers, heads, name) for name, maps in moments]
-        for charts in zip(*by_moment, strict=True):  # of one layer: for each moment its maps
-            rows.extend(map(list, charts if len(moments) == 1 else zip(*charts, strict=True)))
-    return rows
-
-
-def _layers_of(maps: AttentionMaps, kind: str, layers: str, heads: str, moment: str) -> list[list[HeatMap]]:
-    """The chosen maps of each chosen layer."""
     from headway.insight.pictures import HeatMap
 
-    if kind not in maps.attention:
-        raise UserError(f"--kind {kind}: the model has no such layers")
-    weights = maps.attention[kind]  # type: ignore[index]  # (layers, heads, query, key)
-    queries, keys = maps.labels(kind)  # type: ignore[arg-type]
     rows = []
-    for layer in _numbers("--layers", str(len(weights)) if layers == "last" else layers, len(weights)):
-        title = f"{KINDS[kind]}, layer {layer}"
-        if heads == "mean":
-            mean = weights[layer - 1].mean(axis=0)
-            rows.append([HeatMap(f"{title}, mean of its heads{moment}", mean, queries, keys)])
-        else:
-            rows.append(
-                [
-                    HeatMap(f"{title}, head {head}{moment}", weights[layer - 1, head - 1], queries, keys)
-                    for head in _numbers("--heads", heads, weights.shape[1])
-                ]
-            )
+    for kind in kinds:
+        maps = moments[0][1]
+        if kind not in maps.attention:
+            raise UserError(f"--kind {kind}: the model has no such layers")
+        queries, keys = maps.labels(kind)
+        count, width = maps.attention[kind].shape[:2]
+        wanted = None if heads == "mean" else _numbers("--heads", heads, width)
+        for layer in _numbers("--layers", str(count) if layers == "last" else layers, count):
+            found = [(name, one.of_layer(kind, layer, wanted)) for name, one in moments]
+            charts = [
+                [HeatMap(f"{title}{name}", matrices[title], queries, keys) for name, matrices in found]
+                for title in found[0][1]
+            ]
+            rows += charts if len(moments) > 1 else [[chart for [chart] in charts]]
     return rows
 
 

@@ -1,10 +1,18 @@
 """What happened inside a translation."""
 
-from headway.insight.beams import BeamTree
+from headway.insight.beams import BeamTree, Finished
 from headway.insight.heads import HeadMeasures, measure_heads
-from headway.insight.maps import AttentionKind, AttentionMaps
-from headway.insight.order import ORDER_PAIRS, WordOrder
-from headway.insight.record import Moment, Text, TranslationRecord, attention_names, log_probabilities, record_pass
+from headway.insight.maps import KINDS, AttentionKind, AttentionMaps
+from headway.insight.order import ORDER_PAIRS, WordOrder, word_order
+from headway.insight.record import (
+    Moment,
+    Text,
+    TranslationRecord,
+    attention_names,
+    log_probabilities,
+    record_pass,
+    step_of,
+)
 from headway.insight.terminal import draw_map
 from headway.insight.what_if import (
     Edit,
@@ -24,11 +32,13 @@ from headway.insight.what_if import (
 )
 
 __all__ = [
+    "KINDS",
     "ORDER_PAIRS",
     "AttentionKind",
     "AttentionMaps",
     "BeamTree",
     "Edit",
+    "Finished",
     "HeadMeasures",
     "HeadOff",
     "LookAheadOff",
@@ -51,5 +61,7 @@ __all__ = [
     "read_edits",
     "record_pass",
     "sees_ahead",
+    "step_of",
     "usual_cases",
+    "word_order",
 ]

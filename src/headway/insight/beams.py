@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -24,6 +25,20 @@ class Candidate:
     fate: Fate
 
 
+@dataclass(frozen=True)
+class Finished:
+    """A hypothesis that ended with <eos>."""
+
+    step: int
+    number: int
+    """The candidate that ended it."""
+    text: str
+    score: float
+    """Total log-probability, <eos> included."""
+    ranking: float
+    """The score divided by the length penalty: the higher, the better."""
+
+
 @dataclass
 class BeamTree:
     """What a beam search of one sentence chose from at each step, best first, see `BeamStep`."""
@@ -34,6 +49,8 @@ class BeamTree:
     steps: list[list[Candidate]] = field(default_factory=list)
     result: tuple[int, int] | None = None
     """Step and number of the candidate that became the translation."""
+    finished: list[Finished] = field(default_factory=list)
+    """Best first."""
     _beam: list[int] = field(default_factory=list)
     """For each place of the beam, the number of its candidate in the last step."""
 
@@ -51,20 +68,6 @@ class BeamTree:
         self.steps.append(candidates)
         self._beam = [beam[place] for place in sorted(beam) if place >= 0]
 
-    def finished(self) -> list[tuple[list[int], float]]:
-        """The finished hypotheses, best first: their tokens, <eos> last, and their scores."""
-        places = [
-            (step, number)
-            for step, candidates in enumerate(self.steps)
-            for number, candidate in enumerate(candidates)
-            if candidate.fate == "finished"
-        ]
-        best_first = sorted(places, key=lambda place: self._worth(*place), reverse=True)
-        return [(self.ids(*place), self.steps[place[0]][place[1]].score) for place in best_first]
-
-    def _worth(self, step: int, number: int) -> float:
-        return self.steps[step][number].score / length_penalty(step + 1, self.length_penalty)
-
     def ids(self, step: int, number: int) -> list[int]:
         """The tokens of a candidate, from the first on."""
         ids: list[int] = []
@@ -75,9 +78,16 @@ class BeamTree:
             step, at = step - 1, candidate.parent
         return ids[::-1]
 
-    def set_result(self, hypothesis: Hypothesis, eos_id: int) -> None:
-        """Finds what became the translation: the candidate that is finished, or, where the cap on its length ended it,
-        the last that was kept."""
+    def end(self, hypothesis: Hypothesis, eos_id: int, decode: Callable[[Sequence[int]], str]) -> None:
+        """To be called when the search is done: lists what has finished, and finds what became the translation: the
+        candidate that is finished, or, where the cap on its length ended it, the last that was kept."""
+        finished = [
+            Finished(step, number, decode(self.ids(step, number)[:-1]), one.score, self._ranking(step, one.score))
+            for step, candidates in enumerate(self.steps)
+            for number, one in enumerate(candidates)
+            if one.fate == "finished"
+        ]
+        self.finished = sorted(finished, key=lambda one: one.ranking, reverse=True)
         ended = hypothesis.stopped == "eos"
         ids = [*hypothesis.ids, eos_id] if ended else hypothesis.ids
         fate: Fate = "finished" if ended else "kept"
@@ -85,3 +95,6 @@ class BeamTree:
         for number, candidate in enumerate(self.steps[step]):
             if candidate.fate == fate and self.ids(step, number) == ids:
                 self.result = step, number
+
+    def _ranking(self, step: int, score: float) -> float:
+        return score / length_penalty(step + 1, self.length_penalty)

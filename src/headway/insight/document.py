@@ -16,7 +16,7 @@ import headway
 from headway.insight.beams import BeamTree
 from headway.insight.heads import alignment
 from headway.insight.maps import SUBLAYERS, word_groups
-from headway.insight.order import ORDER_PAIRS
+from headway.insight.order import WordOrder
 
 if TYPE_CHECKING:
     from headway.insight.record import Text, TranslationRecord
@@ -26,8 +26,8 @@ HALF_PRECISION_UP_TO = 3_000_000
 """Numbers of a record that are all given in float16; of a larger one, all but scores and weights are int8."""
 LARGEST_HALF = 65504.0
 
-Arrays = Literal["all", "attention", "none"]
-"""Which arrays a document has: `attention` are the weights of every head."""
+Arrays = Literal["all", "layers", "attention", "none"]
+"""Which arrays a document has: `layers` are all but the logits, `attention` the weights of every head."""
 
 
 def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[str, Any]:
@@ -37,8 +37,8 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
         "format_version": FORMAT_VERSION,
         "headway": headway.__version__,
         "model": _model(record),
-        "source": _text(record.source),
-        "target": {**_text(record.target), "score": _number(record.score)},
+        "source": {**_text(record.source), "original": record.original_text},
+        "target": {**_text(record.target), "score": _number(record.score), "given": record.target_given},
         "start": {"id": record.config.bos_id, "piece": record.maps.read[0]},
         "alternatives": [_plain(one) for one in record.alternatives],
         "steps": [_step(record, number) for number in range(len(record.steps))],
@@ -57,7 +57,6 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
         "before": None if record.before is None else _plain(record.before),
         "cases": [
             {
-                "alignment": alignment(record.attention["cross"]).tolist() if "cross" in record.attention else None,
                 "edits": [edit.model_dump() for edit in case.edits],
                 "source": case.source,
                 "after": _plain(case.after),
@@ -65,7 +64,8 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
             }
             for case in record.cases
         ],
-        "order": _order(record),
+        "order": None if record.order is None else _order(record.order),
+        "inspected_step": record.step,
         "history": [_plain(moment) for moment in record.history],
         "arrays": dict(_entries(record, arrays)),
     }
@@ -107,12 +107,9 @@ def _model(record: TranslationRecord) -> dict[str, Any]:
     }
 
 
-def _order(record: TranslationRecord) -> dict[str, Any] | None:
-    order = record.order
-    if order is None:
-        pair = ORDER_PAIRS.get(record.source_language)
-        return None if pair is None else {"sentences": list(pair), "with_positions": [], "without_positions": []}
+def _order(order: WordOrder) -> dict[str, Any]:
     return {
+        "kind": order.kind,
         "sentences": list(order.sentences),
         "with_positions": [_plain(one) for one in order.with_positions],
         "without_positions": [_plain(one) for one in order.without_positions],
@@ -147,14 +144,17 @@ def _beam(record: TranslationRecord, beam: BeamTree) -> dict[str, Any]:
         "length_penalty": beam.length_penalty,
         "steps": steps,
         "result": None if beam.result is None else list(beam.result),
+        "finished": [_plain(one) for one in beam.finished],
     }
 
 
 def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, dict[str, Any]]]:
     if wanted == "none":
         return
-    arrays = {name: array for name, array in record.arrays.items() if name != "logits"}
+    arrays = record.arrays
     sums = dict(_sums(record))
+    if wanted == "layers":
+        arrays = {name: array for name, array in arrays.items() if name != "logits"}
     if wanted == "attention":
         arrays = {name: array for name, array in arrays.items() if name.endswith(".weights")}
     half = sum(array.size for array in arrays.values()) <= HALF_PRECISION_UP_TO

@@ -1,19 +1,4 @@
-"""What a head does, in numbers: where it looks, and how sharply. A is a head's map, (query, key), rows of sum 1.
-
-| Measure | Self-attention | Encoder-decoder attention |
-|---|---|---|
-| `same` | mean over i of A[i, i] | none |
-| `aligned` | none | mean over i of A[i, a(i)] |
-| `previous` | mean over i > 0 of A[i, i - 1] | mean over a(i) > 0 of A[i, a(i) - 1] |
-| `next` | mean over i < n - 1 of A[i, i + 1] | mean over a(i) < n - 1 of A[i, a(i) + 1] |
-| `control` | mean over i of A[i, c] | the same |
-| `entropy` | mean over i of the sum over j of -A[i, j] log2 A[i, j], in bits | the same |
-
-a(i) is the source token that target token i is aligned with: the one other than <eos> with the largest mean of all
-layers' and heads' weights. c is the control symbol among the keys: <eos> of the source, <sos> of the target. A mean
-over nothing is 0. In the decoder row i belongs to the step that gives token i, and key i is the token that it reads,
-which is token i - 1 of the target.
-"""
+"""What a head does, in numbers: where it looks, and how sharply. docs/record.md defines the measures."""
 
 from __future__ import annotations
 

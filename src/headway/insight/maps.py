@@ -19,6 +19,11 @@ SUBLAYERS: dict[AttentionKind, str] = {
     "cross": "decoder.layers.{layer}.cross_attention",
 }
 """Below which names a record's arrays of each kind of attention are."""
+KINDS: dict[AttentionKind, str] = {
+    "encoder": "encoder self-attention",
+    "decoder": "decoder self-attention",
+    "cross": "encoder-decoder attention",
+}
 
 
 class AttentionMaps:
@@ -55,6 +60,18 @@ class AttentionMaps:
         if kind == "encoder":
             return self.source, self.source
         return self.target, self.source if kind == "cross" else self.read
+
+    def of_layer(self, kind: AttentionKind, layer: int, heads: Sequence[int] | None = None) -> dict[str, Floats]:
+        """Maps (query, key) of one layer by what they are called: of the heads with these numbers, or, where none are
+        given, the mean of all. Layers and heads are numbered from 1. Raises ValueError for one that isn't there."""
+        layers = self.attention[kind]
+        for what, numbers, count in (("layer", [layer], len(layers)), ("head", heads or [], layers.shape[1])):
+            if missing := [number for number in numbers if not 1 <= number <= count]:
+                raise ValueError(f"{kind} attention has no {what} {missing[0]}: they are numbered 1 to {count}")
+        title = f"{KINDS[kind]}, layer {layer}"
+        if heads is None:
+            return {f"{title}, mean of its heads": layers[layer - 1].mean(axis=0)}
+        return {f"{title}, head {head}": layers[layer - 1, head - 1] for head in heads}
 
     def words(self) -> AttentionMaps:
         """The same with pieces joined to words: weights to the pieces of a word are added, and those from its pieces

@@ -21,6 +21,8 @@ from headway.errors import UserError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from headway.insight.maps import AttentionKind, AttentionMaps
+
 FORMATS = (".svg", ".png")
 CELL, LABEL = 0.24, 0.16
 """Inches that a token takes, and that its label needs at least."""
@@ -37,6 +39,20 @@ class HeatMap:
     """(rows, columns)"""
     rows: Sequence[str]
     columns: Sequence[str]
+
+
+def heat_maps(
+    maps: AttentionMaps,
+    kind: AttentionKind = "cross",
+    layers: Sequence[int] | None = None,
+    heads: Sequence[int] | None = None,
+) -> list[list[HeatMap]]:
+    """A row for each layer with this number, from 1 on, or for every one: its heads with these numbers, or, where none
+    are given, their mean. Raises ValueError for one that isn't there."""
+    labels = maps.labels(kind)
+    numbers = range(1, len(maps.attention[kind]) + 1) if layers is None else layers
+    found = [maps.of_layer(kind, layer, heads) for layer in numbers]
+    return [[HeatMap(title, matrix, *labels) for title, matrix in row.items()] for row in found]
 
 
 def draw_heat_maps(

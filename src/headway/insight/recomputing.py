@@ -41,9 +41,8 @@ class RecomputingEngine:
     @torch.inference_mode()
     def step(self, state: Prefixes, tokens: Tensor) -> Tensor:
         state.tokens = torch.cat([state.tokens, tokens[:, None]], dim=1)
-        mask = target_mask(state.tokens, self._model.config.pad_id)
-        hidden = self._model.decode(state.tokens, state.memory, mask, state.memory_mask)[:, -1]  # (rows, d_model)
-        log_probabilities = self._model.output(hidden).float().log_softmax(dim=-1)
+        logits = _next_logits(self._model, state.tokens, state.memory, state.memory_mask)
+        log_probabilities = logits.float().log_softmax(dim=-1)
         log_probabilities[:, self._never] = -torch.inf
         return log_probabilities
 
@@ -54,7 +53,23 @@ class RecomputingEngine:
 
     @torch.inference_mode()
     def score(self, source: Tensor, target: Tensor) -> Tensor:
-        log_probabilities = self._model(source, target[:, :-1]).float().log_softmax(dim=-1)
+        log_probabilities = prefix_logits(self._model, source, target[:, :-1]).float().log_softmax(dim=-1)
         given = target[:, 1:]
         scores = log_probabilities.gather(2, given[:, :, None])[:, :, 0]  # (batch, target length)
         return scores.masked_fill(given == self._model.config.pad_id, 0.0)
+
+
+@torch.inference_mode()
+def prefix_logits(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
+    """What the model gives after each token, having read the target up to that token alone. source: (batch, source
+    length); target: (batch, length), <bos> first -> (batch, length, vocabulary)"""
+    mask = padding_mask(source, model.config.pad_id)
+    memory = model.encode(source, mask)
+    steps = [_next_logits(model, target[:, :end], memory, mask) for end in range(1, target.size(1) + 1)]
+    return torch.stack(steps, dim=1)
+
+
+def _next_logits(model: Transformer, read: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
+    """read: (rows, length) -> (rows, vocabulary)"""
+    mask = target_mask(read, model.config.pad_id)
+    return model.output(model.decode(read, memory, mask, memory_mask)[:, -1])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +25,7 @@ from headway.insight.document import Arrays, record_document
 from headway.insight.heads import HeadMeasures, measure_heads
 from headway.insight.maps import SUBLAYERS, AttentionKind, AttentionMaps, Floats
 from headway.insight.order import WordOrder
+from headway.insight.recomputing import prefix_logits
 from headway.insight.standalone import record_page
 from headway.insight.what_if import Edit, Outcome, WhatIf
 from headway.model import ModelConfig, Transformer
@@ -88,6 +90,8 @@ class Moment:
 
     name: str
     """Such as `step-00002000`."""
+    step: int | None
+    """The step of training that it is of, where its name says so."""
     score: float
     """Total log-probability of the target."""
 
@@ -100,7 +104,12 @@ class TranslationRecord:
     source_language: str
     target_language: str
     source: Text
+    """Its text is without the tag of a target language, which is the first of its tokens."""
+    original_text: str
+    """The source's text before words of it were swapped."""
     target: Text
+    target_given: bool
+    """Whether the target was given, not found."""
     arrays: dict[str, NDArray[Any]]
     """Everything that was computed, by name, without the dimension of the batch; float32, masks bool."""
     vocabulary: Sequence[str]
@@ -116,10 +125,12 @@ class TranslationRecord:
     cases: list[WhatIf] = field(default_factory=list)
     """What other edits would do."""
     order: WordOrder | None = None
-    """What the model makes of two sentences that differ by where "not" stands, where that was asked for."""
+    """Two sentences of the same words, and, where that was asked for, what the model makes of them."""
+    step: int | None = None
+    """The step of training that the model is of, where its folder's name says so."""
     history: list[Moment] = field(default_factory=list)
-    """Earlier models of the same run, first to last, and what they make of the same source and target. Their weights
-    are arrays too, named as the model's own below `history.0`, `history.1` and so on."""
+    """Other models of the same run as they are, first to last, and what they make of the same source and target. Their
+    weights are arrays too, named as the model's own below `history.0`, `history.1` and so on."""
 
     @property
     def score(self) -> float:
@@ -186,6 +197,12 @@ def attention_names(config: ModelConfig) -> dict[AttentionKind, list[str]]:
     }
 
 
+def step_of(name: str) -> int | None:
+    """`step-00002000` -> 2000; None for what isn't named so."""
+    found = re.fullmatch(r"step-(\d+)", name)
+    return int(found[1]) if found else None
+
+
 def log_probabilities(logits: Floats) -> NDArray[np.float64]:
     """log softmax over the last dimension."""
     wide = logits.astype(np.float64)
@@ -207,17 +224,22 @@ def _step(logits: Floats, given: int) -> Step:
 
 
 @torch.inference_mode()
-def record_pass(model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> dict[str, NDArray[Any]]:
+def record_pass(
+    model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int], *, rereads: bool = False
+) -> dict[str, NDArray[Any]]:
     """Runs the model once over a source and its translation and keeps every tensor that it reports, by name.
 
     Ids are with <eos>. What is one tensor under two names, such as the output of a layer and the input of the next, is
-    one array.
+    one array. `rereads` is for a model whose tokens see later ones, which the pass has and a search has not: its logits
+    are those of each prefix of the target, read by itself; all else is of the last step, which reads the whole.
     """
     device = next(model.parameters()).device
     source = torch.tensor([list(source_ids)], device=device)
     target = torch.tensor([[model.config.bos_id, *target_ids[:-1]]], device=device)
     seen: dict[str, Tensor] = {}
     model(source, target, record=lambda name, tensor: seen.update({name: tensor}))
+    if rereads:
+        seen["logits"] = prefix_logits(model, source, target)
     return _arrays(seen)
 
 

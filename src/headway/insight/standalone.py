@@ -37,7 +37,7 @@ def record_page(record: TranslationRecord, language: str | None = None) -> str:
     """The page as HTML. `language`: `en` or `ko`; None: as the reader's browser."""
     folder = files("headway.insight") / "page"
     modules = {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".js")}
-    return page_of(record.to_dict(), modules, (folder / STYLE).read_text(encoding="utf-8"), language)
+    return page_of(record.to_dict("layers"), modules, (folder / STYLE).read_text(encoding="utf-8"), language)
 
 
 def page_of(document: dict[str, Any], modules: Mapping[str, str], style: str, language: str | None = None) -> str:
@@ -50,7 +50,7 @@ def page_of(document: dict[str, Any], modules: Mapping[str, str], style: str, la
     groups = grouped(document["arrays"])
     index = {**document, "arrays": {name: list(entries) for name, entries in groups.items()}}
     title = html.escape(f"{document['source']['text'][:80]} · headway")
-    policy = f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; img-src data: blob:"
+    policy = f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'"
     policy += "; base-uri 'none'; form-action 'none'"
     data = "\n".join(
         f'<script type="application/json" id="{name}">{inert(value)}</script>'

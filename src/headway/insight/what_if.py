@@ -131,8 +131,9 @@ def changes_model(edits: Iterable[Edit]) -> bool:
 
 
 def edited_model(model: Transformer, edits: Sequence[Edit]) -> Transformer:
-    """A copy after the edits. Raises UserError."""
-    model = copy.deepcopy(model)
+    """A copy after the edits; weights that none of them changes are shared with the model. Raises UserError."""
+    shared = (*model.parameters(), *model.buffers())
+    model = copy.deepcopy(model, {id(tensor): tensor for tensor in shared})
     for edit in edits:
         if isinstance(edit, HeadOff):
             _switch_off(_attention(model, edit), edit)
@@ -214,14 +215,16 @@ def _attention(model: Transformer, edit: HeadOff) -> MultiHeadAttention:
 @torch.no_grad()
 def _switch_off(attention: MultiHeadAttention, edit: HeadOff) -> None:
     size = attention.output.in_features // attention.num_heads
-    attention.output.weight[:, edit.head * size : (edit.head + 1) * size] = 0.0  # torch's weight is W_O transposed
+    weight = attention.output.weight.clone()
+    weight[:, edit.head * size : (edit.head + 1) * size] = 0.0  # torch's weight is W_O transposed
+    attention.output.weight = nn.Parameter(weight)
 
 
 @torch.no_grad()
 def _undo_scaling(attention: MultiHeadAttention) -> None:
     factor = math.sqrt(attention.query.out_features / attention.num_heads)
-    attention.query.weight.mul_(factor)
-    attention.query.bias.mul_(factor)
+    attention.query.weight = nn.Parameter(attention.query.weight * factor)
+    attention.query.bias = nn.Parameter(attention.query.bias * factor)
 
 
 def _decoder_layers(model: Transformer) -> list[DecoderLayer]:

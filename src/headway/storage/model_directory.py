@@ -46,6 +46,8 @@ class StoredModel:
     """Default search options."""
     card: str = ""
     """The text of README.md."""
+    name: str = ""
+    """Of the folder that it was read from."""
 
 
 def save_model(path: Path, stored: StoredModel) -> None:
@@ -113,6 +115,7 @@ def load_model(path: Path) -> StoredModel:
         target_language=config.target_language,
         decoding=decoding,
         card=files[CARD_FILE].decode("utf-8", errors="replace"),
+        name=folder.name,
     )
 
 

@@ -84,6 +84,10 @@ class Tokenizer(Protocol):
         with the tag of a target language."""
         ...
 
+    def split_tag(self, text: str) -> tuple[str, str]:
+        """The tag that a source begins with, empty where there is none, and the text itself."""
+        ...
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the ids; control ids among them give nothing."""
         ...
@@ -155,6 +159,10 @@ class SubwordTokenizer:
         tag, start = self._leading_tag(text) if tagged else (None, 0)
         ids = self._processor.encode(_normalized(text[start:]))
         return [self._tags[tag.text], *ids] if tag and ids else ids
+
+    def split_tag(self, text: str) -> tuple[str, str]:
+        tag, start = self._leading_tag(text)
+        return tag.text if tag else "", text[start:]
 
     def decode(self, ids: Sequence[int]) -> str:
         return self._processor.decode(self._text_ids(ids)).replace(_SPACE_MARK_IN_TEXT, _SPACE_MARK)
@@ -235,6 +243,9 @@ class WordTokenizer:
 
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
         return [self._ids.get(word, UNK_ID) for word in split_words(text, self.lowercase)]
+
+    def split_tag(self, text: str) -> tuple[str, str]:
+        return "", text
 
     def decode(self, ids: Sequence[int]) -> str:
         return " ".join(self._words_of(ids))

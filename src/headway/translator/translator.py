@@ -26,7 +26,7 @@ from headway.devices import (
     translating_dtype,
 )
 from headway.errors import UserError
-from headway.insight import Edit, Text, TranslationRecord, edited_text
+from headway.insight import Edit, Text, TranslationRecord, edited_text, step_of, usual_cases, word_order
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import StoredModel, load_model
 from headway.text.corpus import is_blank
@@ -220,25 +220,32 @@ class Translator:
         target: str | None = None,
         *,
         edits: Sequence[Edit] = (),
-        cases: Sequence[Sequence[Edit]] = (),
+        cases: Sequence[Sequence[Edit]] | Literal["usual"] = (),
         history: Sequence[str | Path] = (),
         beam_size: int | None = None,
     ) -> TranslationRecord:
         """Translates the text, or takes the given `target` for its translation, and returns the record of what happened
         inside. `edits` change a copy of the model, or the text, before; then the record says what the translation was
-        without them. `cases` are edits to try beside, each list by itself. `history` are model directories of the same
-        run: what their attention is for the same source and target. Raises UserError."""
+        without them. `cases` are edits to try beside, each list by itself; `usual` are all that a page without a live
+        model shows. `history` are model directories of the same run: what their attention is for the same source and
+        target. Raises UserError."""
         if not self._single:
             raise UserError("inspect looks into one model, not into an ensemble")
+        tag, text = self.stored.source_tokenizer.split_tag(text)
+        source = partial(self._source, tag)
         options = self.search_options(beam_size=beam_size)
-        source = self._source(text)
-        cap = self._length_cap(len(source.tokens) - 1, 0, options.max_length)
+        cap = partial(self._length_cap, prefix_length=0, max_length=options.max_length)
         inspector = Inspector(self.stored, self._searcher, options, cap, self._decoded)
         given = None if target is None else self._target(target)
-        before = inspector.outcome(source, given) if edits else None
-        record = inspector.edited(edits).record(self._source(edited_text(text, edits)), given)
-        tried = [inspector.what_if(case, self._source(edited_text(text, case)), record.target) for case in cases]
-        past = [inspector.past(Path(path), record) for path in history]
+        before = inspector.outcome(source(text), given) if edits else None
+        record = inspector.edited(edits).record(source(edited_text(text, edits)), given, text)
+        order = word_order(self.stored.source_language, text)
+        if cases == "usual":
+            cases = usual_cases(self.model.config, text)
+            if order is not None and all(self.is_readable(f"{tag} {one}") for one in order.sentences):
+                order = inspector.try_order(order, [source(one) for one in order.sentences])
+        tried = [inspector.what_if(case, source(edited_text(text, case)), record.target) for case in cases]
+        past = [inspector.past(path, record) for path in sorted(map(Path, history), key=_first_to_last)]
         arrays = {f"history.{i}.{name}": one for i, (_, weights) in enumerate(past) for name, one in weights.items()}
         return replace(
             record,
@@ -246,17 +253,18 @@ class Translator:
             edits=list(edits),
             before=before,
             cases=tried,
+            order=order,
             history=[moment for moment, _ in past],
         )
 
-    def _source(self, text: str) -> Text:
-        """The text as it is to be inspected. Raises UserError."""
-        [ids] = self._encoded([text])
+    def _source(self, tag: str, text: str) -> Text:
+        """The text as it is to be inspected; its tag, where it has one, is the first token. Raises UserError."""
+        [ids] = self._encoded([f"{tag} {text}" if tag else text])
         if not ids or len(ids) > self.longest_source:
             size = f"{len(text):,} characters" if ids is None else f"{len(ids)} pieces"
             raise UserError(f"text of {size} can't be inspected: 1 to {self.longest_source} pieces are needed")
-        pieces = self.stored.source_tokenizer.encoded_pieces(text, tagged=True)
-        return Text.of(text, ids, pieces, self.model.config.eos_id)
+        pieces = self.stored.source_tokenizer.encoded_pieces(text)
+        return Text.of(text, ids, [*([Piece(tag, 0, 0)] if tag else []), *pieces], self.model.config.eos_id)
 
     def _target(self, text: str) -> Text:
         """The text as the translation that is to be inspected. Raises UserError."""
@@ -346,6 +354,12 @@ def _check_vocabularies(first: StoredModel, other: StoredModel) -> None:
         mine, theirs = (getattr(stored, f"{side}_tokenizer") for stored in (first, other))
         if fingerprint(mine) != fingerprint(theirs):
             raise UserError(f"the models of an ensemble need the same vocabularies, but their {side} tokenizers differ")
+
+
+def _first_to_last(model: Path) -> tuple[bool, int]:
+    """Models whose names say no step come last."""
+    step = step_of(model.name)
+    return step is None, step or 0
 
 
 _LINE_BREAKS = str.maketrans("\n\r", "  ")
