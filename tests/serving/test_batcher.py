@@ -151,7 +151,12 @@ def test_beyond_the_queue_nothing_is_taken():
         model.go_on.clear()
         running = asyncio.create_task(ask(batcher, ["a"]))
         await until(lambda: model.calls)
-        waiting = [asyncio.create_task(ask(batcher, [f"b{number}", f"c{number}"])) for number in range(8)]
+        waiting = [asyncio.create_task(ask(batcher, [f"b{number}", f"c{number}"])) for number in range(7)]
+        waiting.append(asyncio.create_task(ask(batcher, ["b"])))
+        await until(lambda: batcher.waiting == 15)
+        with pytest.raises(QueueFullError):
+            await ask(batcher, ["d", "e"])
+        waiting.append(asyncio.create_task(ask(batcher, ["c"])))
         await until(lambda: batcher.waiting == 16)
         assert batcher.is_full
         with pytest.raises(QueueFullError):
