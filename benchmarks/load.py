@@ -51,6 +51,16 @@ class ServerProcess:
             self.process.terminate()
         return self.process.wait(40)
 
+    def forget_peak(self) -> None:
+        """From now on `peak` counts anew (Linux)."""
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that it has had in memory (Linux)."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
+
     @property
     def memory(self) -> int:
         """Bytes that it has in memory now (Linux)."""
@@ -260,6 +270,11 @@ async def soak(server: ServerProcess, texts: list[str], fields: dict[str, Any], 
         "memory when warm, MB": round(warm / 1e6),
         "growth after, MB": round((statistics.median(memory[-10:]) - warm) / 1e6, 1),
     }
+
+
+def measure(page: str, name: str) -> float:
+    """What a page of metrics has under this name, labels and all."""
+    return float(next(line.split()[-1] for line in page.splitlines() if line.startswith(f"{name} ")))
 
 
 def _processor() -> float:

@@ -27,7 +27,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from load import Client, HealthWatch, Report, ServerProcess, load, soak
+from load import Client, HealthWatch, Report, ServerProcess, load, measure, soak
 from machine import versions
 
 CLIENTS, LIST, LIST_CLIENTS, BURST = 50, 32, 8, 1000
@@ -125,6 +125,7 @@ class Bench:
 
     async def _burst(self, server: ServerProcess) -> dict[str, Any]:
         usual = await self.one_by_one(server.port)
+        server.forget_peak()
         before = server.memory
         clients = [Client(server.port) for _ in range(BURST)]
         with HealthWatch(server.port) as health:
@@ -134,7 +135,7 @@ class Bench:
                     for number, client in enumerate(clients)
                 )
             )
-            end, after = time.perf_counter(), server.memory
+            end, peak = time.perf_counter(), server.peak
             while await self.one_by_one(server.port, 5) > 2 * usual and time.perf_counter() < end + 60:
                 pass
             back = time.perf_counter() - end
@@ -145,7 +146,7 @@ class Bench:
             "statuses": dict(Counter(answer.status for answer in answers)),
             "slowest refusal, s": round(max(refused, default=0.0), 2),
             "slowest answer, s": round(max(answer.seconds for answer in answers), 2),
-            "memory, MB": round((after - before) / 1e6, 1),
+            "memory at its peak, MB": round((peak - before) / 1e6, 1),
             "normal again after, s": round(back, 2),
             "health p99, ms": round(1000 * statistics.quantiles(health.seconds, n=100)[98], 1),
             "health statuses": dict(Counter(health.statuses)),
@@ -209,8 +210,7 @@ class Bench:
 
 
 async def in_flight(client: Client) -> float:
-    page = (await client.get("/metrics")).body.decode()
-    return float(next(line for line in page.splitlines() if line.startswith("headway_in_flight_requests ")).split()[1])
+    return measure((await client.get("/metrics")).body.decode(), "headway_in_flight_requests")
 
 
 async def until_closed(reader: asyncio.StreamReader) -> None:

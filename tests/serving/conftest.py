@@ -38,6 +38,7 @@ class CopyingTranslator:
         self.device = torch.device("cpu")
         self.calls: list[list[str]] = []
         self.options: list[dict[str, Any]] = []
+        self.stopped = "eos"
         self._change, self._longest, self._seconds = change, longest, seconds
         self.go_on = threading.Event()
         self.go_on.set()
@@ -65,7 +66,9 @@ class CopyingTranslator:
     def _translation(self, text: str, n_best: int) -> Any:
         found = self._change(text)
         others = [SimpleNamespace(text=f"{number} {found}") for number in range(2, n_best + 1)]
-        return SimpleNamespace(text=found, alternatives=others, source_tokens=list(text), tokens=list(found))
+        return SimpleNamespace(
+            text=found, alternatives=others, source_tokens=list(text), tokens=list(found), stopped=self.stopped
+        )
 
 
 class Server:
@@ -99,6 +102,15 @@ class Server:
         answer = self.post("/translate", json={"q": q, "source": "de", "target": "en", **fields})
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    """Waits until something is so."""
+    for _ in range(2000):
+        if condition():
+            return
+        await asyncio.sleep(0.002)
+    raise AssertionError("it never was so")
 
 
 @pytest.fixture

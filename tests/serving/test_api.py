@@ -1,14 +1,15 @@
 """The HTTP shapes of LibreTranslate, and what is refused."""
 
 import json
+import re
 
 import pytest
 
 from headway.insight import HeadOff, read_edits
+from headway.serving.detection import detect
 from tests.serving.conftest import CopyingTranslator
 
 JSON = {"content-type": "application/json"}
-A_FILE = b'--x\r\nContent-Disposition: form-data; name="q"; filename="f"\r\n\r\na\r\n--x--\r\n'
 GOOD = {"q": "Ein Hund.", "source": "de", "target": "en"}
 
 
@@ -29,6 +30,41 @@ def test_json_and_forms_mean_the_same(serve, kind):
     assert answer.json() == {"translatedText": "Ein Hund.", "alternatives": ["2 Ein Hund."]}
 
 
+def test_a_form_as_curl_sends_it(serve):
+    """Its bytes are the terminal's, not escaped."""
+    server, kind = serve(), {"content-type": "application/x-www-form-urlencoded"}
+    answer = server.post("/translate", content="q=Ein Hund läuft. 개&source=de&target=en".encode(), headers=kind)
+    assert answer.json() == {"translatedText": "Ein Hund läuft. 개"}
+    for broken in ("q=läuft&source=de&target=en".encode("latin-1"), b"q=l%E4uft&source=de&target=en"):
+        refused = server.post("/translate", content=broken, headers=kind)
+        assert (refused.status_code, set(refused.json())) == (400, {"error"})
+
+
+def test_null_is_a_field_that_is_not_there(serve):
+    fields = {"format": None, "alternatives": None, "beam_size": None, "api_key": None}
+    assert serve().translate("a", **fields) == {"translatedText": "a"}
+    assert serve().translate("a", format="") == {"translatedText": "a"}
+
+
+def test_codes_in_any_letters(serve):
+    server = serve(CopyingTranslator("zh-Hans", "en"))
+    answer = server.post("/translate", json={"q": "a", "source": "ZH-hans", "target": "EN"})
+    assert answer.json() == {"translatedText": "a"}
+    assert server.post("/translate", json={"q": "漢字", "source": "Auto", "target": "en"}).status_code == 200
+
+
+def test_what_was_cut_off_is_told(serve):
+    translator = CopyingTranslator()
+    server = serve(translator)
+    assert server.translate(["Eins.", "Zwei."]) == {"translatedText": ["Eins.", "Zwei."]}
+    translator.stopped = "max_length"
+    assert server.translate("Drei.") == {"translatedText": "Drei.", "truncated": True}
+    answer = server.translate(["Eins.", "Vier. Eins."])
+    assert answer == {"translatedText": ["Eins.", "Vier. Eins."], "truncated": [False, True]}
+    assert server.translate("Drei.")["truncated"], "from the cache, too"
+    assert "headway_truncated_sentences_total 2.0" in server.service.metrics.page().decode()
+
+
 def test_a_field_given_twice_in_a_form_is_a_list(serve):
     assert serve().post("/translate", data={**GOOD, "q": ["a", "b"]}).json() == {"translatedText": ["a", "b"]}
 
@@ -42,7 +78,7 @@ def test_alternatives_of_a_text_of_several_sentences(serve):
 def test_alternatives_that_are_no_others_are_left_out(serve):
     translator = CopyingTranslator()
     translator._translation = lambda text, n_best: type(
-        "T", (), {"text": text, "alternatives": [], "source_tokens": [], "tokens": []}
+        "T", (), {"text": text, "alternatives": [], "source_tokens": [], "tokens": [], "stopped": "eos"}
     )
     assert serve(translator).translate("Eins.", alternatives=3) == {"translatedText": "Eins.", "alternatives": []}
 
@@ -91,6 +127,8 @@ def test_auto_by_script(serve):
     answer = server.translate(["Ein Hund.", "개가 달린다.", "1 2 3"], source="auto")
     assert [one["language"] for one in answer["detectedLanguage"]] == ["de", "ko", "de"]
     assert answer["detectedLanguage"][2]["confidence"] == 0
+    answer = server.translate("Das koreanische Wort 한국 bedeutet Korea.", source="auto")
+    assert answer["detectedLanguage"]["language"] == "de", "a foreign word decides nothing"
     refused = server.post("/translate", json={**GOOD, "source": "auto", "q": "Привет"})
     assert (refused.status_code, "de, ko" in refused.json()["error"]) == (400, True)
 
@@ -106,6 +144,36 @@ def test_auto_where_the_script_says_nothing(serve, monkeypatch):
     assert len({one["confidence"] for one in found}) == 1
 
 
+def test_auto_is_as_sure_as_a_script_can_be(serve, monkeypatch):
+    monkeypatch.setattr("headway.serving.detection._lingua", lambda _: None)  # as without the extra
+    server = serve(CopyingTranslator("de", "en"), CopyingTranslator("ko", "en"))
+    answer = server.translate("Der Hund.", source="auto")
+    assert answer["detectedLanguage"] == {"confidence": 50.0, "language": "de"}, "it may be English"
+
+
+def test_scripts_that_languages_share():
+    assert detect("東京で漢字を読む", ["ja", "zh-Hans"])[0].language == "ja"
+    assert [one.language for one in detect("これはJapanですよね", ["ja", "zh-Hans", "en"])] == ["ja"]
+    assert {one.language for one in detect("漢字漢字", ["zh-Hans", "zh-Hant"])} == {"zh-Hans", "zh-Hant"}
+    assert {one.language for one in detect("The dog runs", ["en-US", "en-GB"])} == {"en-US", "en-GB"}
+
+
+def test_auto_where_the_text_is_no_source(serve):
+    pytest.importorskip("lingua")
+    server = serve(CopyingTranslator("de", "en"), CopyingTranslator("ko", "en"))
+    fields = {**GOOD, "q": "The dog runs through the field.", "source": "auto"}
+    assert server.post("/detect", json=fields).json()[0]["language"] == "en"
+    refused = server.post("/translate", json=fields)
+    assert refused.status_code == 400
+    assert "seems to be en" in refused.json()["error"]
+    assert "de, ko" in refused.json()["error"]
+
+
+def test_clients_read_the_first_detection(serve):
+    for text in ("123", "", "Привет"):
+        assert serve().post("/detect", json={"q": text}).json() == [{"confidence": 0.0, "language": "de"}]
+
+
 def test_auto_by_words(serve):
     pytest.importorskip("lingua")
     server = serve(CopyingTranslator("de", "en"), CopyingTranslator("fr", "en"))
@@ -117,6 +185,7 @@ def test_auto_by_words(serve):
 def test_settings_for_pages(serve):
     settings = serve(api_keys=("k",), max_characters=77).get("/frontend/settings").json()
     assert settings["charLimit"] == 77
+    assert settings["maxTexts"] == 32
     assert settings["keyRequired"] is True
     assert settings["language"]["source"] == {"code": "de", "name": "German"}
 
@@ -145,6 +214,8 @@ def test_inspect_gives_the_record(serve):
         {"edits": "head_off"},
         {"edits": [{"kind": "positions_off"}] * 17},
         {"cases": [["head_off"]]},
+        {"cases": [[]] * 5},
+        {"cases": [[{"kind": "positions_off"}] * 17]},
         {"arrays": "some"},
         {"beam_size": 17},
         {"translation": "x" * 129},
@@ -284,6 +355,25 @@ def test_other_paths_and_methods(serve):
     ):
         [answer] = server.ask((method, path, {}))
         assert (answer.status_code, set(answer.json())) == (status, {"error"}), path
+
+
+def test_who_asks_for_the_head_gets_it(serve):
+    server = serve()
+    for path in ("/", "/health", "/ready", "/languages", "/metrics", "/docs", "/frontend/settings", "/page/main.js"):
+        [answer] = server.ask(("HEAD", path, {}))
+        assert (answer.status_code, answer.content) == (200, b""), path
+    assert server.ask(("HEAD", "/translate", {}))[0].status_code == 405
+
+
+def test_the_page_is_of_one_version_and_at_any_path(serve):
+    """Browsers ask whether a module is still the same; and a proxy may put the server under a path of its own."""
+    server = serve()
+    for path in ("/", "/docs", "/page/main.js", "/page/words.js", "/page/page.css", "/glass/glass.js"):
+        answer = server.get(path)
+        assert answer.headers["cache-control"] == "no-cache"
+        again = server.get(path, headers={"if-none-match": answer.headers["etag"]})
+        assert again.status_code == (304 if path.count("/") > 1 else 200)
+        assert not re.search(r"""["'`]/(?!/)\w""", answer.text), f"{path} names a path from the root"
 
 
 def test_the_page_and_the_description_are_there(serve):

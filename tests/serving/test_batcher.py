@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from headway.serving.batcher import CHARACTERS_PER_BATCH, Batcher, QueueFullError
+from headway.serving.batcher import CHARACTERS_PER_BATCH, SHARES, Batcher, QueueFullError
+from tests.serving.conftest import until
 
 
 class Model:
@@ -34,9 +35,13 @@ class Model:
         return [f"{group}{text.upper()}" for text in texts]
 
 
+def ask(batcher, texts, group="g", **options):
+    return batcher.submit([(group, text) for text in texts], **options)
+
+
 def run(model, work, **settings):
     async def running():
-        batcher = Batcher(model, **{"workers": 2, "batch_size": 8, "queue": 100, "linger": 0.002, **settings})
+        batcher = Batcher(model, **{"workers": 2, "batch_size": 8, "queue": 1000, "linger": 0.002, **settings})
         try:
             return await work(batcher)
         finally:
@@ -44,14 +49,6 @@ def run(model, work, **settings):
             batcher.close()
 
     return asyncio.run(running())
-
-
-async def until(condition):
-    for _ in range(2000):
-        if condition():
-            return
-        await asyncio.sleep(0.002)
-    raise AssertionError("it never was so")
 
 
 def test_each_request_gets_its_own_answers():
@@ -63,20 +60,21 @@ def test_each_request_gets_its_own_answers():
     model = Model()
 
     async def work(batcher):
-        return await asyncio.gather(*(batcher.submit(group, texts) for group, texts in requests))
+        return await asyncio.gather(*(ask(batcher, texts, group) for group, texts in requests))
 
     answers = run(model, work, queue=10_000)
     assert answers == [[f"{group}{text.upper()}" for text in texts] for group, texts in requests]
     assert max(len(texts) for _, texts in model.calls) == 8
     assert model.most_running == 2
-    assert sum(len(texts) for _, texts in model.calls) == sum(len(texts) for _, texts in requests)
+    asked = [(group, text) for group, texts in requests for text in texts]
+    assert set(asked) == {(group, text) for group, texts in model.calls for text in texts}
 
 
 def test_what_comes_within_the_linger_shares_a_call():
     model = Model()
 
     async def work(batcher):
-        return await asyncio.gather(*(batcher.submit("g", [text]) for text in "abcde"))
+        return await asyncio.gather(*(ask(batcher, [text]) for text in "abcde"))
 
     run(model, work, linger=0.05)
     assert [sorted(texts) for _, texts in model.calls] == [list("abcde")]
@@ -88,7 +86,7 @@ def test_more_that_keeps_coming_is_waited_for_but_not_for_ever():
     async def work(batcher):
         asked = []
         for number in range(40):
-            asked.append(asyncio.create_task(batcher.submit("g", [str(number)])))
+            asked.append(asyncio.create_task(ask(batcher, [str(number)])))
             await asyncio.sleep(0.01)
         await asyncio.gather(*asked)
 
@@ -102,8 +100,8 @@ def test_warming_up_reaches_every_worker():
     model = Model(seconds=0.05)
 
     async def work(batcher):
-        await asyncio.to_thread(batcher.warm_up, "g", ["a", "b"])
-        assert await batcher.submit("g", ["c"]) == ["gC"]
+        await asyncio.to_thread(batcher.warm_up, lambda: model("g", ["a", "b"]))
+        assert await ask(batcher, ["c"]) == ["gC"]
 
     run(model, work)
     assert [texts for _, texts in model.calls] == [["a", "b"], ["a", "b"], ["c"]]
@@ -115,10 +113,10 @@ def test_the_oldest_goes_first_with_those_of_its_length():
 
     async def work(batcher):
         model.go_on.clear()
-        first = asyncio.create_task(batcher.submit("g", ["first"]))
+        first = asyncio.create_task(ask(batcher, ["first"]))
         await until(lambda: model.calls)
         lengths = [5, 90, 6, 91, 4, 92, 5, 93]
-        others = [asyncio.create_task(batcher.submit("g", ["w" * length])) for length in lengths]
+        others = [asyncio.create_task(ask(batcher, [f"{n:w<{length}}"])) for n, length in enumerate(lengths)]
         await until(lambda: batcher.waiting == 8)
         model.go_on.set()
         await asyncio.gather(first, *others)
@@ -129,18 +127,19 @@ def test_the_oldest_goes_first_with_those_of_its_length():
 
 def test_a_call_is_bounded_in_characters():
     model = Model()
-    texts = ["w" * 5000 for _ in range(10)]
-    run(model, lambda batcher: batcher.submit("g", texts), workers=1)
+    texts = [f"{number}" + "w" * 5000 for number in range(10)]
+    run(model, lambda batcher: ask(batcher, texts), workers=1)
     assert max(sum(map(len, call)) for _, call in model.calls) <= CHARACTERS_PER_BATCH
 
 
 def test_one_failing_text_fails_its_request_alone():
-    model = Model()
+    model, failures = Model(), []
 
     async def work(batcher):
-        return await asyncio.gather(*(batcher.submit("g", [text]) for text in "abxcd"), return_exceptions=True)
+        return await asyncio.gather(*(ask(batcher, [text]) for text in "abxcd"), return_exceptions=True)
 
-    found = run(model, work)
+    found = run(model, work, on_failure=failures.append)
+    assert list(map(type, failures)) == [ValueError]
     assert [answer for answer in found if isinstance(answer, list)] == [["gA"], ["gB"], ["gC"], ["gD"]]
     assert isinstance(found[2], ValueError)
 
@@ -150,19 +149,100 @@ def test_beyond_the_queue_nothing_is_taken():
 
     async def work(batcher):
         model.go_on.clear()
-        running = asyncio.create_task(batcher.submit("g", ["a"]))
+        running = asyncio.create_task(ask(batcher, ["a"]))
         await until(lambda: model.calls)
-        waiting = asyncio.create_task(batcher.submit("g", ["b"] * 5))
-        await until(lambda: batcher.waiting == 5)
+        waiting = [asyncio.create_task(ask(batcher, [f"b{number}", f"c{number}"])) for number in range(7)]
+        waiting.append(asyncio.create_task(ask(batcher, ["b"])))
+        await until(lambda: batcher.waiting == 15)
+        with pytest.raises(QueueFullError):
+            await ask(batcher, ["d", "e"])
+        waiting.append(asyncio.create_task(ask(batcher, ["c"])))
+        await until(lambda: batcher.waiting == 16)
         assert batcher.is_full
         with pytest.raises(QueueFullError):
-            await batcher.submit("g", ["c"])
+            await ask(batcher, ["d"])
         model.go_on.set()
-        await asyncio.gather(running, waiting)
-        assert await batcher.submit("g", ["c"]) == ["gC"]
+        await asyncio.gather(running, *waiting)
+        assert await ask(batcher, ["d"]) == ["gD"]
         assert batcher.waiting == 0
 
-    run(model, work, workers=1, queue=5)
+    run(model, work, workers=1, queue=16)
+
+
+def test_no_request_takes_more_than_its_share_of_the_queue():
+    model = Model()
+
+    async def work(batcher):
+        model.go_on.clear()
+        long = asyncio.create_task(ask(batcher, [f"a{number}" for number in range(5000)]))
+        await until(lambda: model.calls)
+        assert batcher.waiting <= 64 // SHARES
+        others = [asyncio.create_task(ask(batcher, [f"b{number}"])) for number in range(50)]
+        await until(lambda: batcher.waiting > 50)
+        most = []
+        model.go_on.set()
+        while not long.done():
+            most.append(batcher.waiting)
+            await asyncio.sleep(0.001)
+        assert max(most) <= 64
+        assert await long == [f"gA{number}" for number in range(5000)]
+        await asyncio.gather(*others)
+
+    run(model, work, workers=1, queue=64, linger=0)
+
+
+def test_requests_take_turns():
+    """A single sentence isn't behind all those of a list that came before."""
+    model = Model()
+
+    async def work(batcher):
+        model.go_on.clear()
+        long = asyncio.create_task(ask(batcher, [f"long {number}" for number in range(100)]))
+        await until(lambda: model.calls)
+        single = asyncio.create_task(ask(batcher, ["of another length"]))
+        await until(lambda: batcher.waiting >= 97)
+        model.go_on.set()
+        await asyncio.gather(long, single)
+
+    run(model, work, workers=1, batch_size=4, queue=10_000, linger=0)
+    places = [number for number, (_, texts) in enumerate(model.calls) if "of another length" in texts]
+    assert places[0] <= 3
+
+
+def test_a_text_that_waits_already_is_translated_once():
+    model = Model()
+
+    async def work(batcher):
+        model.go_on.clear()
+        running = asyncio.create_task(ask(batcher, ["a"]))
+        await until(lambda: model.calls)
+        same = [asyncio.create_task(ask(batcher, ["b", f"c{number}"])) for number in range(3)]
+        await until(lambda: batcher.waiting == 4)
+        same[0].cancel()
+        await until(lambda: batcher.waiting == 3)
+        model.go_on.set()
+        assert await asyncio.gather(running, *same[1:]) == [["gA"], ["gB", "gC1"], ["gB", "gC2"]]
+
+    run(model, work, workers=1)
+    assert [text for _, texts in model.calls for text in texts].count("b") == 1
+
+
+def test_an_admitted_request_has_its_rest():
+    model = Model()
+
+    async def work(batcher):
+        model.go_on.clear()
+        running = [asyncio.create_task(ask(batcher, [text])) for text in "abc"]
+        await until(lambda: batcher.is_full)
+        with pytest.raises(QueueFullError):
+            await ask(batcher, ["d"])
+        rest = asyncio.create_task(ask(batcher, ["d"], admitted=True))
+        await until(lambda: batcher.waiting == 3)
+        model.go_on.set()
+        assert await rest == ["gD"]
+        await asyncio.gather(*running)
+
+    run(model, work, workers=1, queue=2, linger=0)
 
 
 def test_who_gives_up_frees_the_place():
@@ -170,10 +250,10 @@ def test_who_gives_up_frees_the_place():
 
     async def work(batcher):
         model.go_on.clear()
-        running = asyncio.create_task(batcher.submit("g", ["a"]))
+        running = asyncio.create_task(ask(batcher, ["a"]))
         await until(lambda: model.calls)
-        gone = asyncio.create_task(batcher.submit("g", ["gone"] * 9))
-        stays = asyncio.create_task(batcher.submit("g", ["b"]))
+        gone = asyncio.create_task(ask(batcher, [f"gone {number}" for number in range(9)]))
+        stays = asyncio.create_task(ask(batcher, ["b"]))
         await until(lambda: batcher.waiting == 10)
         gone.cancel()
         await until(lambda: batcher.waiting == 1)
@@ -182,7 +262,7 @@ def test_who_gives_up_frees_the_place():
         assert await stays == ["gB"]
 
     run(model, work, workers=1)
-    assert "gone" not in [text for _, texts in model.calls for text in texts]
+    assert not [text for _, texts in model.calls for text in texts if "gone" in text]
 
 
 def test_a_call_that_does_not_end_is_seen():
@@ -190,7 +270,7 @@ def test_a_call_that_does_not_end_is_seen():
 
     async def work(batcher):
         model.go_on.clear()
-        running = asyncio.create_task(batcher.submit("g", ["a"]))
+        running = asyncio.create_task(ask(batcher, ["a"]))
         await until(lambda: model.calls)
         await asyncio.sleep(0.05)
         assert 0.05 <= batcher.longest_call < 5

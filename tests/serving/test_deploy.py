@@ -49,8 +49,19 @@ def test_probes_ask_what_the_server_answers(serve):
     server = serve()
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         assert server.get(container[probe]["httpGet"]["path"], headers={"host": "10.0.0.7:5000"}).status_code == 200
-    metric = documents("kubernetes.yaml")[3]["spec"]["metrics"][0]["pods"]["metric"]["name"]
-    assert f"\n{metric} 0.0\n" in server.get("/metrics").text
+    scaled, monitor = documents("kubernetes.yaml")[3:]
+    metric = scaled["spec"]["metrics"][0]["pods"]["metric"]["name"]
+    [endpoint] = monitor["spec"]["podMetricsEndpoints"]
+    guarded = serve(api_keys=("k",))
+    answer = guarded.get(endpoint["path"], headers={"host": "10.0.0.7:5000", "authorization": "Bearer k"})
+    assert f"\n{metric} 0.0\n" in answer.text
+    assert endpoint["port"] in [one["name"] for one in container["ports"]]
+
+
+def test_as_many_workers_as_cores():
+    """torch counts the cores of the node."""
+    container = documents("kubernetes.yaml")[0]["spec"]["template"]["spec"]["containers"][0]
+    assert {"name": "OMP_NUM_THREADS", "value": container["resources"]["requests"]["cpu"]} in container["env"]
 
 
 @pytest.mark.parametrize("path", ["constraints.txt", "pyproject.toml", "README.md", "LICENSE", "src"])

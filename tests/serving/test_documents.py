@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.serving.documents import Sentence, parse_document
+from headway.serving.documents import parse_document
 
 ATOMS = [
     "https://example.org/a/b?c=d&e=%20#f",
@@ -27,7 +27,25 @@ ATOMS = [
 TEXT = st.lists(
     st.one_of(
         st.sampled_from(ATOMS),
-        st.sampled_from([" ", "\n", "\r\n", "\t", "\u2028", "\u00a0", ". ", "! ", "。", "⟦0⟧", "⟦", ", "]),
+        st.sampled_from(
+            [
+                " ",
+                "\n",
+                "\r\n",
+                "\t",
+                "\u2028",
+                "\u00a0",
+                "\u00a0.",
+                "\u3000. ",
+                " X",
+                ". ",
+                "! ",
+                "。",
+                "⟦0⟧",
+                "⟦",
+                ", ",
+            ]
+        ),
         st.sampled_from(["Ein", "Hund", "läuft", "한국어", "문장입니다", "日本", "z. B.", "Dr."]),
         st.text(max_size=8).filter(lambda text: text.isprintable()),
     ),
@@ -202,6 +220,9 @@ def test_long_words_without_end_are_cut_anywhere():
         '<a "',
         "<script>",
         '="',
+        "<p translate=no>",
+        "<div translate=no><ul>",
+        "<b>a ",
     ],
 )
 def test_hostile_texts_take_no_time(unit):
@@ -213,8 +234,85 @@ def test_hostile_texts_take_no_time(unit):
     assert re.sub(r"\s", "", copied(parse_document(text, "text", "de", readable(500)))) == re.sub(r"\s", "", text)
 
 
-def test_a_sentence_begins_and_ends_with_words():
-    for one in parse_document("😀 „Ja“, 😀 sagte er 😀.", "text", "de").sentences:
-        assert isinstance(one, Sentence)
-        assert isinstance(one.elements[0], str)
-        assert isinstance(one.elements[-1], str)
+@pytest.mark.parametrize("space", ["\u00a0", "\u2009", "\u3000", "&nbsp;"])
+def test_an_initial_before_a_wide_space_is_no_defect(space, capfd):
+    for text in (f"Das ist Plan B{space}.", f"B{space}. Ja", f"Ein Hund. Typ{space}A{space}. Ende"):
+        document = parse_document(text, "html" if "&" in space else "text", "de")
+        assert copied(document) == text.replace("&nbsp;", "\u00a0")
+    assert capfd.readouterr().err == "", "a panic is not to quote a text on standard error"
+
+
+def test_where_the_splitter_panics_a_block_is_one_sentence(monkeypatch):
+    class PanicException(BaseException):
+        """As that of pyo3, which is no Exception."""
+
+    def panic(*_):
+        raise PanicException
+
+    monkeypatch.setattr("headway.serving.documents.sentencex.segment", panic)
+    sentences = parse_document("Eins. Zwei.\nDrei.", "text", "de").sentences
+    assert [one.whole for one in sentences] == ["Eins. Zwei.", "Drei."]
+
+
+@pytest.mark.parametrize(
+    ("text", "wholes"),
+    [
+        ("Sind Sie <b>Anna</b>?", ["Sind Sie ⟦0⟧Anna⟦1⟧?"]),
+        ("<p>Ein <b>Hund</b>. Eine <i>Katze</i></p>", ["Ein ⟦0⟧Hund⟦1⟧.", "Eine ⟦0⟧Katze⟦1⟧"]),
+        ("<b>Anna</b> kommt.", ["⟦0⟧Anna⟦1⟧ kommt."]),
+        ("<b>Anna kommt.</b>", ["Anna kommt."]),
+        ("<b><i>Anna</i> kommt.</b> <br>", ["⟦0⟧Anna⟦1⟧ kommt."]),
+        ("<i>Eins. Zwei.</i>", ["Eins.", "Zwei."]),
+        ("<b><i>Anna</b></i> kommt", ["⟦0⟧Anna⟦1⟧⟦2⟧ kommt"]),
+    ],
+)
+def test_a_sentence_keeps_its_end_and_the_partners_of_its_tags(text, wholes):
+    document = parse_document(text, "html", "de")
+    assert [one.whole for one in document.sentences] == wholes
+    assert copied(document) == copied_in_runs(document) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("Wo bist du 😀?", "Wo bist du ⟦0⟧?"),
+        ("Kennst du https://a.de?", "Kennst du ⟦0⟧?"),
+        ("😀 „Ja“, 😀 sagte er 😀.", "„Ja“, ⟦0⟧ sagte er ⟦1⟧."),
+        ("😀 Ein Hund läuft. 😀", "Ein Hund läuft."),
+        ("  Ein Hund 😀 ", "Ein Hund"),
+    ],
+)
+def test_what_stands_at_the_edge_stays_outside_but_not_punctuation(text, whole):
+    document = parse_document(text, "text", "de")
+    assert [one.whole for one in document.sentences] == [whole]
+    assert copied(document) == copied_in_runs(document) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "translated"),
+    [
+        ("<p translate=no>Eins<p>Zwei</p><p>Drei</p>", ["Zwei", "Drei"]),
+        ("<ul><li class=notranslate>A<li>B</ul><p>C</p>", ["B", "C"]),
+        ("<ul><li>A<li class='x notranslate'>B</ul><p>C</p>", ["A", "C"]),
+        ("<ul><li class=notranslate>A<ul><li>B<li>C</ul>D<li>E</ul>", ["E"]),
+        ("<dl><dt translate=no>A<dd>B</dl>", ["B"]),
+        ("<table><tr><td translate=no>A<td>B<tr><td>C</table>", ["B", "C"]),
+        ("<table><tr><td translate=no>A<table><tr><td>B</table>C<td>D</table>", ["D"]),
+        ("<div translate=no>A<div>B</div>C</div>D", ["D"]),
+        ("<div translate=no><p>A<p>B</div>C", ["C"]),
+        ("<p>A<div translate=no>B</p>C</div>D", ["A", "D"]),
+        ("<b>A<div translate=no>B</b>C</div>D", ["A", "D"]),
+        ("<svg/><p>Hund</p>", ["Hund"]),
+        ("<svg><path/><text>A</text></svg>Hund", ["Hund"]),
+        ("<code/>Hund", []),
+        ("<p title='say translate=no'>Hund</p>", ["Hund"]),
+        ("<p class='notranslate-x'>Hund</p>", ["Hund"]),
+        ("<p data-translate=no>Hund</p>", ["Hund"]),
+        ("<p CLASS=NoTranslate>Hund</p>", []),
+        ("<p a='b'translate=no>Hund</p>", []),
+    ],
+)
+def test_what_is_not_translated_ends_where_a_browser_ends_it(text, translated):
+    document = parse_document(text, "html", "de")
+    assert [one.whole for one in document.sentences] == translated
+    assert copied(document) == text

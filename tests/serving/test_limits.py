@@ -6,11 +6,15 @@ import logging
 
 import httpx
 import pytest
+from benchmarks.load import measure
 
 from headway.errors import UserError
-from headway.serving.guard import JsonLines
+from headway.serving.access import Rates
+from headway.serving.cache import LatestCache
 from headway.serving.pairs import Pairs
-from tests.serving.conftest import CopyingTranslator
+from headway.serving.service import MOST_INSPECTIONS
+from headway.serving.watch import JsonLines
+from tests.serving.conftest import CopyingTranslator, until
 
 GOOD = {"q": "Ein Hund.", "source": "de", "target": "en"}
 KEYS = ("secret-one", "Geheim-zwei")
@@ -26,6 +30,28 @@ def test_keys_guard_what_works(serve, path):
         assert server.post(path, json={**GOOD, "api_key": key}).status_code == 200
         assert server.post(path, json=GOOD, headers={"authorization": f"Bearer {key}"}).status_code == 200
     assert server.post(f"http://localhost/{path}", json={**GOOD, "api_key": "wrong"}).status_code == 404
+
+
+def test_a_key_in_the_head(serve):
+    server = serve(api_keys=KEYS)
+    for given, status in (
+        ("Bearer secret-one", 200),
+        ("bearer  secret-one", 200),
+        ("secret-one", 403),
+        ("Basic secret-one", 403),
+        ("Bearer", 403),
+    ):
+        assert server.post("/detect", json=GOOD, headers={"authorization": given}).status_code == status, given
+    both = {"json": {**GOOD, "api_key": "wrong"}, "headers": {"authorization": "Bearer secret-one"}}
+    assert server.post("/detect", **both).status_code == 200
+
+
+def test_keys_come_before_what_is_asked(serve):
+    server = serve(api_keys=KEYS)
+    for body in (b"{", b"[]", b'{"q": 1}', b'{"q": 1, "api_key": "wrong"}', b'{"q": 1, "api_key": ["secret-one"]}'):
+        answer = server.post("/detect", content=body, headers={"content-type": "application/json"})
+        assert answer.status_code == 403, body
+    assert server.post("/detect", json={"q": 1, "api_key": KEYS[0]}).status_code == 400
 
 
 def test_keys_guard_the_metrics_and_nothing_that_is_asked_by_machines(serve):
@@ -46,6 +72,34 @@ def test_a_rate_for_each_key(serve):
     refused = server.post("/detect", json={"q": "a", "api_key": KEYS[0]})
     assert 1 <= int(refused.headers["retry-after"]) <= 60
     assert set(refused.json()) == {"error"}
+
+
+def test_what_can_not_be_read_counts_too(serve):
+    server = serve(rate_limit=2)
+    bodies = [{"json": {"q": 1}}, {"content": b"{"}, {"json": {"q": "a"}}]
+    assert [server.post("/detect", **body).status_code for body in bodies] == [400, 400, 429]
+
+
+def test_rates_are_of_the_last_minute_and_forget_who_is_gone():
+    now = [0.0]
+    rates = Rates(2, lambda: now[0])
+    assert [rates.wait("a"), rates.wait("a"), rates.wait("a")] == [0, 0, 60]
+    now[0] = 59.0
+    assert [rates.wait("a"), rates.wait("b")] == [1, 0]
+    now[0] = 60.5
+    assert [rates.wait("a"), rates.wait("a"), rates.wait("a")] == [0, 0, 60]
+    for number in range(1000):
+        now[0] += 1
+        assert rates.wait(f"address {number}") == 0
+        assert len(rates) <= 63
+
+
+def test_rates_remember_no_more_than_they_may(monkeypatch):
+    monkeypatch.setattr("headway.serving.access.MOST_KNOWN", 10)
+    rates = Rates(1)
+    assert {rates.wait(f"address {number}") for number in range(1000)} == {0}
+    assert len(rates) <= 11
+    assert rates.wait("address 999") > 0
 
 
 def test_a_rate_for_each_address(serve):
@@ -78,8 +132,45 @@ def test_a_rate_for_each_address(serve):
 )
 def test_only_names_that_are_ours(serve, host, status):
     server = serve(allowed_hosts=("localhost", "127.0.0.1", "[::1]"))
-    assert server.get("/health", headers={"host": host}).status_code == status
+    assert server.get("/languages", headers={"host": host}).status_code == status
     assert server.post("/detect", json={"q": "a"}, headers={"host": host}).status_code == status
+
+
+def test_probes_name_no_host(serve):
+    server = serve(allowed_hosts=("translate.example.org",))
+    for path, status in (("/health", 200), ("/ready", 200), ("/languages", 400), ("/", 400)):
+        assert server.get(path, headers={"host": "127.0.0.1:5000"}).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://192.168.1.5:5000", 200),
+        ("http://192.168.1.5", 403),
+        ("https://evil.example", 403),
+        ("http://192.168.1.5:5000.evil.example", 403),
+        ("null", 403),
+        ("http://[", 403),
+    ],
+)
+def test_pages_of_others_are_known_by_their_origin_too(serve, origin, status):
+    """Without TLS browsers don't say whether a request is cross-site."""
+    headers = {"host": "192.168.1.5:5000", "origin": origin}
+    assert serve().post("/translate", data=GOOD, headers=headers).status_code == status
+
+
+def test_a_preflight_is_watched_as_others_are(serve):
+    server = serve(allowed_origins=("https://friend.example",), max_requests=0)
+    asked = {"access-control-request-method": "POST", "access-control-request-headers": "content-type,x-request-id"}
+    for origin, status in (("https://friend.example", 200), ("https://evil.example", 400)):
+        [answer] = server.ask(("OPTIONS", "/translate", {"headers": {"origin": origin, **asked}}))
+        assert (answer.status_code, "x-request-id" in answer.headers) == (status, True)
+    assert set(answer.json()) == {"error"}
+    assert 'headway_requests_total{route="/translate",status="400"} 1.0' in server.service.metrics.page().decode()
+    busy = server.post("/translate", json=GOOD, headers={"origin": "https://friend.example"})
+    assert busy.status_code == 503
+    assert busy.headers["access-control-allow-origin"] == "https://friend.example"
+    assert "Retry-After" in busy.headers["access-control-expose-headers"]
 
 
 def test_pages_of_others_may_not_ask(serve):
@@ -93,14 +184,6 @@ def test_pages_of_others_may_not_ask(serve):
     friend = {"origin": "https://friend.example", "sec-fetch-site": "cross-site"}
     answer = opened.post("/translate", data=GOOD, headers=friend)
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "https://friend.example")
-
-
-async def until(condition):
-    for _ in range(2000):
-        if condition():
-            return
-        await asyncio.sleep(0.002)
-    raise AssertionError("it never was so")
 
 
 def while_working(server, translator, work, requests=1):
@@ -124,8 +207,7 @@ def while_working(server, translator, work, requests=1):
 
 
 def gauge(server, name="headway_in_flight_requests"):
-    lines = server.service.metrics.page().decode().splitlines()
-    return float(next(line.split()[-1] for line in lines if line.startswith(f"{name} ")))
+    return measure(server.service.metrics.page().decode(), name)
 
 
 def test_beyond_its_places_a_request_is_refused_at_once(serve):
@@ -141,6 +223,50 @@ def test_beyond_its_places_a_request_is_refused_at_once(serve):
     assert while_working(server, translator, work, requests=3) == [200, 200, 200]
     assert gauge(server) == 0
     assert server.translate("a") == {"translatedText": "a"}
+
+
+def test_an_accepted_request_is_not_refused_late(serve):
+    """Where marks are lost there is a second pass, however full the queue is by then."""
+    translator = CopyingTranslator(change=lambda text: text.replace("⟦", ""))
+    server = serve(translator, cache_size=0)
+
+    async def running():
+        translator.go_on.clear()
+        async with server.client() as client:
+            first = asyncio.create_task(client.post("/translate", json={**GOOD, "q": "Siehe http://a.de dort"}))
+            await until(lambda: translator.calls)
+            server.service._batcher._queue = 0
+            translator.go_on.set()
+            return await first, await client.post("/translate", json=GOOD)
+
+    answer, other = asyncio.run(running())
+    assert other.status_code == 503
+    assert (answer.status_code, answer.json()["translatedText"]) == (200, "Siehe http://a.de dort")
+
+
+def test_a_request_is_taken_whole_or_not_at_all(serve):
+    german, korean = CopyingTranslator("de", "en"), CopyingTranslator("ko", "en")
+    server = serve(german, korean, queue=8, batch_size=1, cache_size=0)
+
+    async def running():
+        for one in (german, korean):
+            one.go_on.clear()
+        async with server.client() as client:
+            asked = [
+                asyncio.create_task(client.post("/translate", json={**GOOD, "q": f"a{number}"})) for number in range(20)
+            ]
+            await until(lambda: server.service.is_full)
+            several = {**GOOD, "source": "auto", "q": ["Eins", "Zwei", "Drei", "개가"]}
+            assert (await client.post("/translate", json=several)).status_code == 503
+            waiting = server.service._batcher.waiting
+            for one in (german, korean):
+                one.go_on.set()
+            await asyncio.gather(*asked)
+            return waiting
+
+    assert asyncio.run(running()) == 8
+    assert korean.calls == []
+    assert ["Eins"] not in german.calls
 
 
 def test_beyond_the_queue_too(serve):
@@ -179,6 +305,36 @@ def test_a_body_that_does_not_come_is_not_waited_for(serve):
         yield b'"source": "de", "target": "en"}'
 
     assert server.post("/translate", content=chunks(), headers={"content-type": "application/json"}).status_code == 408
+
+
+def test_a_slow_body_is_no_slow_answer(serve):
+    server = serve(timeout=0.1, body_timeout=0.3)
+
+    async def chunks():
+        yield b'{"q": "a", '
+        await asyncio.sleep(1)
+
+    assert server.post("/translate", content=chunks(), headers={"content-type": "application/json"}).status_code == 408
+
+
+def test_who_is_cut_off_at_the_end_is_told(serve):
+    """uvicorn cancels what isn't done when the time to end is over."""
+    translator = CopyingTranslator()
+    server = serve(translator)
+
+    async def running():
+        translator.go_on.clear()
+        async with server.client() as client:
+            asking = asyncio.create_task(client.post("/translate", json=GOOD))
+            await until(lambda: translator.calls)
+            asking.cancel()
+            return await asking
+
+    answer = asyncio.run(running())
+    translator.go_on.set()
+    assert (answer.status_code, set(answer.json())) == (503, {"error"})
+    assert 'status="503"' in server.service.metrics.page().decode()
+    assert gauge(server) == 0
 
 
 def test_a_client_that_goes_away_frees_its_place(serve):
@@ -228,6 +384,52 @@ def test_a_defect_is_told_without_the_text(serve, caplog):
     assert answer.headers["x-request-id"] in log
 
 
+class PanicException(BaseException):
+    """As that of pyo3, which is no Exception."""
+
+
+@pytest.mark.parametrize("kind", [PanicException, RuntimeError])
+def test_a_defect_of_any_kind_is_answered_and_counted(serve, caplog, kind):
+    def fail(text):
+        raise kind("Geheimnis")
+
+    server = serve(CopyingTranslator(change=fail))
+    with caplog.at_level(logging.INFO):
+        answer = server.post("/translate", json=GOOD)
+    assert (answer.status_code, set(answer.json())) == (500, {"error"})
+    log = "\n".join(JsonLines().format(record) for record in caplog.records)
+    assert log.count(kind.__name__) == 1
+    assert "Geheimnis" not in log
+    assert 'headway_requests_total{route="/translate",status="500"} 1.0' in server.service.metrics.page().decode()
+
+
+def test_a_shared_call_that_fails_is_noted(serve, caplog):
+    def fail(text):
+        if text == "Geheimnis":
+            raise RuntimeError(text)
+        return text
+
+    server = serve(CopyingTranslator(change=fail))
+    with caplog.at_level(logging.INFO):
+        answers = server.ask(*(("POST", "/translate", {"json": {**GOOD, "q": q}}) for q in ("Geheimnis", "Hund")))
+    assert [one.status_code for one in answers] == [500, 200]
+    assert "headway_failed_calls_total 1.0" in server.service.metrics.page().decode()
+    [line] = [JsonLines().format(one) for one in caplog.records if one.name == "headway.service"]
+    assert "RuntimeError" in line
+    assert "Geheimnis" not in line
+
+
+def test_warming_up_is_not_counted(serve):
+    translator = CopyingTranslator("en", tags=("de", "ko"))
+    server = serve(translator, batch_size=4)
+    server.service.warm_up()
+    assert translator.calls
+    assert all(text.startswith(">>") for call in translator.calls for text in call)
+    page = server.service.metrics.page().decode()
+    assert "headway_batch_sentences_sum 0.0" in page
+    assert "headway_tokens_total{" not in page
+
+
 def test_log_and_metrics_hold_no_text_key_or_address(serve, caplog):
     server = serve(api_keys=KEYS)
     with caplog.at_level(logging.INFO):
@@ -273,6 +475,18 @@ def test_the_cache_is_bounded_and_knows_options(serve):
     assert len(translator.calls) == 5
 
 
+def test_the_cache_is_bounded_in_characters():
+    cache = LatestCache(1000, characters=100)
+    for number in range(50):
+        cache.put(number, "value", 30)
+    cache.put(49, "value", 40)
+    assert len(cache) == 3
+    cache.put("large", "value", 101)
+    assert (len(cache), cache.get("large")) == (0, None)
+    cache.put("small", "value", 100)
+    assert cache.get("small") == "value"
+
+
 def test_ready_until_it_ends_or_hangs(serve, monkeypatch):
     server = serve()
     assert server.get("/ready").status_code == 200
@@ -284,10 +498,26 @@ def test_ready_until_it_ends_or_hangs(serve, monkeypatch):
     assert server.get("/ready").status_code == 503
 
 
-def test_inspections_are_few_at_a_time(serve, monkeypatch):
-    server = serve()
-    monkeypatch.setattr("headway.serving.service.MOST_INSPECTIONS", 0)
-    assert server.post("/inspect", json=GOOD).status_code == 503
+def test_inspections_are_few_at_a_time(serve):
+    """And one has its place until it ends, though its client is gone."""
+
+    class Slow(CopyingTranslator):
+        def inspect(self, text, **options):
+            self.calls.append([text])
+            self.go_on.wait(30)
+            return super().inspect(text, **options)
+
+    translator = Slow()
+    server = serve(translator, timeout=0.3)
+    translator.go_on.clear()
+    late = server.ask(*[("POST", "/inspect", {"json": GOOD})] * (MOST_INSPECTIONS + 1))
+    assert {one.status_code for one in late} == {503}
+    assert len(translator.calls) == 1
+    others = server.ask(*[("POST", "/inspect", {"json": GOOD})] * MOST_INSPECTIONS)
+    assert sum("busy" in one.text for one in others) == 1, "those that waited have gone, the one that runs has not"
+    translator.go_on.set()
+    server.service._inspecting.submit(int).result()
+    assert server.post("/inspect", json=GOOD).status_code == 200
 
 
 def test_two_models_of_one_direction_are_refused():

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 import socket
@@ -10,15 +11,18 @@ import sys
 import threading
 import time
 import urllib.request
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from benchmarks.load import Client, HealthWatch, ServerProcess, load, soak
+from benchmarks.load import Client, HealthWatch, ServerProcess, load, measure, soak
 
 from tests.system.conftest import complaint, run_headway
 
 pytest.importorskip("fastapi")
 FIELDS = {"source": "src", "target": "tgt"}
 KEY = "only-this-one"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +63,7 @@ def ask(server, path, fields=None):
 
 def gauge(server, name="headway_in_flight_requests"):
     with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as answer:
-        lines = answer.read().decode().splitlines()
-    return float(next(line.split()[-1] for line in lines if line.startswith(f"{name} ")))
+        return measure(answer.read().decode(), name)
 
 
 def test_a_real_client_of_libretranslate(server, guarded, expected):
@@ -97,6 +100,13 @@ def test_the_command_line_is_a_client(server, guarded, expected, corpus, tmp_pat
     assert "--n-best is not for --server" in complaint("translate", "--server", url, "--n-best", 2)
     assert "is it a server?" in complaint("translate", "--server", "http://127.0.0.1:1")
     assert "must begin with http" in complaint("translate", "--server", "localhost:1")
+    assert "one FILE alone" in complaint("translate", "--server", url, tmp_path / "out", tmp_path / "out")
+
+
+def test_a_line_that_is_too_long_for_the_server_is_left_blank(server):
+    outcome = run_headway("translate", "--server", f"http://127.0.0.1:{server.port}", input_=f"\n{'ant ' * 1300}\n\n")
+    assert (outcome.code, outcome.out) == (2, "\n\n\n")
+    assert "line 2 has 5,200 characters, the server takes at most 5,000" in outcome.err
 
 
 def test_what_is_wrong_at_the_start_is_one_line(server, trained, tmp_path):
@@ -127,7 +137,7 @@ HOSTILE = {
     "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)) + b"\r\n\r\n",
     "no host": b"GET /health HTTP/1.1\r\n\r\n",
     "two hosts": b"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n",
-    "another host": b"GET /health HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+    "another host": b"GET /languages HTTP/1.1\r\nHost: evil.example\r\n\r\n",
     "a header that is folded": b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\x00\r\n\r\n",
     "a space before the colon": b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length : 5\r\n\r\n" + GOOD,
     "two slashes": HEAD.replace(b"/translate", b"//translate") + b"Content-Length: %d\r\n\r\n" % len(GOOD) + GOOD,
@@ -194,12 +204,17 @@ def test_a_burst_is_refused_at_once_and_leaves_nothing(server, expected):
             client.close()
         return answers
 
+    server.forget_peak()
     before = server.memory
     with HealthWatch(server.port) as health:
         answers = asyncio.run(burst())
-        growth = server.memory - before
+        growth = server.peak - before
     assert {answer.status for answer in answers} == {200, 503}
-    assert all("retry-after" in answer.headers for answer in answers if answer.status == 503)
+    refused = [answer for answer in answers if answer.status == 503]
+    assert all("retry-after" in answer.headers for answer in refused)
+    assert max(answer.seconds for answer in refused) < 10, (
+        "the clients share the cores with it, and wait for each other"
+    )
     assert set(health.statuses) == {200}
     assert max(health.seconds) < 2
     assert growth < 200e6
@@ -284,6 +299,50 @@ def test_sigterm_ends_it_when_all_is_answered(trained, expected):
         assert time.perf_counter() - start < 30
         with pytest.raises(OSError, match="refused"):
             socket.create_connection(("127.0.0.1", server.port)).close()
+
+
+def test_sigterm_before_it_listens_ends_it_at_once(trained, tmp_path):
+    keys = tmp_path / "keys"
+    os.mkfifo(keys)
+    command = [sys.executable, "-m", "headway", "serve", trained, "--port", "0", "--api-keys", keys]
+    with subprocess.Popen(command) as process, keys.open("w"):  # it waits for its keys
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5) == 0
+
+
+STUCK = """
+import sys
+from headway.serving import server
+from headway.serving.pairs import Pairs
+from headway.serving.service import Service
+from headway.serving.settings import Settings
+from tests.serving.conftest import CopyingTranslator
+translator = CopyingTranslator("src", "tgt")
+translator.go_on.wait = lambda _: __import__("time").sleep(3600)
+server.GRACE = 1
+server.serve(Service(Pairs([translator]), Settings()), server.bind("127.0.0.1", int(sys.argv[1])))
+"""
+
+
+def test_a_model_that_never_answers_does_not_keep_it_alive():
+    """Who waits for it is told, in JSON, and the process ends."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    log = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", STUCK, str(port)], cwd=ROOT, stderr=log, text=True) as process:
+        assert process.stderr is not None
+        assert "listening" in process.stderr.readline()
+        stuck, answers = SimpleNamespace(port=port), []
+        asking = threading.Thread(target=lambda: answers.append(ask(stuck, "/translate", {"q": "ant", **FIELDS})))
+        asking.start()
+        while gauge(stuck) < 1:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        asking.join()
+        said = [json.loads(line) for line in process.stderr.read().splitlines()]
+    assert answers == [(503, {"error": "the server is about to end"})]
+    assert [line["status"] for line in said if line.get("route") == "/translate"] == [503]
 
 
 def test_what_is_said_holds_no_text(server, expected):

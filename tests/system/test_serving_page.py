@@ -213,6 +213,36 @@ def test_the_glass_box_has_its_room(open_page):
     sync_api.expect(page.locator("#glass")).to_have_text("4 object function ko")
 
 
+def test_a_view_of_the_text_before_is_asked_for_no_longer(open_page):
+    page = open_page()
+    given_up = []
+    page.on("requestfailed", lambda request: given_up.append(request.url))
+    page.route("**/inspect", lambda route: None)  # no answer
+    with page.expect_request("**/inspect"):
+        page.click("#inside summary")
+        translated(page, "ant bee", "bee ant")
+    page.click("#inside summary")
+    page.wait_for_timeout(200)
+    assert [url.rpartition("/")[2] for url in given_up] == ["inspect"]
+
+
+def test_without_storage_it_works(browser, server):
+    """As where a browser is told to keep nothing: every use of it throws."""
+    context = browser.new_context(locale="en-US")
+    context.add_init_script(
+        "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('denied', 'SecurityError'); }})"
+    )
+    page, said = context.new_page(), []
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(f"http://127.0.0.1:{server.port}/")
+    page.wait_for_selector("#target option", state="attached")
+    translated(page, "ant bee", "bee ant")
+    page.click("text=한국어")
+    sync_api.expect(page.locator("#clear")).to_have_text("지우기")
+    context.close()
+    assert said == []
+
+
 def test_where_the_glass_box_fails_that_is_said(open_page):
     page = open_page(glass="throw new Error('broken')")
     translated(page, "ant bee", "bee ant")

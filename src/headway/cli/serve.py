@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
+import os
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +13,10 @@ import typer
 from headway.cli.loading import load_translator
 from headway.cli.options import Device, Engine, PrecisionOption
 from headway.errors import UserError
+from headway.serving.settings import Settings
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+"""Names of this machine as a request's Host has them."""
 
 
 def serve(
@@ -25,7 +30,7 @@ def serve(
     ] = None,
     rate_limit: Annotated[
         int, typer.Option(min=0, help="Requests a minute for each key, or address without keys; 0: no limit.")
-    ] = 0,
+    ] = Settings.rate_limit,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -39,16 +44,22 @@ def serve(
     trusted_proxy: Annotated[
         str, typer.Option(metavar="ADDRESS,...", help="Whose X-Forwarded-For is believed; default: nobody's.")
     ] = "",
-    max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 1_000_000,
-    max_characters: Annotated[int, typer.Option(min=1, help="Characters of a text.")] = 5_000,
-    max_texts: Annotated[int, typer.Option(min=1, help="Texts of a request.")] = 32,
-    max_requests: Annotated[int, typer.Option(min=1, help="Requests at work at once; further ones get 503.")] = 256,
-    queue: Annotated[int, typer.Option(min=1, help="Sentences that may wait; beyond, requests get 503.")] = 1024,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 30.0,
+    max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = Settings.max_body,
+    max_characters: Annotated[int, typer.Option(min=1, help="Characters of a text.")] = Settings.max_characters,
+    max_texts: Annotated[int, typer.Option(min=1, help="Texts of a request.")] = Settings.max_texts,
+    max_requests: Annotated[
+        int, typer.Option(min=1, help="Requests at work at once; further ones get 503.")
+    ] = Settings.max_requests,
+    queue: Annotated[
+        int, typer.Option(min=1, help="Sentences that may wait; beyond, requests get 503.")
+    ] = Settings.queue,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = Settings.timeout,
     batch_size: Annotated[
         int, typer.Option(min=1, help="Sentences of all requests that go to the model together; 1: each alone.")
-    ] = 64,
-    cache: Annotated[int, typer.Option(min=0, help="Translated sentences that are kept; 0: none.")] = 10_000,
+    ] = Settings.batch_size,
+    cache: Annotated[
+        int, typer.Option(min=0, help="Translated sentences that are kept; 0: none.")
+    ] = Settings.cache_size,
     device: Device = "auto",
     precision: PrecisionOption = "auto",
     engine: Engine = "torch",
@@ -60,6 +71,7 @@ def serve(
     headway serve runs/multi30k-de-en runs/multi30k-en-de --engine ctranslate2 --port 8080
     headway serve runs/multi30k-de-en --host 0.0.0.0 --api-keys keys.txt --rate-limit 120
     """
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # until requests are accepted there is nothing to wait for
     try:
         from headway.serving.server import bind
         from headway.serving.server import serve as run
@@ -67,9 +79,10 @@ def serve(
         raise UserError(f"{error.name} is not installed: pip install 'headway[serve]'") from None
     from headway.serving.pairs import Pairs
     from headway.serving.service import Service
-    from headway.serving.settings import Settings
 
     hosts = tuple(allowed_host or ())
+    if _is_loopback(host):
+        hosts = (*hosts, f"[{host}]" if ":" in host else host, *LOOPBACK)
     settings = Settings(
         max_body=max_body,
         max_characters=max_characters,
@@ -81,7 +94,7 @@ def serve(
         cache_size=cache,
         rate_limit=rate_limit,
         api_keys=() if api_keys is None else _read_keys(api_keys),
-        allowed_hosts=(*hosts, host, *LOOPBACK, "[::1]") if host in LOOPBACK else hosts,
+        allowed_hosts=hosts,
         allowed_origins=tuple(allow_origin or ()),
     )
     taken = bind(host, port)
@@ -93,12 +106,25 @@ def serve(
     run(service, taken, trusted_proxy)
 
 
-def _read_keys(path: Path) -> tuple[str, ...]:
-    """The keys of a file. Raises UserError."""
+def _is_loopback(host: str) -> bool:
     try:
-        keys = path.read_text(encoding="utf-8").split()
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _read_keys(path: Path) -> tuple[str, ...]:
+    """The keys of a file, one a line; a line that begins with # is none. Raises UserError."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError):
         raise UserError(f"{path}: can't be read as text; give a file with a key on each line") from None
+    keys = []
+    for number, line in enumerate(map(str.strip, lines), 1):
+        if len(line.split()) > 1 and not line.startswith("#"):
+            raise UserError(f"{path}:{number}: white space inside a key; put one key on each line")
+        if line and not line.startswith("#"):
+            keys.append(line)
     if not keys:
         raise UserError(f"{path}: holds no key; put one on each line")
     return tuple(keys)

@@ -79,20 +79,22 @@ def translate(
     """
     check_output(output)
     if server is not None:
-        given = {
-            "length_penalty": length_penalty,
-            "n_best": n_best != 1,
-            "max_length": max_length,
-            "no_repeat_ngram": no_repeat_ngram,
-            "sample": sample,
-            "prefix": prefix,
-            "ensemble": ensemble,
-            "json": as_json,
-            "device": device != "auto",
-            "precision": precision != "auto",
-            "engine": engine != "torch",
+        options_of_models = {
+            "length_penalty": (length_penalty, None),
+            "n_best": (n_best, 1),
+            "max_length": (max_length, None),
+            "no_repeat_ngram": (no_repeat_ngram, None),
+            "sample": (sample, None),
+            "prefix": (prefix, ""),
+            "ensemble": (ensemble or None, None),
+            "json": (as_json, False),
+            "device": (device, "auto"),
+            "precision": (precision, "auto"),
+            "engine": (engine, "torch"),
         }
-        _check_for_server(given)
+        _check_for_server(options_of_models)
+        if file != "-":
+            raise UserError(f"{file}: with --server one FILE alone is given, and no MODEL")
         _ask_server(server, source_language, target_language, beam_size, "-" if model is None else str(model), output)
         return
     if source_language is not None:
@@ -125,26 +127,36 @@ def translate(
     raise typer.Exit(2 if failed else 0)
 
 
-def _check_for_server(given: dict[str, Any]) -> None:
-    """Raises UserError for options that only a model of one's own knows."""
-    for name, value in given.items():
-        if value not in (None, "", False, []):
+def _check_for_server(options: dict[str, tuple[Any, Any]]) -> None:
+    """Raises UserError for options, (value, default) each, that only a model of one's own knows."""
+    for name, (value, default) in options.items():
+        if value != default:
             raise UserError(f"--{name.replace('_', '-')} is not for --server: the server has settings of its own")
 
 
 def _ask_server(
     url: str, source: str | None, target: str | None, beam_size: int | None, file: str, output: Path | None
 ) -> None:
-    """Line by line, as with a model."""
+    """Line by line, as with a model. A line that is too long for the server is left blank, and the exit code is 2."""
     from headway.serving.client import ServerTranslator
 
     lines = _lines(file)
     translator = ServerTranslator(url, source, target)
+    number, failed = 0, False
     with nullcontext(sys.stdout) if output is None else writer(output) as out:
         for chunk in chunks(lines, len, 1 if sys.stdin.isatty() and file == "-" else LINES_AT_ONCE):
-            for text in translator.translate(chunk, beam_size=beam_size):
-                out.write(text + "\n")
+            for line, text in zip(chunk, translator.translate(chunk, beam_size=beam_size), strict=True):
+                number += 1
+                if translator.is_too_long(line):
+                    failed = True
+                    typer.echo(
+                        f"headway: line {number} has {len(line):,} characters, the server takes at most "
+                        f"{translator.longest:,}; its translation is left blank, split the line",
+                        err=True,
+                    )
+                out.write(text.replace("\n", " ") + "\n")
             out.flush()
+    raise typer.Exit(2 if failed else 0)
 
 
 def _parse_sampling(text: str) -> Sampling:

@@ -12,20 +12,21 @@ from urllib.parse import parse_qs
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 import headway
-from headway.errors import UserError
 from headway.insight import read_edits
 from headway.serving.access import Access
 from headway.serving.batcher import QueueFullError
 from headway.serving.detection import Detected
 from headway.serving.guard import Guard
 from headway.serving.pairs import Pair, english_name
-from headway.serving.refusals import busy, defect, error_response, refusal
+from headway.serving.refusals import error_response, refusal
 from headway.serving.schemas import (
     PROBLEMS,
     Detection,
@@ -38,8 +39,12 @@ from headway.serving.schemas import (
     request_body,
 )
 from headway.serving.service import Service
+from headway.serving.watch import Watch
 
 AUTO = "auto"
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+MOST_FIELDS = 100
+"""Of a form."""
 Fields = TypeVar("Fields", bound=BaseModel)
 
 
@@ -60,22 +65,23 @@ def make_app(service: Service) -> ASGIApp:
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    for kind in (HTTPException, QueueFullError, UserError, Exception):
-        app.add_exception_handler(kind, _answer_error)
+    for kind in (HTTPException, Exception):
+        app.add_exception_handler(kind, _leave_to_guard)
     access = Access(service.settings)
     _add_translating(app, service, access)
     _add_telling(app, service, access)
     _add_page(app)
     paths = [path for route in app.routes if (path := getattr(route, "path", None))]
-    guarded: ASGIApp = Guard(app, service.settings, service.metrics, paths)
+    guarded: ASGIApp = Guard(app, service.settings, service.metrics)
     if service.settings.allowed_origins:
-        guarded = CORSMiddleware(
+        guarded = _Cors(
             guarded,
             allow_origins=service.settings.allowed_origins,
             allow_methods=["GET", "POST"],
-            allow_headers=["Authorization", "Content-Type"],
+            allow_headers=["Authorization", "Content-Type", "X-Request-ID"],
+            expose_headers=["Retry-After", "X-Request-ID"],
         )
-    return guarded
+    return Watch(guarded, service.metrics, paths)
 
 
 def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
@@ -87,23 +93,25 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
     @app.post("/translate", responses=PROBLEMS, response_model=TranslateAnswer, openapi_extra=translate_body)
     async def translate(request: Request) -> Response:
         """Translates a text, or each of a list."""
-        wanted = await _fields(request, TranslateRequest)
-        _admit(access, request, wanted.api_key)
+        wanted = await _fields(access, request, TranslateRequest)
         if service.is_full:
             raise QueueFullError
         texts = [wanted.q] if isinstance(wanted.q, str) else wanted.q
         if len(texts) > settings.max_texts:
             raise refusal(400, f"q: {len(texts)} texts in one request, the limit is {settings.max_texts}")
-        _check_lengths(texts, settings.max_characters)
+        for text in texts:
+            _check_length("q", text, settings.max_characters)
         chosen, detected = await _choose(service, texts, wanted.source, wanted.target)
         found = await service.translate(
             list(zip(texts, chosen, strict=True)), wanted.format, wanted.beam_size, 1 + wanted.alternatives
         )
-        answer: dict[str, Any] = {"translatedText": [best for best, *_ in found]}
+        answer: dict[str, Any] = {"translatedText": [one.texts[0] for one in found]}
         if detected is not None:
             answer["detectedLanguage"] = [vars(one) for one in detected]
         if wanted.alternatives:
-            answer["alternatives"] = [others for _, *others in found]
+            answer["alternatives"] = [one.texts[1:] for one in found]
+        if any(one.truncated for one in found):
+            answer["truncated"] = [one.truncated for one in found]
         if isinstance(wanted.q, str):
             answer = {name: values[0] for name, values in answer.items()}
         return JSONResponse(answer)
@@ -111,18 +119,17 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
     @app.post("/detect", responses=PROBLEMS, response_model=list[Detection], openapi_extra=request_body(DetectRequest))
     async def detect(request: Request) -> Response:
         """The languages that a text may be in, of those that the server knows, likeliest first."""
-        wanted = await _fields(request, DetectRequest)
-        _admit(access, request, wanted.api_key)
-        _check_lengths([wanted.q], settings.max_characters)
+        wanted = await _fields(access, request, DetectRequest)
+        _check_length("q", wanted.q, settings.max_characters)
         [found] = await service.detect([wanted.q], pairs.codes)
-        return JSONResponse([{"confidence": one.confidence, "language": one.language} for one in found])
+        return JSONResponse([vars(one) for one in found or [Detected(pairs.first.source, 0.0)]])
 
     @app.post("/inspect", responses=PROBLEMS, openapi_extra=inspect_body)
     async def inspect(request: Request) -> Response:
         """The record of what happens inside the model while it translates one sentence."""
-        wanted = await _fields(request, InspectRequest)
-        _admit(access, request, wanted.api_key)
-        _check_lengths([wanted.q, wanted.translation or ""], settings.max_characters)
+        wanted = await _fields(access, request, InspectRequest)
+        _check_length("q", wanted.q, settings.max_characters)
+        _check_length("translation", wanted.translation or "", settings.max_characters)
         edits, cases = read_edits(wanted.edits), [read_edits(case) for case in wanted.cases]
         [pair], _ = await _choose(service, [wanted.q], wanted.source, wanted.target)
         options = {"target": wanted.translation, "beam_size": wanted.beam_size, "edits": edits, "cases": cases}
@@ -155,6 +162,7 @@ def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
                     "source": {"code": first.source, "name": english_name(first.source)},
                     "target": {"code": first.target, "name": english_name(first.target)},
                 },
+                "maxTexts": settings.max_texts,
                 "suggestions": False,
                 "supportedFilesFormat": [],
             }
@@ -185,21 +193,22 @@ def _add_page(app: FastAPI) -> None:
 
     @app.get("/", include_in_schema=False)
     async def index() -> Response:
-        return FileResponse(os.fspath(page / "index.html"), headers={"Cache-Control": "no-cache"})  # type: ignore[call-overload]
+        return FileResponse(os.fspath(page / "index.html"))  # type: ignore[call-overload]
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
-        return FileResponse(os.fspath(page / "docs.html"), headers={"Cache-Control": "no-cache"})  # type: ignore[call-overload]
+        return FileResponse(os.fspath(page / "docs.html"))  # type: ignore[call-overload]
 
     app.mount("/page", StaticFiles(directory=os.fspath(page)))  # type: ignore[call-overload]
     if glass.is_dir():
         app.mount("/glass", StaticFiles(directory=os.fspath(glass)))  # type: ignore[call-overload]
 
 
-def _admit(access: Access, request: Request, key: str | None = None) -> None:
+def _admit(access: Access, request: Request, key: object = None) -> None:
     """Raises HTTPException for one who may not come, or comes too often."""
-    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-    access.admit(key or bearer, request.client.host if request.client else None)
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    keys = [key if isinstance(key, str) else "", bearer.strip() if scheme.lower() == "bearer" else ""]
+    access.admit(keys, request.client.host if request.client else None)
 
 
 async def _choose(
@@ -208,16 +217,17 @@ async def _choose(
     """The pair for each text, and the language that it was found to be in where that was asked for. Raises
     HTTPException."""
     pairs = service.pairs
+    source, target = pairs.code(source), pairs.code(target)
     if target not in pairs.targets():
         raise refusal(400, f"target: there are {', '.join(pairs.targets())}")
     candidates = pairs.sources(target)
-    if source != AUTO:
+    if source.lower() != AUTO:
         pair = pairs.find(source, target)
         if pair is None:
             raise refusal(400, f"source: into {target} there are {', '.join(candidates)}, and {AUTO}")
         return [pair] * len(texts), None
     chosen, detected = [], []
-    for text, found in zip(texts, await service.detect(texts, candidates), strict=True):
+    for text, found in zip(texts, await service.detect(texts, pairs.codes), strict=True):
         best = _likeliest(text, found, candidates)
         pair = pairs.find(best.language, target)
         assert pair is not None
@@ -227,33 +237,59 @@ async def _choose(
 
 
 def _likeliest(text: str, found: Sequence[Detected], candidates: Sequence[str]) -> Detected:
+    """Which of the candidates a text is in, of the languages that it was found to be in. Raises HTTPException."""
     if not any(map(str.isalpha, text)):
         return Detected(candidates[0], 0.0)
     if not found:
         raise refusal(400, f"source: the text is in none of the languages that are translated: {', '.join(candidates)}")
-    if len(found) > 1 and found[0].confidence == found[1].confidence:
-        several = ", ".join(one.language for one in found)
+    equal = [one for one in found if one.confidence == found[0].confidence]
+    possible = [one for one in equal if one.language in candidates]
+    if not possible:
+        likely = ", ".join(one.language for one in equal)
+        raise refusal(400, f"source: the text seems to be {likely}; what is translated is {', '.join(candidates)}")
+    if len(possible) > 1:
+        several = ", ".join(one.language for one in possible)
         raise refusal(400, f"source: the script of the text is that of several, say which of {several}")
-    return found[0]
+    return possible[0]
 
 
-async def _fields(request: Request, kind: type[Fields]) -> Fields:
-    """The fields of a request, JSON or form. Raises HTTPException."""
-    media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    body = await request.body()
+async def _fields(access: Access, request: Request, kind: type[Fields]) -> Fields:
+    """The fields of a request, JSON or form, of one who may come. Raises HTTPException."""
+    is_form = _media_type(request) in FORMS
     try:
-        if media_type == "application/x-www-form-urlencoded":
-            return kind.model_validate(_single(parse_qs(body.decode("latin-1"), True, max_num_fields=100)))
-        if media_type == "multipart/form-data":
-            async with request.form(max_files=0, max_fields=100, max_part_size=len(body) + 1) as form:
-                return kind.model_validate(_single({name: form.getlist(name) for name in form}))
-        if media_type == "application/json":
-            return kind.model_validate_json(body, strict=True)
+        given = await _given(request)
+    except HTTPException:
+        _admit(access, request)  # what can't be read counts, too
+        raise
+    _admit(access, request, given.get("api_key"))
+    try:
+        return kind.model_validate(
+            {name: value for name, value in given.items() if value is not None}, strict=not is_form
+        )
     except ValidationError as error:
         raise refusal(400, _first_mistake(error)) from None
+
+
+async def _given(request: Request) -> dict[str, Any]:
+    media_type, body = _media_type(request), await request.body()
+    try:
+        if media_type == FORMS[0]:
+            pairs = parse_qs(body.decode("utf-8"), True, max_num_fields=MOST_FIELDS, errors="strict")
+            return _single(pairs)
+        if media_type == FORMS[1]:
+            async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=len(body) + 1) as form:
+                return _single({name: form.getlist(name) for name in form})
+        if media_type == "application/json" and isinstance(document := from_json(body), dict):
+            return document
     except ValueError:
         raise refusal(400, "the body isn't what its Content-Type says") from None
+    if media_type == "application/json":
+        raise refusal(400, "body: must be a JSON object")
     raise refusal(400, "Content-Type: must be application/json or a form")
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
 
 
 def _single(form: dict[str, list[Any]]) -> dict[str, Any]:
@@ -267,15 +303,22 @@ def _first_mistake(error: ValidationError) -> str:
     return f"{name}: {first['msg']}"
 
 
-def _check_lengths(texts: Sequence[str], most: int) -> None:
-    longest = max(map(len, texts), default=0)
-    if longest > most:
-        raise refusal(400, f"q: a text of {longest} characters, the limit is {most}")
+def _check_length(name: str, text: str, most: int) -> None:
+    if len(text) > most:
+        raise refusal(400, f"{name}: a text of {len(text)} characters, the limit is {most}")
 
 
-async def _answer_error(_: Request, error: Exception) -> Response:
-    if isinstance(error, QueueFullError):
-        return error_response(busy())
-    if isinstance(error, UserError):
-        return error_response(refusal(400, str(error)))
-    return error_response(error if isinstance(error, HTTPException) else defect())
+async def _leave_to_guard(_: Request, error: Exception) -> Response:
+    """Otherwise each layer of the framework would have answers of its own."""
+    raise error
+
+
+class _Cors(CORSMiddleware):
+    """Says in JSON, too, what a page of another origin may not do."""
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        answer = super().preflight_response(request_headers)
+        if answer.status_code < 400:
+            return answer
+        headers = {name: value for name, value in answer.headers.items() if not name.startswith("content-")}
+        return error_response(refusal(answer.status_code, bytes(answer.body).decode(), headers))

@@ -1,16 +1,18 @@
 """Joins what waits, of all requests, into few calls of the model.
 
-Sentences wait in groups of the same options. Whenever the model has a worker free, the sentence that has waited longest
-goes, with those of its group that are most like it in length. All of this happens on the event loop; only the calls of
-the model run in threads.
+Sentences wait in groups of the same options, each text once. Whenever the model has a worker free, the sentence whose
+turn it is goes, with those of its group that are most like it in length. Requests take turns: the first sentences of
+all go before the second ones, and no request has more than its share of the places. All of this happens on the event
+loop; only the calls of the model run in threads.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count, islice
 from typing import Generic, TypeVar
 
 Group = TypeVar("Group", bound=Hashable)
@@ -20,6 +22,8 @@ CHARACTERS_PER_BATCH = 16_384
 """Padded characters that are given to the model together, at most: bounds the time of one call."""
 FEWEST_TO_SHARE = 8
 """Fewer sentences than this aren't divided among workers."""
+SHARES = 8
+"""A request has at most one of so many parts of the places; its other sentences follow as those go."""
 PATIENCE = 8
 """Times the linger that an idle worker waits at most, while more sentences keep coming."""
 
@@ -28,30 +32,35 @@ class QueueFullError(Exception):
     """So much waits already that no more is taken."""
 
 
-@dataclass(slots=True)
-class _Job(Generic[Answer]):
+@dataclass(slots=True, eq=False)
+class _Job(Generic[Group, Answer]):
     """The sentences of one request."""
 
+    turn: int
+    """That of its first sentence."""
+    rest: Iterator[tuple[int, tuple[Group, str]]]
+    """The sentences that have no place yet, with their numbers."""
     answers: list[Answer | None]
     left: int
     done: asyncio.Future[None]
 
 
 @dataclass(slots=True, eq=False)
-class _Item(Generic[Answer]):
+class _Item(Generic[Group, Answer]):
     """One sentence that waits."""
 
     text: str
-    number: int
-    """Its place in the job, and in the order of arrival."""
-    arrival: int
-    job: _Job[Answer]
+    turn: tuple[int, int]
+    """When it goes, and where turns are equal, the order of arrival."""
+    takers: list[tuple[_Job[Group, Answer], int]] = field(default_factory=list)
+    """The jobs that it is of, and its number in each."""
     alone: bool = False
     """Whether it may share no call any more, because one that it shared has failed."""
 
 
 class Batcher(Generic[Group, Answer]):
-    """`translate(group, texts)` gives the answers of many texts; it is called in threads, `workers` at a time."""
+    """`translate(group, texts)` gives the answers of many texts; it is called in threads, `workers` at a time.
+    `on_failure` hears of a call that has failed and whose sentences are tried one by one."""
 
     def __init__(
         self,
@@ -62,18 +71,25 @@ class Batcher(Generic[Group, Answer]):
         queue: int,
         linger: float = 0.0,
         initializer: Callable[[], None] | None = None,
+        on_failure: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
-        self._translate = translate
+        self._translate, self._on_failure = translate, on_failure
         self._workers, self._batch_size, self._queue, self._linger = workers, batch_size, queue, linger
+        self._share = max(1, queue // SHARES)
         self._pool = ThreadPoolExecutor(workers, "model", initializer=initializer)
-        self._groups: dict[Group, list[_Item[Answer]]] = {}
-        self._arrivals = 0
+        self._groups: dict[Group, dict[str, _Item[Group, Answer]]] = {}
+        self._arrivals = count()
+        self._turn = 0
+        """Of the sentence that went last: a new request is as if it had been there until now."""
         self._timer: asyncio.TimerHandle | None = None
         self._latest = 0.0
         """When the timer rings at the latest."""
         self._started: dict[asyncio.Future[Sequence[Answer]], float] = {}
-        self.waiting = 0
-        """Sentences that no worker has taken yet."""
+
+    @property
+    def waiting(self) -> int:
+        """Sentences that have a place, and that no worker has taken yet."""
+        return sum(map(len, self._groups.values()))
 
     @property
     def is_full(self) -> bool:
@@ -85,18 +101,16 @@ class Batcher(Generic[Group, Answer]):
         now = asyncio.get_running_loop().time()
         return max((now - start for start in self._started.values()), default=0.0)
 
-    async def submit(self, group: Group, texts: Sequence[str]) -> list[Answer]:
-        """The answer of each text. Raises QueueFullError. Where the task that waits is cancelled, its sentences go."""
-        if not texts:
+    async def submit(self, asked: Sequence[tuple[Group, str]], *, admitted: bool = False) -> list[Answer]:
+        """The answer of each text. Raises QueueFullError where there is no place for them, or for their share of it,
+        unless the request was `admitted` before. Where the task that waits is cancelled, its sentences go."""
+        if not asked:
             return []
-        if self.is_full:
+        if not admitted and self.waiting + min(len(asked), self._share) > self._queue:
             raise QueueFullError
-        job = _Job[Answer]([None] * len(texts), len(texts), asyncio.get_running_loop().create_future())
-        items = self._groups.setdefault(group, [])
-        for number, text in enumerate(texts):
-            self._arrivals += 1
-            items.append(_Item(text, number, self._arrivals, job))
-        self.waiting += len(texts)
+        done = asyncio.get_running_loop().create_future()
+        job = _Job[Group, Answer](self._turn, iter(enumerate(asked)), [None] * len(asked), len(asked), done)
+        self._place(job, self._share)
         self._wake()
         try:
             await job.done
@@ -105,20 +119,29 @@ class Batcher(Generic[Group, Answer]):
                 self._forget(job)
         return job.answers  # type: ignore[return-value]
 
-    def warm_up(self, group: Group, texts: Sequence[str]) -> None:
-        """Lets every worker have a batch once, and waits for it: what a first call makes is made then."""
-        for call in [self._pool.submit(self._translate, group, list(texts)) for _ in range(self._workers)]:
-            call.result()
+    def warm_up(self, call: Callable[[], object]) -> None:
+        """Makes the call in every worker at once, and waits for it: what a first call makes is made then."""
+        for one in [self._pool.submit(call) for _ in range(self._workers)]:
+            one.result()
 
     def close(self) -> None:
         """Takes no more; does not wait for a call that runs."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
+    def _place(self, job: _Job[Group, Answer], most: int) -> None:
+        """Gives places to the next sentences of the job."""
+        for number, (group, text) in islice(job.rest, most):
+            items = self._groups.setdefault(group, {})
+            if text not in items:
+                items[text] = _Item(text, (job.turn + number, next(self._arrivals)))
+            items[text].takers.append((job, number))
+
     def _wake(self) -> None:
         """Gives work to idle workers: at once where there is a whole batch, else when no more has come for a moment."""
-        if not self.waiting or len(self._started) >= self._workers:
+        waiting = self.waiting
+        if not waiting or len(self._started) >= self._workers:
             return
-        if not self._linger or self.waiting >= self._batch_size:
+        if not self._linger or waiting >= self._batch_size:
             self._dispatch()
             return
         loop = asyncio.get_running_loop()
@@ -132,78 +155,79 @@ class Batcher(Generic[Group, Answer]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        while self.waiting and len(self._started) < self._workers:
-            group = min(self._groups, key=lambda one: self._groups[one][0].arrival)
-            self._start(group, self._take(group))
+        while self._groups and len(self._started) < self._workers:
+            heads = {group: min(items.values(), key=lambda one: one.turn) for group, items in self._groups.items()}
+            group = min(heads, key=lambda one: heads[one].turn)
+            self._turn = max(self._turn, heads[group].turn[0])
+            self._start(group, self._take(group, heads[group]))
 
-    def _take(self, group: Group) -> list[_Item[Answer]]:
-        """The batch that goes next: the oldest of the group, and those of like length."""
+    def _take(self, group: Group, head: _Item[Group, Answer]) -> list[_Item[Group, Answer]]:
+        """The batch that goes next: the head of the group, and those of like length. Others get their places."""
         items = self._groups[group]
-        oldest = items[0]
         idle = self._workers - len(self._started)
         most = min(self._batch_size, max(FEWEST_TO_SHARE, -(-len(items) // idle)))
-        batch: list[_Item[Answer]] = []
-        longest = 0
-        for item in sorted(items, key=lambda one: abs(len(one.text) - len(oldest.text))):
+        batch = [head]
+        longest = len(head.text)
+        for item in sorted(items.values(), key=lambda one: (abs(len(one.text) - len(head.text)), one.turn)):
             longest = max(longest, len(item.text))
-            if batch and (len(batch) >= most or longest * (len(batch) + 1) > CHARACTERS_PER_BATCH or oldest.alone):
+            if head.alone or len(batch) >= most or longest * (len(batch) + 1) > CHARACTERS_PER_BATCH:
                 break
-            if item is oldest or not item.alone:
+            if item is not head and not item.alone:
                 batch.append(item)
-        taken = set(map(id, batch))
-        self._keep(group, [item for item in items if id(item) not in taken])
-        self.waiting -= len(batch)
+        for item in batch:
+            del items[item.text]
+        self._drop_empty()
+        for item in batch:
+            for job, _ in item.takers:
+                self._place(job, 1)
         return batch
 
-    def _start(self, group: Group, batch: list[_Item[Answer]]) -> None:
+    def _start(self, group: Group, batch: list[_Item[Group, Answer]]) -> None:
         loop = asyncio.get_running_loop()
         call = loop.run_in_executor(self._pool, self._translate, group, [item.text for item in batch])
         self._started[call] = loop.time()
         call.add_done_callback(lambda done: self._finish(group, batch, done))
 
-    def _finish(self, group: Group, batch: list[_Item[Answer]], call: asyncio.Future[Sequence[Answer]]) -> None:
+    def _finish(self, group: Group, batch: list[_Item[Group, Answer]], call: asyncio.Future[Sequence[Answer]]) -> None:
         del self._started[call]
         error = None if call.cancelled() else call.exception()
         if error is not None and len(batch) > 1:
+            self._on_failure(error)
             self._try_alone(group, batch)
         elif error is not None or call.cancelled():
-            for item in batch:
-                _fail(item.job, error or QueueFullError())
+            for job, _ in (taker for item in batch for taker in item.takers):
+                if not job.done.done():
+                    job.done.set_exception(error or QueueFullError())
         else:
             for item, answer in zip(batch, call.result(), strict=True):
-                _answer(item, answer)
+                for job, number in item.takers:
+                    _answer(job, number, answer)
         self._wake()
 
-    def _try_alone(self, group: Group, batch: list[_Item[Answer]]) -> None:
+    def _try_alone(self, group: Group, batch: list[_Item[Group, Answer]]) -> None:
         """A call has failed: each of its sentences comes again by itself, so that the others are answered."""
-        again = [item for item in batch if not item.job.done.done()]
-        for item in again:
-            item.alone = True
-        self._keep(group, sorted(again + self._groups.get(group, []), key=lambda one: one.arrival))
-        self.waiting += len(again)
+        for item in batch:
+            takers = [taker for taker in item.takers if not taker[0].done.done()]
+            if takers:
+                again = self._groups.setdefault(group, {}).setdefault(item.text, _Item(item.text, item.turn))
+                again.takers += takers
+                again.alone = True
 
-    def _forget(self, job: _Job[Answer]) -> None:
+    def _forget(self, job: _Job[Group, Answer]) -> None:
         """Nobody waits for the job any more."""
-        for group, items in list(self._groups.items()):
-            left = [item for item in items if item.job is not job]
-            self.waiting -= len(items) - len(left)
-            self._keep(group, left)
+        for items in self._groups.values():
+            for item in list(items.values()):
+                item.takers = [taker for taker in item.takers if taker[0] is not job]
+                if not item.takers:
+                    del items[item.text]
+        self._drop_empty()
 
-    def _keep(self, group: Group, items: list[_Item[Answer]]) -> None:
-        if items:
-            self._groups[group] = items
-        else:
-            self._groups.pop(group, None)
+    def _drop_empty(self) -> None:
+        self._groups = {group: items for group, items in self._groups.items() if items}
 
 
-def _answer(item: _Item[Answer], answer: Answer) -> None:
-    job = item.job
-    job.answers[item.number] = answer
+def _answer(job: _Job[Group, Answer], number: int, answer: Answer) -> None:
+    job.answers[number] = answer
     job.left -= 1
     if not job.left and not job.done.done():
         job.done.set_result(None)
-
-
-def _fail(job: _Job[Answer], error: BaseException) -> None:
-    if not job.done.done():
-        job.done.set_exception(error)

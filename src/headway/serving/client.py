@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import time
@@ -14,9 +15,11 @@ from headway.errors import UserError
 
 KEY_VARIABLE = "HEADWAY_API_KEY"
 TEXTS_AT_ONCE = 32
-"""Of one request: what servers of ours allow."""
+"""Of one request, where the server doesn't say how many."""
 TRIES = 20
 """Times that a server which is busy is asked."""
+USUAL_WAIT, LONGEST_WAIT = 2, 60
+"""Seconds until it is asked again."""
 
 
 class ServerTranslator:
@@ -27,24 +30,52 @@ class ServerTranslator:
         self._url = url.rstrip("/")
         if not self._url.startswith(("http://", "https://")):
             raise UserError(f"--server {url}: must begin with http:// or https://")
+        settings = self._ask("/frontend/settings")
+        if not isinstance(settings, dict):
+            raise self._strange()
+        self.longest = _positive(settings.get("charLimit"))
+        """Characters of a text that the server takes; None where it doesn't say."""
+        self._at_once = _positive(settings.get("maxTexts")) or TEXTS_AT_ONCE
         self.source, self.target = self._direction(source, target)
 
     def translate(self, texts: Sequence[str], *, beam_size: int | None = None) -> list[str]:
-        """The translation of each text. Raises UserError for what the server refuses."""
+        """The translation of each text, a blank one for a text that is longer than `longest`. Raises UserError for what
+        the server refuses."""
         fields: dict[str, Any] = {"source": self.source, "target": self.target}
         if beam_size is not None:
             fields["beam_size"] = beam_size
         if key := os.environ.get(KEY_VARIABLE):
             fields["api_key"] = key
+        asked = ["" if self.is_too_long(text) else text for text in texts]
         found: list[str] = []
-        for start in range(0, len(texts), TEXTS_AT_ONCE):
-            found += self._ask("/translate", {"q": list(texts[start : start + TEXTS_AT_ONCE]), **fields})[
-                "translatedText"
-            ]
+        for start in range(0, len(asked), self._at_once):
+            some = asked[start : start + self._at_once]
+            answer = self._ask("/translate", {"q": some, **fields})
+            translations = answer.get("translatedText") if isinstance(answer, dict) else None
+            if (
+                not isinstance(translations, list)
+                or len(translations) != len(some)
+                or not all(isinstance(one, str) for one in translations)
+            ):
+                raise UserError(f"{self._url}/translate: the server's answer isn't a translation of each text")
+            found += translations
         return found
 
+    def is_too_long(self, text: str) -> bool:
+        return self.longest is not None and len(text) > self.longest
+
     def _direction(self, source: str | None, target: str | None) -> tuple[str, str]:
-        known = [(one["code"], target) for one in self._ask("/languages") for target in one["targets"]]
+        languages = self._ask("/languages")
+        try:
+            codes = [str(one["code"]) for one in languages]
+            known = [
+                (str(one["code"]), str(other))
+                for one in languages
+                for other in one.get("targets", codes)
+                if other != one["code"]
+            ]
+        except (TypeError, KeyError, AttributeError):
+            raise self._strange() from None
         possible = [one for one in known if source in (None, one[0]) and target in (None, one[1])]
         if len(possible) != 1:
             directions = ", ".join(f"{one} -> {other}" for one, other in known)
@@ -52,23 +83,36 @@ class ServerTranslator:
         return possible[0]
 
     def _ask(self, path: str, fields: dict[str, Any] | None = None) -> Any:
-        body = None if fields is None else json.dumps(fields).encode()
-        request = urllib.request.Request(f"{self._url}{path}", body, {"Content-Type": "application/json"})
+        body = None if fields is None else json.dumps(fields, ensure_ascii=False).encode()
         for tries in range(1, TRIES + 1):
             try:
+                request = urllib.request.Request(f"{self._url}{path}", body, {"Content-Type": "application/json"})
                 with urllib.request.urlopen(request, timeout=60) as answer:
                     return json.load(answer)
             except urllib.error.HTTPError as error:
                 if error.code not in (429, 503) or tries == TRIES:
                     raise UserError(f"{self._url}{path}: {error.code}, {_reason(error)}") from None
-                time.sleep(float(error.headers.get("Retry-After", 1)))
-            except (OSError, ValueError) as error:
-                raise UserError(f"{self._url}: {getattr(error, 'reason', None) or error}; is it a server?") from None
+                time.sleep(_wait(error.headers.get("Retry-After", "")))
+            except (OSError, ValueError, OverflowError, http.client.HTTPException) as error:
+                reason = str(getattr(error, "reason", None) or error).strip()
+                raise UserError(f"{self._url}: {reason or type(error).__name__}; is it a server?") from None
         raise AssertionError
+
+    def _strange(self) -> UserError:
+        return UserError(f"{self._url}: answers, but not as a translation server does")
+
+
+def _positive(value: object) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def _wait(retry_after: str) -> int:
+    """Seconds; the header may also be a date, or missing."""
+    return min(LONGEST_WAIT, int(retry_after)) if retry_after.isdecimal() else USUAL_WAIT
 
 
 def _reason(error: urllib.error.HTTPError) -> str:
     try:
-        return json.loads(error.read())["error"]
-    except (ValueError, KeyError, TypeError):
+        return str(json.loads(error.read())["error"])
+    except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
         return error.reason

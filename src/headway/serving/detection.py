@@ -20,6 +20,8 @@ _SCRIPTS_OF = {
 """Unicode's scripts of what languages call their script; others are one and the same."""
 _OWN = {"Kore": ("Hangul",), "Jpan": ("Hiragana", "Katakana")}
 """Of these a text in the language has some, if it has any script that others have, too."""
+OWN_SHARE = 0.1
+"""Of a text's letters: fewer may be a foreign word."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ def detect(text: str, candidates: Sequence[str]) -> list[Detected]:
     if not letters:
         return []
     shares = {code: len(_pattern(code).findall(words)) / letters for code in candidates}
-    own = {code: share for code, share in shares.items() if _has_own_script(code, words)}
-    possible = [code for code, share in (own or shares).items() if share >= 0.5]
+    possible = [code for code, share in shares.items() if share >= 0.5]
+    possible = [code for code in possible if _own_letters(code, words) >= OWN_SHARE * letters] or possible
     detector = _lingua(tuple(possible)) if len(possible) > 1 else None
     if detector is None:
         return [Detected(code, round(100 * shares[code] / len(possible), 1)) for code in possible]
@@ -51,9 +53,10 @@ def detect(text: str, candidates: Sequence[str]) -> list[Detected]:
     return sorted(found, key=lambda one: -one.confidence)
 
 
-def _has_own_script(code: str, words: str) -> bool:
+def _own_letters(code: str, words: str) -> float:
+    """How many letters are the language's alone; -1 where no letters are known that are."""
     own = _OWN.get(_script(code))
-    return own is not None and _pattern_of(own).search(words) is not None
+    return -1.0 if own is None else len(_pattern_of(own).findall(words))
 
 
 def _pattern(code: str) -> regex.Pattern[str]:
@@ -80,13 +83,13 @@ def _script(code: str) -> str:
 
 @lru_cache
 def _lingua(candidates: tuple[str, ...]):
-    """A detector of these languages; None without lingua, or where it knows fewer than two of them."""
+    """A detector of these languages; None without lingua, or where it doesn't know each, or can't tell them apart."""
     try:
         from lingua import LanguageDetectorBuilder
     except ImportError:
         return None
-    languages = [language for language in map(_language, candidates) if language is not None]
-    if len(languages) < len(candidates):
+    languages = {language for language in map(_language, candidates) if language is not None}
+    if None in map(_language, candidates) or len(languages) < 2:  # there may be two variants of one
         return None
     return LanguageDetectorBuilder.from_languages(*languages).build()
 

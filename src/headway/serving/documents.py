@@ -15,16 +15,18 @@ from typing import Literal
 import sentencex
 
 from headway.serving.elements import Atom, Element, elements_of, has_words
-from headway.serving.markup import blocks_of, escape
+from headway.serving.markup import blocks_of, escape, tag_pairs
 
 TextFormat = Literal["text", "html"]
 _LINE_BREAKS = re.compile(r"([\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+)")
+_WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
+"""White space that isn't ASCII."""
 _MARK = re.compile(r"⟦(\d{1,4})⟧")
 
 
 @dataclass
 class Sentence:
-    """One sentence, which begins and ends with words."""
+    """One sentence, without the white space around it."""
 
     elements: list[Element]
     whole: str | None = None
@@ -107,7 +109,7 @@ def _sentences(elements: Sequence[Element], language: str) -> Iterator[list[Elem
     """Cuts words where a sentence ends; an atom is in the sentence where it begins."""
     skeleton = "".join(one.stand_in if isinstance(one, Atom) else one for one in elements)
     ends, end = [], 0
-    for segment in sentencex.segment(language, skeleton):  # type: ignore[attr-defined]
+    for segment in _segments(skeleton, language):
         end += len(segment)
         ends.append(end)
     assert end == len(skeleton)
@@ -131,17 +133,36 @@ def _sentences(elements: Sequence[Element], language: str) -> Iterator[list[Elem
         yield sentence
 
 
+def _segments(skeleton: str, language: str) -> list[str]:
+    """Its sentences; joined they are as long as the whole."""
+    try:
+        # It panics at a white space of several bytes after an initial, as in "Plan B .", and prints where.
+        return list(sentencex.segment(language, _WIDE_SPACE.sub(" ", skeleton)))  # type: ignore[attr-defined]
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # a panic of Rust is no Exception
+        return [skeleton]
+
+
 def _trimmed(elements: list[Element]) -> tuple[list[Element], list[Element], list[Element]]:
-    """What is before the words, from the first to the last words, what is after them."""
-    places = [place for place, one in enumerate(elements) if isinstance(one, str) and has_words(one)]
-    if not places:
+    """What is before the sentence, the sentence, what is after it. It goes from the first words to the last, or to the
+    punctuation that follows them, with the partners of the tags in it."""
+    words = [place for place, one in enumerate(elements) if isinstance(one, str) and has_words(one)]
+    if not words:
         return elements, [], []
-    first, last = places[0], places[-1]
+    first = words[0]
+    last = max(place for place, one in enumerate(elements) if isinstance(one, str) and one.strip())
+    for opening, closing in tag_pairs(elements):
+        if first <= opening <= last or first <= closing <= last:
+            first, last = min(first, opening), max(last, closing)
     core = elements[first : last + 1]
-    start, *_ = _edges(core[0])
-    core[0] = core[0][len(start) :]  # type: ignore[index]
-    *_, end = _edges(core[-1])
-    core[-1] = core[-1][: len(core[-1]) - len(end)]  # type: ignore[index, arg-type]
+    start = end = ""
+    if isinstance(core[0], str):
+        start, *_ = _edges(core[0])
+        core[0] = core[0][len(start) :]
+    if isinstance(core[-1], str):
+        *_, end = _edges(core[-1])
+        core[-1] = core[-1][: len(core[-1]) - len(end)]
     return [*elements[:first], start], core, [end, *elements[last + 1 :]]
 
 

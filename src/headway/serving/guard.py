@@ -1,40 +1,31 @@
-"""What every request passes, and what watches it: limits of size and time, hosts and origins, the log, the counts.
+"""What every request passes: hosts and origins, limits of size and time; and what becomes of an error.
 
-A plain ASGI layer, the outermost one. It reads the body, so that no one waits inside for a client; ends the work when
-the client goes away or the time is up; and answers every request once, in JSON, whatever happens inside.
+A plain ASGI layer. It reads the body, so that no one waits inside for a client; ends the work when the client goes away
+or the time is up; and answers every request once, in JSON, whatever happens inside.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
-import time
-import traceback
-import uuid
-from collections.abc import Collection
 from contextlib import suppress
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headway.errors import UserError
+from headway.serving.batcher import QueueFullError
 from headway.serving.metrics import Metrics
 from headway.serving.refusals import busy, defect, error_response, refusal
 from headway.serving.settings import Settings
+from headway.serving.watch import places
 
-access_log = logging.getLogger("headway.access")
 error_log = logging.getLogger("headway.errors")
 
-SECURITY_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "X-Frame-Options": "DENY",
-}
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+PROBES = ("/health", "/ready")
+"""Paths whose Host isn't looked at: who keeps the server alive asks by address."""
 
 
 class _ClientGoneError(Exception):
@@ -42,10 +33,10 @@ class _ClientGoneError(Exception):
 
 
 class Guard:
-    """Wraps the app whose routes have these paths; only such a path becomes a label or goes into the log."""
+    """Wraps the app, whose errors come here as exceptions."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, paths: Collection[str]) -> None:
-        self._app, self._settings, self._metrics, self._paths = app, settings, metrics, frozenset(paths)
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
         self._hosts = frozenset(name.lower() for name in settings.allowed_hosts)
         self._working = 0
 
@@ -53,43 +44,31 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started = time.perf_counter()
-        request_id = self._request_id(Headers(scope=scope))
-        scope["state"] = {**scope.get("state", {}), "request_id": request_id}
-        status = 499  # as nginx calls it: the client went away before there was an answer
+        has_begun, is_head = False, scope["method"] == "HEAD"
 
-        async def send_noting(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-ID"] = request_id
-                for name, value in SECURITY_HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
+        async def send_once(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
 
-        try:
-            error = await self._answer(scope, receive, send_noting)
-            if error is not None and status == 499:
-                await error_response(error)(scope, receive, send_noting)
-        finally:
-            self._note(scope, request_id, status, time.perf_counter() - started)
+        error = await self._answer({**scope, "method": "GET"} if is_head else scope, receive, send_once)
+        if error is not None and not has_begun:
+            await error_response(error)(scope, receive, send_once)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> HTTPException | None:
         """Lets the app answer; the error that is to be told where it didn't."""
         try:
             self._check(scope)
-            if scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            if scope["method"] in ("GET", "OPTIONS"):
                 await self._app(scope, receive, send)
             else:
                 await self._work(scope, receive, send)
-        except HTTPException as error:
-            return error
         except _ClientGoneError:
             return None
-        except Exception as error:
-            _log_defect(error, scope["state"]["request_id"])
-            return defect()
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a library in Rust that panics raises no Exception
+            return _told(error, scope["state"]["request_id"])
         return None
 
     def _check(self, scope: Scope) -> None:
@@ -97,12 +76,12 @@ class Guard:
         headers = Headers(scope=scope)
         if "content-length" in headers and "transfer-encoding" in headers:  # two programs would read two requests
             raise refusal(400, "Content-Length and Transfer-Encoding exclude each other", {"Connection": "close"})
-        if self._hosts and _name(headers.get("host", "")) not in self._hosts:
+        if self._hosts and scope["path"] not in PROBES and _name(headers.get("host", "")) not in self._hosts:
             raise refusal(400, "this server isn't called so: see --allowed-host")
         allowed = self._settings.allowed_origins
         if (
-            headers.get("sec-fetch-site") in ("cross-site", "same-site")
-            and scope["method"] not in ("GET", "HEAD", "OPTIONS")
+            scope["method"] not in ("GET", "OPTIONS")
+            and _is_foreign(headers)
             and "*" not in allowed
             and headers.get("origin") not in allowed
         ):
@@ -136,8 +115,8 @@ class Guard:
         self._working += 1
         self._metrics.in_flight.inc()
         try:
+            body = await self._body(scope, receive)
             async with asyncio.timeout(self._settings.timeout):
-                body = await self._body(scope, receive)
                 await self._work_while_wanted(scope, receive, send, body)
         except TimeoutError:
             raise busy("the answer took too long") from None
@@ -175,52 +154,28 @@ class Guard:
             with suppress(asyncio.CancelledError, Exception):
                 await working
 
-    def _request_id(self, headers: Headers) -> str:
-        given = headers.get("x-request-id", "")
-        return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
-    def _note(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
-        path = scope["path"]
-        route = path if path in self._paths else "other"
-        self._metrics.requests.labels(route, status).inc()
-        self._metrics.latency.labels(route).observe(seconds)
-        method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "OPTIONS") else "other"
-        access_log.info(
-            "request",
-            extra={
-                "fields": {
-                    "request_id": request_id,
-                    "method": method,
-                    "route": route,
-                    "status": status,
-                    "milliseconds": round(1000 * seconds, 1),
-                }
-            },
-        )
+def _told(error: BaseException, request_id: str) -> HTTPException:
+    """What the client hears of an error."""
+    match error:
+        case HTTPException():
+            return error
+        case UserError():
+            return refusal(400, str(error))
+        case QueueFullError():
+            return busy()
+        case asyncio.CancelledError():  # the time that a server which ends may take is over
+            return busy("the server is about to end")
+    error_log.error("defect", extra={"fields": {"request_id": request_id, **places(error)}})
+    return defect()
 
 
-class JsonLines(logging.Formatter):
-    """One JSON object a line. Of an exception it has the kind and the places, not the message: it may quote a text."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03}Z",
-            "level": record.levelname.lower(),
-            "message": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info and record.exc_info[1] is not None:
-            line |= _places(record.exc_info[1])
-        return json.dumps(line, ensure_ascii=False)
-
-
-def _log_defect(error: Exception, request_id: str) -> None:
-    error_log.error("defect", extra={"fields": {"request_id": request_id, **_places(error)}})
-
-
-def _places(error: BaseException) -> dict[str, object]:
-    frames = traceback.extract_tb(error.__traceback__)
-    return {"error": type(error).__name__, "places": [f"{one.filename}:{one.lineno} {one.name}" for one in frames]}
+def _is_foreign(headers: Headers) -> bool:
+    """Whether a page of another origin asks. Browsers say so by themselves where a connection is to be trusted, with
+    TLS or to this machine; else the origin is compared with the name that was asked for."""
+    if "sec-fetch-site" in headers:
+        return headers["sec-fetch-site"] in ("cross-site", "same-site")
+    return "origin" in headers and headers["origin"].lower().partition("://")[2] != headers.get("host", "").lower()
 
 
 def _name(host: str) -> str:

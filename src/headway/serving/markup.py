@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 from headway.serving.elements import Atom, Element, elements_of
 
@@ -36,13 +38,24 @@ _MARKUP = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-_NOT_TRANSLATED = re.compile(
-    r"""
-      \stranslate\s*=\s*["']?no\b
-    | \sclass\s*=\s*(?: "[^"]*?\bnotranslate\b | '[^']*?\bnotranslate\b | notranslate\b )
-    """,
-    re.VERBOSE | re.IGNORECASE,
+_ATTRIBUTE = re.compile(r"""([^\s"'=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"']*+)))?""")
+_BLOCKS = _names(
+    "address article aside blockquote details dialog dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 "
+    "h5 h6 header hgroup hr li main menu nav ol p pre search section table ul"
 )
+_ENDED_BY = {
+    "p": _BLOCKS,
+    "li": _names("li"),
+    "dt": _names("dt dd"),
+    "dd": _names("dt dd"),
+    "option": _names("option optgroup"),
+    "td": _names("td th tr tbody tfoot"),
+    "th": _names("td th tr tbody tfoot"),
+    "tr": _names("tr tbody tfoot"),
+}
+"""Elements whose end tag may be left out, and the tags that end them then."""
+_WALLS = _names("ul ol menu dl select table")
+"""Elements whose inside ends nothing outside."""
 
 
 def blocks_of(text: str) -> list[str | list[Element]]:
@@ -68,13 +81,30 @@ def escape(text: str) -> str:
     return html.escape(text, quote=False)
 
 
+def tag_pairs(elements: Sequence[Element]) -> list[tuple[int, int]]:
+    """The places of the tags, among words and others, that open and close the same element."""
+    pairs: list[tuple[int, int]] = []
+    waiting: list[tuple[str, int]] = []
+    for place, one in enumerate(elements):
+        tag = _MARKUP.fullmatch(one.raw) if isinstance(one, Atom) and one.in_order else None
+        if tag is None or tag["name"] is None or (name := tag["name"].lower()) in VOID:
+            continue
+        if not tag["end"]:
+            waiting.append((name, place))
+        elif waiting and waiting[-1][0] == name:
+            pairs.append((waiting.pop()[1], place))
+    return pairs
+
+
 class _Cutter:
     """Collects the pieces; knows whether they are inside of an element that isn't translated."""
 
     def __init__(self) -> None:
         self.blocks: list[str | list[Element]] = []
         self._open: list[str] = []
-        """The element that isn't translated, and those of its name in it."""
+        """The element that isn't translated, and what in it keeps it from being ended: those of its name, and walls."""
+        self._around: Counter[str] = Counter()
+        """The elements that are open outside of it."""
 
     @property
     def raw(self) -> str | None:
@@ -100,11 +130,28 @@ class _Cutter:
             self.blocks.append(match.group())
         if not name or name in VOID:
             return
-        if self._open:
-            if name == self._open[0]:
-                self._open.pop() if match["end"] else self._open.append(name)
-        elif not match["end"] and (name in VERBATIM or _NOT_TRANSLATED.search(match["attributes"])):
+        if match["end"]:
+            self._end(name)
+        elif name not in ("svg", "math") or not match["attributes"].endswith("/"):
+            self._start(name, match["attributes"])
+
+    def _start(self, name: str, attributes: str) -> None:
+        if len(self._open) == 1 and name in _ENDED_BY.get(self._open[0], ()):
+            self._open.clear()
+        if not self._open and (name in VERBATIM or _is_verbatim(attributes)):
             self._open.append(name)
+        elif not self._open:
+            self._around[name] += 1
+        elif name == self._open[0] or name in _WALLS:
+            self._open.append(name)
+
+    def _end(self, name: str) -> None:
+        if name in self._open:
+            while self._open.pop() != name:
+                pass
+        elif self._around[name] > 0 and not (self._open and (name in INLINE or name == "p" or "table" in self._open)):
+            self._around[name] -= 1
+            self._open.clear()  # what is inside ends with what is around it
 
     def _block(self) -> list[Element]:
         """The block that is being filled."""
@@ -113,3 +160,12 @@ class _Cutter:
         block = self.blocks[-1]
         assert isinstance(block, list)
         return block
+
+
+def _is_verbatim(attributes: str) -> bool:
+    """Whether they say that the element isn't translated."""
+    for match in _ATTRIBUTE.finditer(attributes):
+        name, value = match[1].lower(), (match[2] or match[3] or match[4] or "").lower()
+        if (name == "translate" and value == "no") or (name == "class" and "notranslate" in value.split()):
+            return True
+    return False

@@ -33,6 +33,14 @@ class Metrics:
             "headway_model_seconds", "Time of one call of the model.", buckets=SECONDS, registry=registry
         )
         self.tokens = Counter("headway_tokens", "Pieces read and written.", ["side"], registry=registry)
+        self.truncated = Counter(
+            "headway_truncated_sentences", "Sentences whose translation was cut off at its longest.", registry=registry
+        )
+        self.failed_calls = Counter(
+            "headway_failed_calls",
+            "Calls of the model that failed and were tried sentence by sentence.",
+            registry=registry,
+        )
         self.cache_hits = Counter("headway_cache_hits", "Sentences whose answer was kept.", registry=registry)
 
     def page(self) -> bytes:

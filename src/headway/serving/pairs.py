@@ -30,9 +30,8 @@ class Pairs:
     """Every direction, by its two language codes. Raises UserError where two models have the same."""
 
     def __init__(self, translators: Iterable[Translator]) -> None:
-        self.translators = list(translators)
         self._pairs: dict[tuple[str, str], Pair] = {}
-        for translator in self.translators:
+        for translator in translators:
             source = translator.stored.source_language
             directions = [(tag, f">>{tag}<< ") for tag in translator.target_languages]
             for target, prefix in directions or [(translator.stored.target_language, "")]:
@@ -63,6 +62,10 @@ class Pairs:
     @property
     def codes(self) -> list[str]:
         return list(dict.fromkeys([*self.sources(), *self.targets()]))
+
+    def code(self, given: str) -> str:
+        """The code as the models have it, however its letters are written; an unknown one as it is given."""
+        return next((one for one in self.codes if one.lower() == given.lower()), given)
 
 
 def english_name(code: str) -> str:

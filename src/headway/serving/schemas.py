@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from headway.serving.settings import WIDEST_BEAM
 
-MOST_EDITS = 16
-"""Edits, and cases, of a request to inspect."""
+MOST_EDITS, MOST_CASES = 16, 4
+"""Edits at a time, and lists of edits, of a request to inspect: each of these is a translation more."""
 
 
 class _Request(BaseModel):
@@ -24,7 +24,9 @@ class TranslateRequest(_Request):
     q: str | list[str] = Field(description="A text, or a list of texts.")
     source: str = Field(description="Language code, or `auto`.")
     target: str = Field(description="Language code.")
-    format: Literal["text", "html"] = Field("text", description="`html` keeps tags in place.")
+    format: Annotated[Literal["text", "html"], BeforeValidator(lambda given: "text" if given == "" else given)] = Field(
+        "text", description="`html` keeps tags in place."
+    )
     alternatives: int = Field(0, ge=0, lt=WIDEST_BEAM, description="Further translations of each text.")
     beam_size: int | None = Field(
         None, ge=1, le=WIDEST_BEAM, description="Hypotheses side by side; default: the model's own. Of headway alone."
@@ -46,7 +48,9 @@ class InspectRequest(_Request):
     translation: str | None = Field(None, description="Look into this translation; default: the model's own.")
     beam_size: int | None = Field(None, ge=1, le=WIDEST_BEAM, description="Default: the model's own.")
     edits: list[Any] = Field([], max_length=MOST_EDITS, description="Changes of the model or the text before.")
-    cases: list[list[Any]] = Field([], max_length=MOST_EDITS, description="Lists of edits, each tried beside.")
+    cases: list[Annotated[list[Any], Field(max_length=MOST_EDITS)]] = Field(
+        [], max_length=MOST_CASES, description="Lists of edits, each tried beside."
+    )
     arrays: Literal["all", "attention", "none"] = Field("all", description="Which numbers the record has.")
 
 
@@ -63,6 +67,9 @@ class TranslateAnswer(BaseModel):
     translatedText: str | list[str]  # noqa: N815  # LibreTranslate's name
     detectedLanguage: Detection | list[Detection] | None = None  # noqa: N815
     alternatives: list[str] | list[list[str]] | None = None
+    truncated: bool | list[bool] | None = Field(
+        None, description="There where a translation was cut off because it came to be as long as the model allows."
+    )
 
 
 class Language(BaseModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
@@ -15,8 +16,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headway.errors import UserError
 from headway.serving.app import make_app
-from headway.serving.guard import JsonLines
 from headway.serving.service import Service
+from headway.serving.watch import JsonLines
 
 log = logging.getLogger("headway.server")
 
@@ -29,12 +30,14 @@ KEEP_ALIVE = 15
 """Seconds that a connection may wait for its next request."""
 LARGEST_HEAD = 32_768
 """Bytes of a request's head."""
-DRAINING = 1.0
-"""Seconds from SIGTERM to the last new connection: who asks /ready learns that it's over."""
+SLOWEST = 1000
+"""Bytes a second of an answer that a client must take."""
 SWITCH = 0.001
 """Seconds until a thread of the model lets the event loop go on; Python's own 5 ms add up with every system call."""
+DRAINING = 1.0
+"""Seconds from SIGTERM to the last new connection: who asks /ready learns that it's over."""
 GRACE = 26
-"""Seconds that accepted requests have after that."""
+"""Seconds that accepted requests have after that; those that are left get 503."""
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -71,8 +74,13 @@ def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
         h11_max_incomplete_event_size=LARGEST_HEAD,
     )
     for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, lambda *_: None)  # uvicorn raises the signal again when all is done
+        signal.signal(ending, end_at_once)  # uvicorn raises the signal again when all is done
     GracefulServer(config, service).run([taken])
+
+
+def end_at_once(*_: object) -> None:
+    """Ends the process as one that has done its work, even where a call of the model never returns."""
+    os._exit(0)
 
 
 class GracefulServer(uvicorn.Server):
@@ -89,6 +97,11 @@ class GracefulServer(uvicorn.Server):
             host, port, *_ = one.getsockname()
             log.info("listening", extra={"fields": {"url": f"http://{f'[{host}]' if ':' in host else host}:{port}"}})
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        if left := self.server_state.tasks:
+            await asyncio.wait(left, timeout=1)  # their clients are told that it's over
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._service.draining or sig == signal.SIGINT:
             super().handle_exit(sig, frame)
@@ -102,6 +115,8 @@ class PromptProtocol(H11Protocol):
     """Closes a connection whose request doesn't come in time, and says in JSON what is no request at all."""
 
     _waiting: asyncio.TimerHandle | None = None
+    _unsent = 0
+    """Bytes of the answer that the client hadn't taken when that was looked at."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -122,11 +137,18 @@ class PromptProtocol(H11Protocol):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._unsent = self.transport.get_write_buffer_size()
+
     def timeout_keep_alive_handler(self) -> None:
-        if self.transport.get_write_buffer_size():
+        before, self._unsent = self._unsent, self.transport.get_write_buffer_size()
+        if not self._unsent:
+            super().timeout_keep_alive_handler()
+        elif before - self._unsent < SLOWEST * KEEP_ALIVE:
             self.transport.abort()  # a client that doesn't read its answer
         else:
-            super().timeout_keep_alive_handler()
+            self.timeout_keep_alive_task = self.loop.call_later(KEEP_ALIVE, self.timeout_keep_alive_handler)
 
     def _watch(self) -> None:
         """Between two requests a head is waited for."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
@@ -21,7 +24,10 @@ from headway.serving.elements import Element
 from headway.serving.metrics import Metrics
 from headway.serving.pairs import Pair, Pairs
 from headway.serving.settings import Settings
+from headway.serving.watch import places
 from headway.translator import Translator
+
+log = logging.getLogger("headway.service")
 
 Result = TypeVar("Result")
 STUCK_AFTER = 120.0
@@ -30,8 +36,6 @@ LONGEST_INSPECTED = 128
 """Pieces of a text to inspect; a record grows with their square."""
 MOST_INSPECTIONS = 4
 """Requests to inspect that are worked on or wait; further ones are refused."""
-
-
 WARMING = "A sentence of a usual length, as many people would write it one day."
 
 
@@ -44,6 +48,15 @@ class Search:
     n_best: int
 
 
+class Found(NamedTuple):
+    """What the model made of a sentence, or of a text."""
+
+    texts: list[str]
+    """Its translation, and others after it."""
+    truncated: bool
+    """Whether a translation was cut off because it came to be as long as the model allows."""
+
+
 class Service:
     """Models, their batcher, the cache and the counts. Everything is called on one event loop."""
 
@@ -52,19 +65,20 @@ class Service:
         self.draining = False
         """Whether the server is about to end."""
         on_cpu = pairs.first.translator.device.type == "cpu"
-        self._batcher = Batcher[Search, tuple[str, ...]](
+        self._batcher = Batcher[Search, Found](
             self._call,
             workers=torch.get_num_threads() if on_cpu else 1,
             batch_size=settings.batch_size,
             queue=settings.queue,
             linger=settings.linger,
             initializer=_one_thread if on_cpu else None,
+            on_failure=self._note_failure,
         )
         self.metrics = Metrics(lambda: self._batcher.waiting)
-        self._cache = LatestCache[tuple[Search, str], tuple[str, ...]](settings.cache_size)
+        self._cache = LatestCache[tuple[Search, str], Found](settings.cache_size)
         self._text_work = ThreadPoolExecutor(1, "text")
         self._inspecting = ThreadPoolExecutor(1, "inspect", initializer=_one_thread)
-        self._inspections = 0
+        self._inspections = threading.BoundedSemaphore(MOST_INSPECTIONS)
 
     @property
     def is_ready(self) -> bool:
@@ -79,12 +93,13 @@ class Service:
     def warm_up(self) -> None:
         """Translates with every model as much as is translated at once, so that the first requests are as fast, and
         take no more memory, than later ones."""
-        for pair in {id(one.translator): one for one in self.pairs}.values():
-            self._batcher.warm_up(_search(pair, None, 1), [pair.prefix + WARMING] * self.settings.batch_size)
+        for translator, pair in {one.translator: one for one in self.pairs}.items():
+            texts = [pair.prefix + WARMING] * self.settings.batch_size
+            self._batcher.warm_up(partial(translator.translate, texts, n_best=1))
 
     async def translate(
         self, texts: Sequence[tuple[str, Pair]], format_: TextFormat, beam_size: int | None, n_best: int
-    ) -> list[list[str]]:
+    ) -> list[Found]:
         """For each text its translation and up to `n_best - 1` others. Raises QueueFullError."""
         documents = await self._in_thread(self._parse, texts, format_)
         searches = [_search(pair, beam_size, n_best) for _, pair in texts]
@@ -108,58 +123,48 @@ class Service:
     async def inspect(self, pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
         """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises QueueFullError,
         UserError."""
-        if self._inspections >= MOST_INSPECTIONS:
+        if not self._inspections.acquire(blocking=False):
             raise QueueFullError
-        self._inspections += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(
-                self._inspecting, _record, pair, text, options, arrays
-            )
-        finally:
-            self._inspections -= 1
+        call = self._inspecting.submit(_record, pair, text, options, arrays)
+        call.add_done_callback(lambda _: self._inspections.release())  # it works on when nobody waits any more
+        return await asyncio.wrap_future(call)
 
     def close(self) -> None:
         self._batcher.close()
         for pool in (self._text_work, self._inspecting):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _translate_sentences(self, asked: Sequence[tuple[Search, Pair, Sentence]]) -> list[list[list[Element]]]:
-        """For each sentence its translations, best first: as a whole, or, where a mark was lost, by its runs."""
-        wholes = await self._ask(
-            [(search, pair.prefix + one.whole) for search, pair, one in asked if one.whole is not None]
+    async def _translate_sentences(self, asked: Sequence[tuple[Search, Pair, Sentence]]) -> list[_Translated]:
+        """Each sentence as a whole, or, where a mark was lost, by its runs."""
+        wholes = iter(
+            await self._ask([(search, pair.prefix + one.whole) for search, pair, one in asked if one.whole is not None])
         )
-        following = iter(wholes)
-        found = [_from_whole(one, next(following)) if one.whole is not None else [] for _, _, one in asked]
-        lost = [place for place, translations in enumerate(found) if not translations]
-        runs = await self._ask(
-            [(asked[place][0], asked[place][1].prefix + run.strip()) for place in lost for run in asked[place][2].runs]
+        found = [_by_whole(one, next(wholes)) if one.whole is not None else None for _, _, one in asked]
+        lost = [asked[place] for place, one in enumerate(found) if one is None]
+        runs = iter(
+            await self._ask(
+                [(search, pair.prefix + run.strip()) for search, pair, one in lost for run in one.runs], admitted=True
+            )
         )
-        for place in lost:
-            sentence = asked[place][2]
-            count = len(sentence.runs)
-            found[place] = [sentence.from_runs(each) for each in zip(*runs[:count], strict=False)]
-            runs = runs[count:]
-        return found
+        return [
+            one or _by_runs(sentence, [next(runs) for _ in sentence.runs])
+            for one, (_, _, sentence) in zip(found, asked, strict=True)
+        ]
 
-    async def _ask(self, sentences: Sequence[tuple[Search, str]]) -> list[tuple[str, ...]]:
-        """The translations of each sentence, best first, from the cache or the model."""
+    async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[Found]:
+        """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`."""
         found = {one: kept for one in sentences if (kept := self._cache.get(one)) is not None}
         self.metrics.cache_hits.inc(len(found))
-        missing: dict[Search, list[str]] = {}
-        for search, text in dict.fromkeys(sentences):
-            if (search, text) not in found:
-                missing.setdefault(search, []).append(text)
-        calls = [self._batcher.submit(search, texts) for search, texts in missing.items()]
-        for (search, texts), answers in zip(missing.items(), await asyncio.gather(*calls), strict=True):
-            for text, answer in zip(texts, answers, strict=True):
-                found[search, text] = answer
-                self._cache.put((search, text), answer)
+        missing = [one for one in dict.fromkeys(sentences) if one not in found]
+        for one, answer in zip(missing, await self._batcher.submit(missing, admitted=admitted), strict=True):
+            found[one] = answer
+            self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)))
         return [found[one] for one in sentences]
 
     def _parse(self, texts: Sequence[tuple[str, Pair]], format_: TextFormat) -> list[Document]:
         return [parse_document(text, format_, pair.source, pair.is_readable) for text, pair in texts]
 
-    def _call(self, search: Search, texts: list[str]) -> list[tuple[str, ...]]:
+    def _call(self, search: Search, texts: list[str]) -> list[Found]:
         """One call of the model, in a thread of its own."""
         start = time.perf_counter()
         translations = search.translator.translate(texts, beam_size=search.beam_size, n_best=search.n_best)
@@ -167,7 +172,15 @@ class Service:
         self.metrics.batches.observe(len(texts))
         self.metrics.tokens.labels("source").inc(sum(len(one.source_tokens) for one in translations))
         self.metrics.tokens.labels("target").inc(sum(len(one.tokens) for one in translations))
-        return [(one.text, *(other.text for other in one.alternatives)) for one in translations]
+        self.metrics.truncated.inc(sum(one.stopped == "max_length" for one in translations))
+        return [
+            Found([one.text, *(other.text for other in one.alternatives)], one.stopped == "max_length")
+            for one in translations
+        ]
+
+    def _note_failure(self, error: BaseException) -> None:
+        self.metrics.failed_calls.inc()
+        log.error("a call of the model has failed; its sentences are tried one by one", extra={"fields": places(error)})
 
     async def _in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._text_work, function, *arguments)
@@ -183,14 +196,31 @@ def _search(pair: Pair, beam_size: int | None, n_best: int) -> Search:
     return Search(pair.translator, max(usual, n_best), n_best)
 
 
-def _from_whole(sentence: Sentence, translations: Sequence[str]) -> list[list[Element]]:
-    return [found for one in translations if (found := sentence.from_whole(one)) is not None]
+class _Translated(NamedTuple):
+    """A sentence: its translations, best first, and whether they were cut off."""
+
+    translations: list[list[Element]]
+    truncated: bool
 
 
-def _joined(document: Document, translations: Sequence[list[list[Element]]], n_best: int) -> list[str]:
+def _by_whole(sentence: Sentence, found: Found) -> _Translated | None:
+    """None where no translation has all marks."""
+    translations = [one for text in found.texts if (one := sentence.from_whole(text)) is not None]
+    return _Translated(translations, found.truncated) if translations else None
+
+
+def _by_runs(sentence: Sentence, found: Sequence[Found]) -> _Translated:
+    translations = [sentence.from_runs(each) for each in zip(*(one.texts for one in found), strict=False)]
+    return _Translated(translations, any(one.truncated for one in found))
+
+
+def _joined(document: Document, sentences: Sequence[_Translated], n_best: int) -> Found:
     """The document with the best translation of each sentence, with the second of each, and so on; each once."""
-    joined = [document.joined([some[min(number, len(some) - 1)] for some in translations]) for number in range(n_best)]
-    return list(dict.fromkeys(joined))
+    joined = [
+        document.joined([one.translations[min(number, len(one.translations) - 1)] for one in sentences])
+        for number in range(n_best)
+    ]
+    return Found(list(dict.fromkeys(joined)), any(one.truncated for one in sentences))
 
 
 def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:

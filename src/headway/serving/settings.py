@@ -19,19 +19,20 @@ class Settings:
     max_texts: int = 32
     """Texts of a request."""
     timeout: float = 30.0
-    """Seconds from a request's head to the end of its answer."""
+    """Seconds from a request's last byte to the end of its answer."""
     body_timeout: float = 10.0
     """Seconds until a request's body must have come."""
     max_requests: int = 256
     """Requests that are worked on at once; further ones get 503."""
     queue: int = 1024
-    """Sentences that may wait for the model; while so many do, requests get 503."""
+    """Sentences that may wait for the model, an eighth of them of one request; where there is no place, requests get
+    503."""
     batch_size: int = 64
     """Sentences of one call of the model; 1 turns batching off."""
     linger: float = 0.003
     """Seconds that an idle model waits for more sentences to join the first."""
     cache_size: int = 10_000
-    """Translated sentences that are kept; 0 keeps none."""
+    """Translated sentences that are kept, as far as their characters are few enough together; 0 keeps none."""
     rate_limit: int = 0
     """Requests a minute for each key, or address where there are no keys; 0: no limit."""
     api_keys: tuple[str, ...] = ()

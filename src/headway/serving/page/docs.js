@@ -4,7 +4,7 @@ import { get } from "./server.js";
 
 const EXAMPLES = { q: "Ein Hund läuft.", source: "auto", target: "en" };
 
-show(await get("/openapi.json"));
+show(await get("openapi.json"));
 
 function show(description) {
   const routes = Object.entries(description.paths).flatMap(([path, methods]) =>
@@ -27,8 +27,7 @@ function table(schema) {
   const whole = document.createElement("table");
   for (const [name, field] of Object.entries(schema.properties)) {
     const row = whole.insertRow();
-    const cell = row.insertCell();
-    cell.append(element("code", name));
+    row.insertCell().append(element("code", name));
     row.insertCell().textContent = schema.required?.includes(name) ? "needed" : JSON.stringify(field.default) ?? "optional";
     row.insertCell().textContent = field.description ?? "";
   }
@@ -37,7 +36,7 @@ function table(schema) {
 
 function example(path, schema) {
   const fields = Object.fromEntries(Object.entries(EXAMPLES).filter(([name]) => name in schema.properties));
-  return `curl ${location.origin}${path} -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(fields)}'`;
+  return `curl ${new URL(path.slice(1), document.baseURI)} -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(fields)}'`;
 }
 
 function element(tag, text) {

@@ -22,7 +22,7 @@ export async function showInside(element, { text, inspect, language, notice }) {
   notice("insideWaiting");
   let glass;
   try {
-    glass = await import("/glass/glass.js");
+    glass = await import("../glass/glass.js");
   } catch {
     notice("insideMissing");
     return;

@@ -7,7 +7,16 @@ import { choosePageLanguage, fillWords, languageName, otherLanguage, pageLanguag
 
 const ALTERNATIVES = 2;
 const $ = (id) => document.getElementById(id);
-const state = { language: pageLanguage(), languages: [], limit: Infinity, delay: 500, timer: 0, running: null, answer: "" };
+const state = {
+  language: pageLanguage(),
+  languages: [],
+  limit: Infinity,
+  delay: 500,
+  timer: 0,
+  running: null,
+  looking: null,
+  answer: "",
+};
 
 start();
 
@@ -15,7 +24,7 @@ async function start() {
   listen();
   showWords();
   try {
-    const [settings, languages] = await Promise.all([get("/frontend/settings"), get("/languages")]);
+    const [settings, languages] = await Promise.all([get("frontend/settings"), get("languages")]);
     Object.assign(state, { languages, limit: settings.charLimit, delay: settings.frontendTimeout });
     $("key-form").hidden = !settings.keyRequired;
     showLanguages(settings.language.source.code, settings.language.target.code);
@@ -84,7 +93,7 @@ async function translate() {
   showStatus("waiting");
   try {
     const found = await post(
-      "/translate",
+      "translate",
       { q: text, source, target, alternatives: ALTERNATIVES, ...key() },
       { signal: running.signal, busy: () => showStatus("busy") },
     );
@@ -103,10 +112,12 @@ async function translate() {
 
 /** Shows the inside of what is translated, where that is open: of the sentence that is chosen. */
 function look() {
+  state.looking?.abort(); // what was asked for is of the text before
   if (!$("inside").open) return;
+  const { signal } = (state.looking = new AbortController());
   const [source, target] = [$("source").value, $("target").value];
   const notice = (name, values) => ($("inside-notice").textContent = name ? say(state.language, name, values) : "");
-  const inspect = (text, options) => post("/inspect", { q: text, source, target, ...options, ...key() });
+  const inspect = (text, options) => post("inspect", { q: text, source, target, ...options, ...key() }, { signal });
   showInside($("glass"), { text: chosenSentence(), inspect, language: state.language, notice });
 }
 

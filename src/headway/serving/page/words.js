@@ -67,16 +67,29 @@ const WORDS = {
   },
 };
 
+const PLACE = "headway.language";
 const OTHER = { en: ["ko", "한국어"], ko: ["en", "English"] };
 
 /** The language of the page: what was chosen before, else the browser's. */
 export function pageLanguage() {
-  const chosen = localStorage.getItem("headway.language");
+  const chosen = kept();
   return chosen in WORDS ? chosen : navigator.language.startsWith("ko") ? "ko" : "en";
 }
 
 export function choosePageLanguage(language) {
-  localStorage.setItem("headway.language", language);
+  try {
+    localStorage.setItem(PLACE, language);
+  } catch {
+    // no storage: it is chosen for this once
+  }
+}
+
+function kept() {
+  try {
+    return localStorage.getItem(PLACE);
+  } catch {
+    return null;
+  }
 }
 
 /** The code and the name of the language that the page can change to. */
