@@ -154,12 +154,15 @@ def test_the_unscaled_q_times_k_is_root_times_the_products_that_are_shown(random
 def test_history_has_steps_scores_and_a_measure(random, opened):
     record = random.inspect(TEXT)
     document = record.to_dict()
-    document["history"] = [{"name": "step-1200", "step": 1200, "score": -7.25}]
+    document["inspected_step"] = 2400
+    document["history"] = [{"name": f"step-{step}", "step": step, "score": -7.25} for step in (1200, 3600)]
     names = [name for name in document["arrays"] if name.endswith("attention.weights")]
-    document["arrays"] |= {f"history.0.{name}": {"same_as": name} for name in names}
+    document["arrays"] |= {f"history.{at}.{name}": {"same_as": name} for name in names for at in (0, 1)}
     window = opened(document)
     window.view("heads")
-    [past, now] = window.texts(".moments li")
+    [past, now, later] = window.texts(".moments li")
+    assert "this model" in now  # between an earlier and a later one
+    assert "3,600" in later
     assert "1,200" in past
     assert "−7.25" in past
     weights = record.attention["cross"]

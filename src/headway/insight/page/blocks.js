@@ -237,6 +237,7 @@ function linearStages(glass) {
         values: { vocabulary: vocabulary.toLocaleString() },
       },
       arrayPicture(glass, "decoder.output", rows, { label: "h" }),
+      isEdited(glass, "look_ahead_off") ? note(say("readAnew")) : null,
       barsOfStep(glass, true),
     ),
   ];

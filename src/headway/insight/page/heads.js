@@ -203,14 +203,19 @@ function measureBars(kind, measures, keys, say) {
   );
 }
 
-/** The same head in earlier models of the run, and what they made of the translation. */
+/** The same head in other models of the run, and what they made of the translation, this model among them. */
 function history({ record, get, say }, name, head, title) {
-  const earlier = record.history.map((moment, number) => ({
-    title: moment.step === undefined || moment.step === null ? moment.name : say("trainingStep", { step: moment.step.toLocaleString() }),
+  const stepOf = (step) => say("trainingStep", { step: step.toLocaleString() });
+  const others = record.history.map((moment, number) => ({
+    title: Number.isFinite(moment.step) ? stepOf(moment.step) : moment.name,
     score: moment.score,
     weights: get(`history.${number}.${name}`),
   }));
-  const moments = [...earlier, { title: say("now"), score: record.target.score, weights: get(name) }].map((moment) => {
+  const step = record.inspected_step;
+  const known = Number.isFinite(step);
+  const own = { title: known ? `${stepOf(step)} (${say("now")})` : say("now"), score: record.target.score, weights: get(name) };
+  const later = known ? record.history.findIndex((moment) => moment.step > step) : -1;
+  const moments = others.toSpliced(later < 0 ? others.length : later, 0, own).map((moment) => {
     const matrix = moment.weights ? matrixOf(moment.weights, head) : null;
     const bits = say("bits", { count: decimal(matrix ? meanEntropy(matrix) : null) });
     const label = say("momentLabel", { title, moment: visible(moment.title), bits });
