@@ -128,7 +128,7 @@ def open_live(window: Window, translator: Translator, text: str, language: str =
         requests.append(body)
         edits = read_edits(body.get("edits", []))
         cases = [read_edits(case) for case in body.get("cases", [])]
-        record = translator.inspect(body["text"], edits=edits, cases=cases)
+        record = translator.inspect(body["text"], body.get("translation"), edits=edits, cases=cases)
         return json.dumps(record.to_dict(arrays=body.get("arrays", "all")), ensure_ascii=False)
 
     def answer(route) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from headway import Translator
 from headway.insight.document import decoded
-from tests.system.browsing import Window, chromium, open_live, read_page
+from headway.insight.what_if import read_edits
+from tests.system.browsing import FOLDER, Window, chromium, open_live, read_page, write_page
 from tests.system.conftest import run_headway
 
 VIEWS = ["translate", "machine", "heads", "steps", "whatIf", "numbers"]
@@ -152,7 +153,12 @@ def test_heads_of_every_kind_large_and_sorted(window, record):
     assert percent(row.max()) in window.page.inner_text(".large .lines .readout")
 
 
-def test_decoding_plays_step_by_step(window, record):
+def test_decoding_plays_step_by_step(browser, record, tmp_path):
+    step, number = record["beam"]["result"]
+    won = {"step": step, "number": number, "text": record["target"]["text"], "score": record["target"]["score"]}
+    record = {**record, "beam": {**record["beam"], "finished": [{**won, "ranking": -0.125}]}}
+    window = Window(browser, locale="en-US")
+    window.page.goto(write_page(record, tmp_path / "page.html", "en"))
     window.view("steps")
     count = len(record["steps"])
     shown = ".growing bdi:not(.later)"
@@ -169,10 +175,15 @@ def test_decoding_plays_step_by_step(window, record):
     window.page.click("[aria-label=Pause]")
     window.page.click("[aria-label='To the end']")
     assert window.page.locator(shown).count() == count + 1
-    assert window.texts(".tree-place .won bdi") == [record["target"]["text"]]
+    assert window.texts(".tree-place .alternatives .won bdi") == [record["target"]["text"]]
+    assert "−0.13" in window.page.inner_text(".tree-place .alternatives .won")
+    window.page.click("summary")  # the tree as lists, for those who can't see it
+    candidates = record["beam"]["steps"][step]
+    window.count(".candidates >> nth=-1 >> li", len(candidates))
     window.page.locator("input[type=range]").focus()
     window.page.keyboard.press("Home")
     assert window.page.locator(shown).count() == 2
+    window.close()
 
 
 def test_what_if_shows_what_was_tried_beforehand(window, record):
@@ -242,6 +253,8 @@ def test_beside_a_live_model(browser, translator, language):
     page.keyboard.press("Enter")
     window.contains(".sentence-line", "hen gnu fox")
     assert requests[-1] == {"text": "fox gnu hen"}
+    assert page.evaluate("document.activeElement.id") == "glass-sentence"
+    assert "hen gnu fox" in page.inner_text(".glass > [role=status]")  # said to those who don't see it
 
     window.view("whatIf")
     page.check("[value=positions_off]")
@@ -258,13 +271,28 @@ def test_beside_a_live_model(browser, translator, language):
         page.fill(f".pair-inputs input >> nth={number}", text)
     page.click(".pair-inputs .primary")
     page.wait_for_selector(".order")
-    cells = [text.strip() for text in page.locator(".order tbody td").all_inner_texts()]
+    cells = [text.strip() for text in page.locator(".order tbody td bdi").all_inner_texts()]
     assert cells[:2] == ["bee ant", "ant bee"]
     assert cells[2] == cells[3]
 
     page.click(".result button")  # a look inside the edited model
     page.wait_for_selector(".edited")
     assert requests[-1] == {"text": "fox gnu hen", "edits": edits}
+    edited = page.inner_text(".sentence-line b")
+    assert page.is_checked("[value=positions_off]")
+    page.click(".effect >> nth=0")  # one change more: before is the edited model's translation
+    page.wait_for_selector(".result:has(h4) .comparison")
+    off = {"kind": "head_off", "attention": "encoder", "layer": 0, "head": 0}
+    assert requests[-1] == {"text": "fox gnu hen", "edits": edits, "cases": [[*edits, off]], "arrays": "none"}
+    [wanted] = translator.inspect("fox gnu hen", cases=[read_edits([*edits, off])]).cases
+    shown = page.locator(".result:has(h4) dd").all_inner_texts()
+    assert shown[0].startswith(edited)
+    assert wanted.after.text in shown[1]
+    assert f"{wanted.after.score:.2f}".replace("-", "−") in shown[1]
+    page.click("#glass-as-it-is")
+    window.count(".edited", 0)
+    assert requests[-1] == {"text": "fox gnu hen"}
+    assert page.evaluate("document.activeElement.id") == "glass-view"
     window.close()
 
 
@@ -294,21 +322,45 @@ def test_by_keyboard_alone(window):
     assert seen == [f"glass-tab-{name}" for name in VIEWS[1:]]
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    page.keyboard.press("Tab")
+    for _ in range(3):  # past the two that choose tokens
+        page.keyboard.press("Tab")
     page.keyboard.press("Enter")  # the first block of the machine opens
     assert page.evaluate(f"{focused}.getAttribute('aria-expanded')") == "true"
     page.keyboard.press("Enter")
     assert page.evaluate(f"{focused}.getAttribute('aria-expanded')") == "false"
 
 
-def test_words_are_the_same_in_both_languages_and_all_are_used(page_file):
-    text = page_file.read_text(encoding="utf-8")
-    tables = re.findall(r"\n(?:const (?:english|korean)) = \{\n(.*?)\n\};", text, re.DOTALL)
-    english, korean = (dict(re.findall(r'^  (\w+):\s+"(.*)",$', table, re.MULTILINE)) for table in tables)
+def words(language: str) -> dict[str, str]:
+    text = (FOLDER / f"words_{language}.js").read_text(encoding="utf-8")
+    return dict(re.findall(r'^  (\w+): "(.*)",$', text, re.MULTILINE))
+
+
+def test_words_are_the_same_in_both_languages():
+    english, korean = words("en"), words("ko")
+    assert len(english) > 200
     assert english.keys() == korean.keys()
-    fields = {name: set(re.findall(r"\{(\w+)\}", one)) for name, one in english.items()}
-    assert {name for name in fields if fields[name] != set(re.findall(r"\{(\w+)\}", korean[name]))} <= FREE
-    assert all(re.search("[가-힣]|^[^a-zA-Z]*$", one) for one in korean.values())
+    fields = [{name: set(re.findall(r"\{(\w+)\}", one)) for name, one in table.items()} for table in (english, korean)]
+    assert fields[0] == fields[1]
+    plain = [re.sub(r"\{\w+\}", "", one) for one in korean.values()]
+    assert all(re.search("[가-힣]|^[^a-zA-Z]*$", one) for one in plain)
 
 
-FREE = {"about", "aboutPlain"}
+def test_all_words_are_used_and_all_that_are_used_are_there():
+    """A text is asked for by its name as a string, by a template that begins with a name, or as title and text of a
+    stage."""
+    modules = [
+        one.read_text(encoding="utf-8") for one in FOLDER.iterdir() if re.fullmatch(r"(?!words_).*\.js", one.name)
+    ]
+    code = "\n".join(modules)
+    names = set(re.findall(r'"(\w+)"', code))
+    templates = set(re.findall(r"`((?:\w+_)(?:\$\{[^`}]*\})+\w*)`", code))
+    patterns = [re.sub(r"\\\$\\\{.*?\\\}", r"\\w+", re.escape(one)) for one in templates]
+    stages = {f"{name}{part}" for name in names for part in ("Title", "Text")}
+    known = words("en")
+    unused = [
+        name
+        for name in known
+        if name not in names | stages and not any(re.fullmatch(pattern, name) for pattern in patterns)
+    ]
+    assert unused == []
+    assert [name for name in re.findall(r'\bsay\("(\w+)"', code) if name not in known] == []

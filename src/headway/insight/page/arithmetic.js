@@ -25,12 +25,12 @@ export function multiply(left, right) {
   return left.map((row) => right[0].map((_, column) => row.reduce((sum, value, at) => sum + value * right[at][column], 0)));
 }
 
-export function transposed(matrix) {
+function transposed(matrix) {
   return matrix[0].map((_, column) => matrix.map((row) => row[column]));
 }
 
 /** Each row's softmax; what is -Infinity gets nothing, a row of nothing else too. */
-export function softmaxRows(matrix) {
+function softmaxRows(matrix) {
   return matrix.map((row) => {
     const most = Math.max(...row);
     if (most === -Infinity) return row.map(() => 0);

@@ -1,7 +1,7 @@
 // The likeliest tokens of a step as bars.
 
 import { make } from "./elements.js";
-import { percent } from "./numbers.js";
+import { decimal, percent } from "./numbers.js";
 import { brief, loosePiece } from "./tokens.js";
 
 /** top: as in a record's step; chosen: the id that was taken; logits: whether they are shown too. */
@@ -14,7 +14,7 @@ export function probabilityBars(top, chosen, say, logits = false) {
         "li",
         { class: one.id === chosen ? "taken" : null },
         make("bdi", { class: "piece" }, brief(loosePiece(one.piece), 16)),
-        logits ? make("span", { class: "number" }, one.logit?.toFixed(2).replace("-", "−") ?? "–") : null,
+        logits ? make("span", { class: "number" }, decimal(one.logit)) : null,
         make("span", { class: "track" }, make("span", { class: "bar" })),
         make("span", { class: "number" }, percent(one.probability)),
         one.id === chosen ? make("span", { class: "unseen" }, say("taken")) : null,

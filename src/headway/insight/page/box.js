@@ -8,7 +8,7 @@ import { stepsView } from "./steps.js";
 import { brief, visible } from "./tokens.js";
 import { translateView } from "./translate.js";
 import { tryNumbersView } from "./try_numbers.js";
-import { whatIfView } from "./what_if.js";
+import { editedLine, whatIfView } from "./what_if.js";
 import { languages, speaker } from "./words.js";
 
 const VIEWS = {
@@ -25,77 +25,150 @@ let lastView = "translate";
 
 /**
  * Fills `element`. record: as docs/record.md has it; language: "en" or "ko"; inspect(text, options): async, gives a record
- * of the live model, or is absent, and then the reader chooses the language here.
+ * of the live model, or is absent, and then the reader chooses the language here. What the reader has opened, typed and
+ * chosen stays when the box is drawn again, here or by another call for the same element.
  */
 export function mountBox(element, { record, inspect = null, language = "en" }) {
-  mounted.get(element)?.abort();
-  const leaving = new AbortController();
-  mounted.set(element, leaving);
-  const state = { record, language: languages.includes(language) ? language : "en", arriving: false };
-  const show = () => element.replaceChildren(box(state, inspect, show));
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  dark.addEventListener("change", show, { signal: leaving.signal });
-  show();
-}
-
-function box(state, inspect, show) {
-  const { record, language } = state;
-  const say = speaker(language);
-  const request = async (text, options, status) => {
-    status.textContent = say("waiting");
-    try {
-      const answer = await inspect(text, options);
-      status.textContent = "";
-      return answer;
-    } catch (problem) {
-      status.textContent = say("failed", { problem: visible(problem.message) });
-      return null;
-    }
-  };
-  const ask = async (text, options, status) => {
-    const answer = await request(text, options, status);
-    if (!answer) return;
-    Object.assign(state, { record: answer, arriving: true });
-    show();
-  };
-  const glass = {
+  const before = mounted.get(element);
+  before?.leaving.abort();
+  const state = {
     record,
     inspect,
-    request,
-    ask,
+    language: languages.includes(language) ? language : "en",
+    leaving: new AbortController(),
+    kept: before?.kept ?? new Map(),
+    questions: 0,
+    place: make("div", {}),
+    news: make("p", { class: "unseen", role: "status" }),
+  };
+  mounted.set(element, state);
+  state.root = make("div", { class: "glass" }, state.place, state.news);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", () => draw(state), { signal: state.leaving.signal });
+  if (before && nameOf(before.record) !== nameOf(record)) state.kept.delete("sentence");
+  draw(state);
+  element.replaceChildren(state.root);
+}
+
+/** What tells one record from another. */
+function nameOf({ source, target, edits }) {
+  return JSON.stringify([source.text, target.text, edits]);
+}
+
+/** Draws the box anew; the focus stays where it was. arriving: the record is new. */
+function draw(state, arriving = false) {
+  const focus = focusIn(state.place, !arriving);
+  const glass = glassOf(state, arriving);
+  state.root.lang = state.language;
+  state.place.replaceChildren(head(state, glass), ...views(state, glass));
+  focus();
+  if (arriving) state.news.textContent = glass.say("arrived", { text: visible(state.record.target.text) });
+}
+
+/** -> a function that gives the focus back to what stands in its place: known by its id, and, of the same record, by where
+ * it stands; where nothing does, to the view. */
+function focusIn(place, same) {
+  const active = place.contains(document.activeElement) ? document.activeElement : null;
+  if (!active) return () => {};
+  const path = [];
+  for (let one = active; one !== place; one = one.parentElement) path.unshift([...one.parentElement.children].indexOf(one));
+  const { id, localName, selectionStart, selectionEnd } = active;
+  return () => {
+    const known = id ? place.querySelector(`#${CSS.escape(id)}`) : null;
+    const there = same ? path.reduce((one, at) => one?.children[at], place) : null;
+    const found = known ?? (there?.localName === localName ? there : place.querySelector("[role=tabpanel]"));
+    found.focus({ preventScroll: true });
+    if (found.localName === "textarea") found.setSelectionRange(selectionStart, selectionEnd);
+  };
+}
+
+/** What the views work with. */
+function glassOf(state, arriving) {
+  const { record, language } = state;
+  const say = speaker(language);
+  const turns = new WeakMap();
+  const glass = {
+    record,
+    arriving,
     say,
+    inspect: state.inspect,
     get: openNumbers(record),
     languageName: (code) => nameOfLanguage(language, code),
-    arriving: state.arriving,
+
+    /** An object of the reader's choices, by name: as it was for this record (or, for `any` record, of this model). */
+    kept(name, first, any = false) {
+      const mark = any ? JSON.stringify(record.model.config) : nameOf(record);
+      if (state.kept.get(name)?.mark !== mark) state.kept.set(name, { mark, value: first });
+      return state.kept.get(name).value;
+    },
+
+    /** Begins something that says how it goes in the element `status`. -> whether something newer has begun there */
+    begin(status) {
+      const turn = {};
+      turns.set(status, turn);
+      return () => turns.get(status) !== turn || state.leaving.signal.aborted;
+    },
+
+    /** The live model's answer; null where there is none, or where a newer request has been made meanwhile. */
+    async request(text, options, status) {
+      const overtaken = glass.begin(status);
+      status.textContent = say("waiting");
+      try {
+        const answer = await state.inspect(text, options);
+        if (overtaken()) return null;
+        status.textContent = "";
+        return answer;
+      } catch (problem) {
+        if (!overtaken()) status.textContent = say("failed", { problem: visible(problem.message) });
+        return null;
+      }
+    },
+
+    /** Shows the record of the live model's answer in place of this one. */
+    async ask(text, options, status) {
+      const question = ++state.questions;
+      const answer = await glass.request(text, options, status);
+      if (!answer || question !== state.questions) return;
+      state.record = answer;
+      draw(state, true);
+    },
+
+    /** Makes a token stand out wherever it is a row: of "source", or of the steps of the "target". */
+    choose(side, row) {
+      glass.chosen[side] = row;
+      const showing = `[data-rows="${side}"]`;
+      const elements = glass.parts().flatMap((part) => [part, ...part.querySelectorAll(showing)]);
+      for (const one of elements) if (one.matches(showing)) one.dispatchEvent(new Event("chosen"));
+    },
   };
-  state.arriving = false;
+  glass.chosen = glass.kept("chosen", { source: null, target: null });
+  return glass;
+}
+
+function head(state, glass) {
+  const { record, say } = glass;
   return make(
-    "div",
-    { class: "glass", lang: language },
+    "header",
+    { class: "glass-head" },
+    make("div", {}, make("p", { class: "over" }, say("title")), make("h2", {}, say("question"))),
+    state.inspect ? null : languageSwitch(state),
+    make("p", { class: "lead" }, about(glass)),
     make(
-      "header",
-      { class: "glass-head" },
-      make("div", {}, make("p", { class: "over" }, say("title")), make("h2", {}, say("question"))),
-      inspect ? null : languageSwitch(state, show),
-      make("p", { class: "lead" }, about(glass)),
-      make(
-        "p",
-        { class: "sentence-line" },
-        make("bdi", {}, brief(visible(record.source.text), LONGEST)),
-        make("span", { class: "arrow", "aria-hidden": "true" }, " → "),
-        make("bdi", {}, make("b", {}, brief(visible(record.target.text), LONGEST))),
-      ),
-      record.edits.length ? make("p", { class: "edited" }, say("editedTitle")) : null,
+      "p",
+      { class: "sentence-line" },
+      make("bdi", {}, brief(visible(record.source.text), LONGEST)),
+      make("span", { class: "arrow", "aria-hidden": "true" }, " → "),
+      make("bdi", {}, make("b", {}, brief(visible(record.target.text), LONGEST))),
     ),
-    views(glass),
+    record.edits.length ? editedLine(glass) : null,
   );
 }
 
-function languageSwitch(state, show) {
+function languageSwitch(state) {
   const other = languages.find((one) => one !== state.language);
   const change = () => {
     state.language = other;
-    show();
+    draw(state);
   };
   return make("button", { type: "button", class: "language", lang: other, click: change }, speaker(other)("ownName"));
 }
@@ -104,7 +177,8 @@ function languageSwitch(state, show) {
 function about({ record, say, languageName }) {
   const { config, source_language: source, target_language: target } = record.model;
   const same = config.num_heads === config.decoder_num_heads;
-  return say(source && target ? "about" : "aboutPlain", {
+  const name = record.target.given ? "aboutGiven" : source && target ? "about" : "aboutPlain";
+  return say(name, {
     encoder: config.encoder_layers,
     decoder: config.decoder_layers,
     heads: same ? config.num_heads : `${config.num_heads} + ${config.decoder_num_heads}`,
@@ -116,15 +190,16 @@ function about({ record, say, languageName }) {
   });
 }
 
-function views(glass) {
+/** The tabs, and the view that is open. */
+function views(state, glass) {
   const { say } = glass;
   const names = Object.keys(VIEWS);
   const panel = make("div", { role: "tabpanel", id: "glass-view", tabindex: -1 });
   const made = new Map();
   const tabs = names.map((name) =>
-    make("button", { type: "button", role: "tab", id: `glass-tab-${name}`, "aria-controls": "glass-view", click: () => open(name) }, say(`view_${name}`)),
+    make("button", { type: "button", role: "tab", id: `glass-tab-${name}`, "aria-controls": "glass-view", click: () => show(name) }, say(`view_${name}`)),
   );
-  const open = (name) => {
+  const show = (name) => {
     lastView = name;
     if (!made.has(name)) made.set(name, [make("p", { class: "lead" }, say(`lead_${name}`)), VIEWS[name](glass)]);
     tabs.forEach((tab, at) => {
@@ -134,26 +209,23 @@ function views(glass) {
     panel.setAttribute("aria-labelledby", `glass-tab-${name}`);
     panel.replaceChildren(...made.get(name));
   };
-  const list = make(
-    "div",
-    {
-      role: "tablist",
-      "aria-label": say("viewsLabel"),
-      keydown: (event) => {
-        const at = names.indexOf(lastView);
-        const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: names.length - 1 }[event.key];
-        if (to === undefined) return;
-        event.preventDefault();
-        const next = (to + names.length) % names.length;
-        open(names[next]);
-        tabs[next].focus();
-        tabs[next].scrollIntoView({ block: "nearest", inline: "nearest" });
-      },
-    },
-    tabs,
-  );
-  open(lastView);
-  return [list, panel];
+  glass.parts = () => [...made.values()].flat();
+  glass.open = (name) => {
+    made.delete(name);
+    show(name);
+    tabs[names.indexOf(name)].focus();
+  };
+  const move = (event) => {
+    const at = names.indexOf(lastView);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: names.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    const next = (to + names.length) % names.length;
+    show(names[next]);
+    tabs[next].focus();
+  };
+  show(lastView);
+  return [make("div", { role: "tablist", "aria-label": say("viewsLabel"), keydown: move }, tabs), panel];
 }
 
 function nameOfLanguage(language, code) {

@@ -1,5 +1,7 @@
 // Scales of colours that the colour-blind can tell apart: one hue from pale to deep for shares, blue and orange for signs.
 
+import { HIDDEN } from "./numbers.js";
+
 const SHARE = {
   light: ["#ffffff", "#d6e4f5", "#8fb8e6", "#3a7cc9", "#144a8c", "#07274f"],
   dark: ["#1b1e23", "#1f3a5c", "#28619e", "#4c93dc", "#93c4fa", "#e4f1ff"],
@@ -8,15 +10,14 @@ const SIGN = {
   light: ["#8a3b00", "#d9822b", "#f6d3ac", "#ffffff", "#b5d2f2", "#3a7cc9", "#0b3a75"],
   dark: ["#ffc48a", "#d9822b", "#6b3f14", "#1b1e23", "#1f4675", "#4c93dc", "#b9dbff"],
 };
-const HIDDEN = -1e30;
 const tables = new Map();
 
-export function isDark() {
+function isDark() {
   return window.matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
 /** scale: "share" for numbers from 0 on, "sign" for numbers about 0. -> 256 colours, three bytes each. */
-export function colourTable(scale) {
+function colourTable(scale) {
   const key = `${scale} ${isDark()}`;
   if (!tables.has(key)) tables.set(key, interpolated((scale === "share" ? SHARE : SIGN)[isDark() ? "dark" : "light"]));
   return tables.get(key);

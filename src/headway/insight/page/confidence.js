@@ -1,11 +1,12 @@
 // How sure the model was, and what it looked at: words, from what the record has of pieces.
 
-import { meanMatrix } from "./numbers.js";
+import { meanMatrix, probability } from "./numbers.js";
 import { wordsOf } from "./tokens.js";
 
-/** The probability of a word of the target: the product of its pieces'. */
+/** The probability of a word of the target: the product of its pieces'; null where one of them isn't known. */
 export function wordConfidence(record, word) {
-  return Math.exp(word.places.reduce((sum, place) => sum + (record.steps[place]?.log_probability ?? -Infinity), 0));
+  const shares = word.places.map((place) => probability(record.steps[place]?.log_probability));
+  return shares.includes(null) ? null : shares.reduce((product, share) => product * share, 1);
 }
 
 /**

@@ -2,6 +2,9 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+/** Of the names in a canvas. */
+export const LABEL_FONT = "12px system-ui, NanumGothic, sans-serif";
+
 /** An element with a class, attributes (a function is a listener), and children: elements or texts. */
 export function make(tag, attributes, ...children) {
   return filled(document.createElement(tag), attributes, children);
@@ -68,13 +71,13 @@ export function select(label, options, chosen, change) {
   return make("label", { class: "select" }, make("span", {}, label), box);
 }
 
-/** Calls draw() when the element has a place on the page, and when its width changes. */
+/** Calls draw() when the element comes to have a place on the page, and when its width changes. */
 export function whenSized(element, draw) {
   let width = 0;
   new ResizeObserver(() => {
-    if (element.clientWidth === width || !element.clientWidth) return;
+    if (element.clientWidth === width) return;
     width = element.clientWidth;
-    draw();
+    if (width) draw();
   }).observe(element);
 }
 
@@ -86,7 +89,7 @@ export function inTurn(all, work) {
   if (others.length) requestAnimationFrame(() => setTimeout(() => inTurn(others, work)));
 }
 
-/** A canvas of a size in CSS pixels, sharp on every screen; its context is scaled. */
+/** A canvas of a size in CSS pixels, sharp on every screen; its context is scaled, and ready for names. */
 export function sizeCanvas(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.round(width * ratio);
@@ -95,5 +98,13 @@ export function sizeCanvas(canvas, width, height) {
   canvas.style.height = `${height}px`;
   const context = canvas.getContext("2d");
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.font = LABEL_FONT;
+  context.textBaseline = "middle";
   return context;
+}
+
+/** How many heads stand in a row: all, or, of many, so many that the rows are alike. */
+export function columnsFor(heads) {
+  if (heads <= 8) return heads;
+  return [8, 7, 6, 5, 4].find((count) => heads % count === 0) ?? 8;
 }

@@ -1,9 +1,9 @@
 // The third view: every head of a kind of attention as a small picture, one of them large, and what heads do in numbers.
 
 import { largest } from "./colours.js";
-import { choice, inTurn, make, select } from "./elements.js";
+import { choice, columnsFor, inTurn, make, select } from "./elements.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
-import { matrixOf, percent } from "./numbers.js";
+import { decimal, matrixOf, meanEntropy, percent } from "./numbers.js";
 import { threadPicture } from "./threads.js";
 import { attentionLabels, pieceTexts, visible } from "./tokens.js";
 
@@ -14,35 +14,18 @@ export function headsView(glass) {
   const { record, say } = glass;
   const kinds = Object.keys(record.attention);
   if (!kinds.length) return make("div", { class: "view" }, make("p", {}, say("noNumbers")));
-  const state = { kind: kinds.at(-1), order: "layer", chosen: null };
+  const state = chosenHead(glass);
   const bar = make("div", { class: "controls" });
   const grid = make("div", { class: "grid", role: "group", "aria-label": say("headsTitle") });
   const large = make("section", { class: "large" });
 
   const showLarge = () => large.replaceChildren(...largeHead(glass, state.kind, ...state.chosen));
-  const showGrid = () => {
-    const heads = sortedHeads(record.attention[state.kind], state.order);
-    const telling = state.order === "layer" ? mostTelling(state.kind, heads) : heads[0];
-    state.chosen ??= [telling.layer, telling.head];
-    grid.replaceChildren(
-      ...heads.map(({ layer, head, measures }) => {
-        const isChosen = () => state.chosen[0] === layer && state.chosen[1] === head;
-        const button = headButton(glass, state, layer, head, measures);
-        button.setAttribute("aria-pressed", `${isChosen()}`);
-        button.addEventListener("click", () => {
-          state.chosen = [layer, head];
-          grid.querySelectorAll("[aria-pressed=true]").forEach((other) => other.setAttribute("aria-pressed", "false"));
-          button.setAttribute("aria-pressed", "true");
-          showLarge();
-        });
-        return button;
-      }),
-    );
-    paintThumbnails(glass, state.kind, heads, [...grid.children]);
-    grid.style.setProperty("--heads", state.order === "layer" ? record.attention[state.kind].heads : 8);
+  const showHeads = () => {
+    showGrid(glass, grid, state, showLarge);
+    showLarge();
   };
   const show = () => {
-    const orders = ["layer", ...SHARES[state.kind], "entropy"].map((name) => [name, say(`by_${name}`)]);
+    const orders = ["layer", ...SHARES[state.kind], "entropy"].map((name) => [name, measureName(say, state.kind, name)]);
     bar.replaceChildren(
       choice(say("kindOfAttention"), kinds.map((kind) => [kind, say(`kind_${kind}`)]), state.kind, (kind) => {
         Object.assign(state, { kind, chosen: null, order: "layer" });
@@ -50,14 +33,11 @@ export function headsView(glass) {
         bar.querySelector("input:checked").focus();
       }),
       select(say("sortBy"), orders, state.order, (order) => {
-        state.order = order;
-        state.chosen = null;
-        showGrid();
-        showLarge();
+        Object.assign(state, { order, chosen: null });
+        showHeads();
       }),
     );
-    showGrid();
-    showLarge();
+    showHeads();
   };
   show();
   return make(
@@ -66,6 +46,37 @@ export function headsView(glass) {
     bar,
     make("div", { class: "heads" }, make("div", {}, grid, make("p", { class: "quiet" }, say("gridHint"))), large),
   );
+}
+
+/** The view's choices: {kind, order, chosen: [layer, head] or null}; they stay for every record of the model. */
+export function chosenHead(glass) {
+  return glass.kept("heads", { kind: Object.keys(glass.record.attention).at(-1), order: "layer", chosen: null }, true);
+}
+
+/** What is sorted by and measured; of cross-attention the neighbours are those of the aligned piece. */
+function measureName(say, kind, measure) {
+  const beside = kind === "cross" && (measure === "previous" || measure === "next");
+  return say(beside ? `by_${measure}_aligned` : `by_${measure}`);
+}
+
+function showGrid(glass, grid, state, showLarge) {
+  const about = glass.record.attention[state.kind];
+  const heads = sortedHeads(about, state.order);
+  const telling = state.order === "layer" ? mostTelling(state.kind, heads) : heads[0];
+  state.chosen ??= [telling.layer, telling.head];
+  const buttons = heads.map(({ layer, head, measures }) => {
+    const choose = () => {
+      state.chosen = [layer, head];
+      buttons.forEach((other) => other.setAttribute("aria-pressed", `${other === button}`));
+      showLarge();
+    };
+    const button = headButton(glass, state, { layer, head, measures }, choose);
+    return button;
+  });
+  grid.replaceChildren(...buttons);
+  grid.classList.toggle("sorted", state.order !== "layer");
+  grid.style.setProperty("--heads", columnsFor(about.heads));
+  paintThumbnails(glass, state.kind, heads, buttons);
 }
 
 /** [{layer, head, measures}], in the order of the layers, or the head with most of a measure first. */
@@ -95,56 +106,68 @@ function paintThumbnails({ record, get }, kind, heads, buttons) {
   const paint = ({ layer, weights }) => {
     heads.forEach((one, at) => {
       if (one.layer !== layer || !weights || !buttons[at].isConnected) return;
-      buttons[at].firstChild.replaceWith(thumbnail(matrixOf(weights, one.head), "share", limit));
+      buttons[at].firstChild.replaceWith(thumbnail(matrixOf(weights, one.head), { limit }));
     });
   };
   inTurn([...layers.map((one) => () => decode(one)), ...layers.map((one) => () => paint(one))], (work) => work());
 }
 
-function headButton({ say }, { order }, layer, head, measures) {
-  const name = `${layer + 1}·${head + 1}`;
+function headButton({ say }, { kind, order, chosen }, { layer, head, measures }, choose) {
   const value = order === "layer" ? null : amount(order, measures[order], say);
+  const name = say("headName", { layer: layer + 1, head: head + 1 });
   return make(
     "button",
-    { type: "button", class: "head", "aria-label": `${say("headName", { layer: layer + 1, head: head + 1 })}${value ? `, ${say(`by_${order}`)} ${value}` : ""}` },
+    {
+      type: "button",
+      class: "head",
+      "aria-label": value ? `${name}, ${measureName(say, kind, order)} ${value}` : name,
+      "aria-pressed": `${chosen[0] === layer && chosen[1] === head}`,
+      click: choose,
+    },
     make("span", { class: "thumbnail" }),
-    make("span", { class: "caption" }, make("span", {}, name), value ? make("span", { class: "number" }, value) : null),
+    make("span", { class: "caption" }, make("span", {}, `${layer + 1}·${head + 1}`), value ? make("span", { class: "number" }, value) : null),
   );
 }
 
 function amount(measure, value, say) {
-  return measure === "entropy" ? say("bits", { count: value.toFixed(2) }) : percent(value);
+  return measure === "entropy" ? say("bits", { count: decimal(value) }) : percent(value);
 }
 
 function largeHead(glass, kind, layer, head) {
   const { record, say, get } = glass;
-  const about = record.attention[kind];
-  const measures = about.measures[layer][head];
+  const measures = record.attention[kind].measures[layer][head];
   const name = nameOfWeights(record, kind, layer);
   const weights = get(name);
   const [read, keys] = attentionLabels(record, kind);
   const queries = kind === "cross" ? pieceTexts(record.target.tokens) : read; // the piece that the row writes
   const title = say("headName", { layer: layer + 1, head: head + 1 });
-  const parts = [make("h3", {}, title), make("p", {}, sentenceAbout(kind, measures, say), " ", say(`rows_${kind}`))];
-  if (weights) {
-    const matrix = matrixOf(weights, head);
-    const lines = threadPicture(matrix, queries, keys, { label: say("linesLabel", { title }), say, move: () => {} });
-    const picture = matrixPicture(matrix, {
-      label: say("matrixLabel", { title }),
-      rowNames: queries,
-      columnNames: keys,
-      scale: "share",
-      limit: largest(matrix),
-      square: true,
-      cell: 30,
-      told: (row, column) => `${row} → ${column}`,
-      move: (row) => lines.show(row),
-    });
-    parts.push(make("div", { class: Math.max(queries.length, keys.length) <= SHORT ? "large-pictures short" : "large-pictures" }, lines.element, picture));
-  }
-  parts.push(measureBars(kind, measures, queries.length, say));
-  if (record.history.length) parts.push(history(glass, name, head));
-  return parts;
+  return [
+    make("h3", {}, title),
+    make("p", {}, sentenceAbout(kind, measures, say), " ", say(`rows_${kind}`)),
+    weights ? largePictures(glass, kind, matrixOf(weights, head), queries, keys, title) : null,
+    measureBars(kind, measures, keys.length, say),
+    record.history.length ? history(glass, name, head, title) : null,
+  ].filter((part) => part);
+}
+
+/** The lines and the matrix of a head; where the reader is in the matrix, the lines show. */
+function largePictures(glass, kind, matrix, queries, keys, title) {
+  const { say } = glass;
+  const lines = threadPicture(glass, matrix, queries, keys, say("linesLabel", { title }));
+  const picture = matrixPicture(glass, matrix, {
+    label: say("matrixLabel", { title }),
+    rowNames: queries,
+    columnNames: keys,
+    side: kind === "encoder" ? "source" : "target",
+    scale: "share",
+    limit: largest(matrix),
+    square: true,
+    cell: 30,
+    told: (row, column) => `${row} → ${column}`,
+    move: (row) => lines.show(row),
+  });
+  const look = Math.max(queries.length, keys.length) <= SHORT ? "large-pictures short" : "large-pictures";
+  return make("div", { class: look }, lines.element, picture);
 }
 
 /** What the head mostly does, in a sentence. */
@@ -152,16 +175,18 @@ function sentenceAbout(kind, measures, say) {
   const [name, share] = SHARES[kind]
     .map((measure) => [measure, measures[measure] ?? 0])
     .toSorted((one, other) => other[1] - one[1])[0];
-  return say(share >= 0.4 ? `does_${name}` : "does_spread", { share: percent(share), bits: measures.entropy.toFixed(2) });
+  const beside = kind === "cross" && (name === "previous" || name === "next") ? "_aligned" : "";
+  return say(share >= 0.4 ? `does_${name}${beside}` : "does_spread", { share: percent(share), bits: decimal(measures.entropy) });
 }
 
-function measureBars(kind, measures, count, say) {
-  const most = Math.log2(Math.max(2, count));
+/** keys: how many there are to look at; attention that is spread over all of them has the largest entropy. */
+function measureBars(kind, measures, keys, say) {
+  const most = Math.log2(Math.max(2, keys));
   const rows = [...SHARES[kind], "entropy"].map((measure) => {
     const row = make(
       "li",
       {},
-      make("span", { class: "piece" }, say(`by_${measure}`)),
+      make("span", { class: "piece" }, measureName(say, kind, measure)),
       make("span", { class: "track" }, make("span", { class: "bar" })),
       make("span", { class: "number" }, amount(measure, measures[measure], say)),
     );
@@ -169,21 +194,43 @@ function measureBars(kind, measures, count, say) {
     row.style.setProperty("--share", Math.min(1, share).toFixed(3));
     return row;
   });
-  return make("section", {}, make("h4", {}, say("measuresTitle")), make("ol", { class: "bars measures" }, rows), make("p", { class: "quiet" }, say("measuresText")));
+  return make(
+    "section",
+    {},
+    make("h4", {}, say("measuresTitle")),
+    make("ol", { class: "bars measures" }, rows),
+    make("p", { class: "quiet" }, say("measuresText", { most: decimal(most), count: keys })),
+  );
 }
 
-/** The same head in earlier models of the run. */
-function history({ record, get, say }, name, head) {
-  const moments = [...record.history.map((moment, number) => [moment.name, get(`history.${number}.${name}`)]), [say("now"), get(name)]];
+/** The same head in other models of the run, and what they made of the translation, this model among them. */
+function history({ record, get, say }, name, head, title) {
+  const stepOf = (step) => say("trainingStep", { step: step.toLocaleString() });
+  const others = record.history.map((moment, number) => ({
+    title: Number.isFinite(moment.step) ? stepOf(moment.step) : moment.name,
+    score: moment.score,
+    weights: get(`history.${number}.${name}`),
+  }));
+  const step = record.inspected_step;
+  const known = Number.isFinite(step);
+  const own = { title: known ? `${stepOf(step)} (${say("now")})` : say("now"), score: record.target.score, weights: get(name) };
+  const later = known ? record.history.findIndex((moment) => moment.step > step) : -1;
+  const moments = others.toSpliced(later < 0 ? others.length : later, 0, own).map((moment) => {
+    const matrix = moment.weights ? matrixOf(moment.weights, head) : null;
+    const bits = say("bits", { count: decimal(matrix ? meanEntropy(matrix) : null) });
+    const label = say("momentLabel", { title, moment: visible(moment.title), bits });
+    return make(
+      "li",
+      {},
+      matrix ? thumbnail(matrix, { label }) : null,
+      make("span", { class: "caption" }, make("b", {}, visible(moment.title)), make("span", {}, bits), make("span", {}, say("logProbability", { score: decimal(moment.score) }))),
+    );
+  });
   return make(
     "section",
     {},
     make("h4", {}, say("historyTitle")),
-    make(
-      "ol",
-      { class: "moments" },
-      moments.map(([moment, weights]) => make("li", {}, weights ? thumbnail(matrixOf(weights, head)) : null, make("span", { class: "caption" }, visible(moment)))),
-    ),
+    make("ol", { class: "moments" }, moments),
     make("p", { class: "quiet" }, say("historyText")),
   );
 }

@@ -1,6 +1,7 @@
 // The arrays of a record (docs/record.md), decoded when they are asked for, and kept.
 
-const HIDDEN = -3.4028234663852886e38;
+/** What stands in a record for a score that a mask hides. */
+export const HIDDEN = -3.4028234663852886e38;
 const NOTATION_FROM = 1e-3;
 let halfTable = null;
 
@@ -69,6 +70,28 @@ export function shareOfZeros({ values }) {
   return count / values.length;
 }
 
+/** The mean entropy of the rows, each of sum 1, in bits. */
+export function meanEntropy({ rows, values }) {
+  let sum = 0;
+  for (const value of values) if (value > 0) sum -= value * Math.log2(value);
+  return sum / rows;
+}
+
+/** The paper's sine and cosine table, for so many places. */
+export function sinusoids(rows, columns) {
+  const values = new Float32Array(rows * columns);
+  for (let column = 0; column < columns; column++) {
+    const speed = 10000 ** (-(column - (column % 2)) / columns);
+    for (let row = 0; row < rows; row++) values[row * columns + column] = (column % 2 ? Math.cos : Math.sin)(row * speed);
+  }
+  return { rows, columns, values };
+}
+
+/** The smallest and the largest of many numbers. */
+export function range(values) {
+  return values.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, -Infinity]);
+}
+
 /** Mean and standard deviation of a row. */
 export function meanAndSpread({ columns, values }, row) {
   const part = values.subarray(row * columns, (row + 1) * columns);
@@ -84,6 +107,17 @@ export function readable(value) {
   const size = Math.abs(value);
   const text = size !== 0 && size < NOTATION_FROM ? value.toExponential(1) : value.toFixed(3);
   return text.replaceAll("-", "−");
+}
+
+/** A number to be read, such as a score: two digits behind the point, "–" where there is none. */
+export function decimal(value, digits = 2) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  return value.toFixed(digits).replace(/^-(?=[0.]*$)/u, "").replace("-", "−");
+}
+
+/** The probability of a logarithm; null where there is none. */
+export function probability(logarithm) {
+  return logarithm === null || logarithm === undefined ? null : Math.exp(logarithm);
 }
 
 /** A share of 1 in percent. */

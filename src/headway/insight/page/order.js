@@ -1,32 +1,44 @@
-// Does the place of "not" matter? Two sentences of the same words, with positions and without.
+// Does the order of the words matter? Two sentences of the same words, with positions and without.
 
 import { markedChanges } from "./changes.js";
 import { make } from "./elements.js";
+import { decimal } from "./numbers.js";
 import { visible } from "./tokens.js";
 
 /** The pair, to be tried on the live model, or, without one, as the record has it; null where it has none. */
 export function orderPreset(glass) {
   const { say, record } = glass;
-  const tried = record.order?.with_positions.length;
+  const { order } = record;
+  const tried = order?.with_positions.length;
   if (!glass.inspect && !tried) return null;
+  const not = order && (order.kind ?? "not") === "not";
+  const kept = glass.kept("order", { sentences: order?.sentences ?? reversedPair(record.source.text), found: tried ? order : null });
   const place = make("div", { class: "result", "aria-live": "polite" });
-  if (tried) place.append(orderTable(say, record.order));
+  const show = (found) => {
+    kept.found = found;
+    place.replaceChildren(orderTable(say, found));
+  };
+  if (kept.found) show(kept.found);
   return make(
     "section",
     { class: "card" },
-    make("h3", {}, say("orderTitle")),
-    make("p", { class: "quiet" }, say("orderText")),
-    glass.inspect ? orderForm(glass, place) : null,
+    make("h3", {}, say(not ? "orderTitle" : "reversedTitle")),
+    make("p", { class: "quiet" }, `${say("orderText")} ${say("orderLook")}${record.edits.length ? ` ${say("orderAsItIs")}` : ""}`),
+    glass.inspect ? orderForm(glass, kept, show) : null,
     place,
   );
 }
 
-function orderForm(glass, place) {
-  const { record, say } = glass;
-  const own = [record.source.text, record.source.text.split(" ").reverse().join(" ")];
-  const boxes = (record.order?.sentences ?? own).map((text, number) =>
-    make("input", { type: "text", dir: "auto", value: text, "aria-label": say("sentenceNumber", { number: number + 1 }) }),
-  );
+function reversedPair(text) {
+  return [text, text.split(" ").reverse().join(" ")];
+}
+
+function orderForm(glass, kept, show) {
+  const { say } = glass;
+  const boxes = kept.sentences.map((text, number) => {
+    const change = () => (kept.sentences = boxes.map((box) => box.value));
+    return make("input", { type: "text", dir: "auto", value: text, input: change, "aria-label": say("sentenceNumber", { number: number + 1 }) });
+  });
   const status = make("p", { class: "quiet status", role: "status" });
   const compare = async () => {
     const found = { sentences: boxes.map((box) => box.value), with_positions: [], without_positions: [] };
@@ -37,7 +49,7 @@ function orderForm(glass, place) {
       found.with_positions.push(answer.target);
       found.without_positions.push(answer.cases[0].after);
     }
-    place.replaceChildren(orderTable(say, found));
+    show(found);
   };
   return make(
     "div",
@@ -50,13 +62,14 @@ function orderForm(glass, place) {
 
 /** order: {sentences, with_positions, without_positions}, two each; translations have text and score. */
 function orderTable(say, order) {
+  const cell = (text, { score }) => make("td", {}, text, " ", make("span", { class: "number" }, decimal(score)));
   const row = (title, [one, other]) =>
     make(
       "tr",
       {},
-      make("th", { scope: "row" }, title),
-      make("td", {}, make("bdi", {}, visible(one.text))),
-      make("td", {}, markedChanges(one.text, other.text)),
+      make("th", { scope: "row" }, title, one.text === other.text ? make("b", {}, ` (${say("alike")})`) : null),
+      cell(make("bdi", {}, visible(one.text)), one),
+      cell(markedChanges(one.text, other.text), other),
     );
   return make(
     "div",

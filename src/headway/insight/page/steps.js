@@ -3,9 +3,10 @@
 import { probabilityBars } from "./bars.js";
 import { make, makeSvg } from "./elements.js";
 import { matrixPicture } from "./matrix.js";
-import { matrixOf, percent } from "./numbers.js";
-import { brief, pieceTexts, readTexts, visible } from "./tokens.js";
-import { beamTree, finishedBy, treeLegend } from "./tree.js";
+import { decimal, matrixOf, percent, probability } from "./numbers.js";
+import { isEdited, rowsOf } from "./stages.js";
+import { brief, pieceTexts, visible } from "./tokens.js";
+import { beamList, beamTree, treeLegend } from "./tree.js";
 
 /** Signs of the buttons, in a box of 16. */
 const SIGNS = {
@@ -21,119 +22,140 @@ const COLUMN = 176;
 
 export function stepsView(glass) {
   const { record, say } = glass;
-  const count = record.steps.length;
-  const pieces = pieceTexts(record.target.tokens);
-  const state = { step: 0, timer: null };
-  const button = (name, act) => make("button", { type: "button", "aria-label": say(name), title: say(name), click: act }, sign(name));
-  const slider = make("input", { type: "range", min: 0, max: count - 1, value: 0, "aria-label": say("stepSlider"), input: () => halt(() => go(Number(slider.value))) });
-  const play = button("play", () => (state.timer ? halt() : start()));
-  play.classList.add("primary");
-  const where = make("span", { class: "quiet number" });
   const growing = make("p", { class: "growing", dir: "auto" });
   const [bars, mask, tree] = ["bars-place", "mask-place", "tree-place"].map((name) => make("div", { class: name }));
-
-  const go = (step) => {
-    state.step = Math.max(0, Math.min(count - 1, step));
-    slider.value = state.step;
-    where.textContent = say("stepOfSteps", { step: state.step + 1, count });
-    show();
+  const now = () => glass.chosen.target ?? 0;
+  const draw = () => {
+    showGrowing(glass, growing, now());
+    bars.replaceChildren(...stepBars(glass, now()));
+    mask.replaceChildren(maskUntil(glass, now()));
+    if (record.beam) showTree(glass, tree, now());
   };
+  const section = (title, ...parts) => make("section", {}, make("h3", {}, say(title)), ...parts);
+  const quiet = (text) => make("p", { class: "quiet" }, text);
+  const treeText = record.beam && say("treeText", { size: record.beam.beam_size, penalty: record.beam.length_penalty });
+  new ResizeObserver(() => record.beam && showTree(glass, tree, now())).observe(tree);
+  draw();
+  return make(
+    "div",
+    { class: "view", "data-rows": "target", chosen: draw },
+    player(glass, now),
+    growing,
+    make("p", {}, make("button", { type: "button", click: () => glass.open("machine") }, say("stepInMachine"))),
+    make(
+      "div",
+      { class: "two" },
+      section("topTitle", quiet(say("topText")), bars),
+      section("maskHeading", quiet(say(isEdited(glass, "look_ahead_off") ? "maskOffText" : "maskText")), mask),
+    ),
+    section("treeTitle", record.beam ? [quiet(treeText), treeLegend(say), tree] : quiet(say(record.target.given ? "givenNoBeam" : "noBeam"))),
+  );
+}
+
+/** The buttons, the slider, and where the reader is. now() -> the step that is shown */
+function player(glass, now) {
+  const { record, say } = glass;
+  const last = record.steps.length - 1;
+  const pieces = pieceTexts(record.target.tokens);
+  let timer = null;
+  const button = (name, act) => make("button", { type: "button", "aria-label": say(name), title: say(name), click: act }, sign(name));
+  const go = (step) => glass.choose("target", Math.max(0, Math.min(last, step)));
   const label = (name) => {
     play.replaceChildren(sign(name));
     play.setAttribute("aria-label", say(name));
     play.title = say(name);
   };
-  const halt = (then) => {
-    clearInterval(state.timer);
-    state.timer = null;
+  const halt = () => {
+    clearInterval(timer);
+    timer = null;
     label("play");
-    then?.();
   };
   const start = () => {
-    if (state.step === count - 1) go(0);
+    if (now() === last) go(0);
     label("pause");
-    state.timer = setInterval(() => {
-      if (!play.isConnected || state.step >= count - 1) halt();
-      else go(state.step + 1);
+    timer = setInterval(() => {
+      if (!play.isConnected || now() >= last) halt();
+      else go(now() + 1);
     }, PAUSE);
   };
-  const show = () => {
-    const { step } = state;
-    growing.replaceChildren(
-      ...[visible(record.start.piece), ...pieces].map((piece, place) => {
-        const look = place <= step ? "done" : place === step + 1 ? "next" : "later";
-        return make("bdi", { class: place === 0 ? `${look} control` : look }, brief(piece, 24));
-      }),
-    );
-    const { top, rank, log_probability: logarithm } = record.steps[step];
-    const values = { token: brief(pieces[step], 24), share: percent(Math.exp(logarithm)), rank: rank + 1 };
-    bars.replaceChildren(
-      probabilityBars(top, record.target.tokens[step].id, say),
-      make("p", { class: "quiet" }, say(rank === 0 ? "tookFirst" : "tookOther", values)),
-    );
-    mask.replaceChildren(maskUntil(glass, step));
-    if (record.beam) showTree(glass, tree, step);
+  const haltAt = (step) => {
+    halt();
+    go(step);
   };
-
-  const view = make(
+  const play = button("play", () => (timer ? halt() : start()));
+  play.classList.add("primary");
+  const slider = make("input", { type: "range", min: 0, max: last, "aria-label": say("stepSlider"), input: () => haltAt(Number(slider.value)) });
+  const where = make("output", { class: "quiet", "aria-live": "polite" });
+  const show = () => {
+    const values = { step: now() + 1, count: last + 1, token: brief(pieces[now()], 24) };
+    slider.value = now();
+    slider.setAttribute("aria-valuetext", say("stepOfSteps", values));
+    where.textContent = say("stepOfSteps", values);
+  };
+  show();
+  return make(
     "div",
-    { class: "view" },
-    make(
-      "div",
-      { class: "player" },
-      button("toStart", () => halt(() => go(0))),
-      button("stepBack", () => halt(() => go(state.step - 1))),
-      play,
-      button("stepOn", () => halt(() => go(state.step + 1))),
-      button("toEnd", () => halt(() => go(count - 1))),
-      slider,
-      where,
-    ),
-    growing,
-    make(
-      "div",
-      { class: "two" },
-      make("section", {}, make("h3", {}, say("topTitle")), make("p", { class: "quiet" }, say("topText")), bars),
-      make("section", {}, make("h3", {}, say("maskHeading")), make("p", { class: "quiet" }, say("maskText")), mask),
-    ),
-    make(
-      "section",
-      {},
-      make("h3", {}, say("treeTitle")),
-      record.beam
-        ? [make("p", { class: "quiet" }, say("treeText", { size: record.beam.beam_size, penalty: record.beam.length_penalty })), treeLegend(say), tree]
-        : make("p", { class: "quiet" }, say("noBeam")),
-    ),
+    { class: "player", "data-rows": "target", chosen: show },
+    button("toStart", () => haltAt(0)),
+    button("stepBack", () => haltAt(now() - 1)),
+    play,
+    button("stepOn", () => haltAt(now() + 1)),
+    button("toEnd", () => haltAt(last)),
+    slider,
+    where,
   );
-  new ResizeObserver(() => record.beam && showTree(glass, tree, state.step)).observe(tree);
-  go(0);
-  return view;
 }
 
 function sign(name) {
   return makeSvg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, makeSvg("path", { d: SIGNS[name] }));
 }
 
+/** The target until this step; what comes later keeps its room. */
+function showGrowing({ record }, growing, step) {
+  growing.replaceChildren(
+    ...[visible(record.start.piece), ...pieceTexts(record.target.tokens)].map((piece, place) => {
+      const look = place <= step ? "done" : place === step + 1 ? "next" : "later";
+      return make("bdi", { class: place === 0 ? `${look} control` : look }, brief(piece, 24));
+    }),
+  );
+}
+
+/** The likeliest tokens, and why the one was taken. */
+function stepBars({ record, say }, step) {
+  const { top, rank, log_probability: logarithm } = record.steps[step];
+  const { id } = record.target.tokens[step];
+  const token = brief(pieceTexts(record.target.tokens)[step], 24);
+  const how = record.target.given ? "stands" : rank === 0 ? "tookFirst" : record.beam ? "tookOther" : "tookUnlikely";
+  return [
+    probabilityBars(top, id, say),
+    make("p", { class: "quiet" }, say(how, { token, share: percent(probability(logarithm)), rank: rank + 1 })),
+  ];
+}
+
 /** What the decoder may see: the rows until now as they are, those to come still empty. */
-function maskUntil({ record, get, say }, step) {
-  const room = readTexts(record);
-  const names = room.map((name, place) => (place <= step ? name : ""));
-  const size = names.length;
+function maskUntil(glass, step) {
+  const { get, say } = glass;
+  const { rowNames: room, side } = rowsOf(glass, "decoder");
+  const size = room.length;
   const array = get("decoder.layers.0.self_attention.mask");
+  const off = isEdited(glass, "look_ahead_off");
+  const names = room.map((name, place) => (off || place <= step ? name : ""));
   const values = array ? Float32Array.from(matrixOf(array).values) : new Float32Array(size * size).fill(1);
   values.fill(0, (step + 1) * size);
   return matrixPicture(
+    glass,
     { rows: size, columns: size, values },
     {
       label: say("maskTitle"),
       rowNames: names,
       columnNames: names,
+      side,
       room,
+      plain: true,
       square: true,
       scale: "share",
       limit: 1.6,
       cell: 22,
-      mark: step,
       told: (row, column) => `${row} → ${column}`,
     },
   );
@@ -141,26 +163,29 @@ function maskUntil({ record, get, say }, step) {
 
 function showTree(glass, place, step) {
   if (!place.clientWidth) return;
+  const { record, say } = glass;
+  const { beam } = record;
   const columns = Math.max(2, Math.floor((place.clientWidth + 40) / COLUMN));
-  const last = Math.min(step, glass.record.beam.steps.length - 1);
-  const finished = finishedBy(glass.record, last);
-  const { say } = glass;
+  const last = Math.min(step, beam.steps.length - 1);
+  const first = Math.max(0, last - columns + 1);
+  const finished = (beam.finished ?? []).filter((one) => one.step <= last);
   place.replaceChildren(
-    make("div", { class: "scroll" }, beamTree(glass, Math.max(0, last - columns + 1), last)),
+    make("div", { class: "scroll" }, beamTree(glass, first, last)),
+    beamList(glass, first, last),
     make("h4", {}, say("finishedTitle")),
-    finished.length
-      ? make(
-          "ol",
-          { class: "alternatives" },
-          finished.map((one) =>
-            make(
-              "li",
-              { class: one.won ? "won" : null },
-              make("bdi", {}, visible(one.text)),
-              make("span", { class: "number" }, say("ranking", { score: one.score.toFixed(2).replace("-", "−"), ranking: one.ranking.toFixed(2).replace("-", "−") })),
-            ),
-          ),
-        )
-      : make("p", { class: "quiet" }, say("noneFinished")),
+    finished.length ? finishedList(say, finished, beam.result) : make("p", { class: "quiet" }, say("noneFinished")),
   );
+}
+
+/** finished: the ended hypotheses, best first; result: the one that became the translation, or null. */
+function finishedList(say, finished, result) {
+  const items = finished.map(({ step, number, text, score, ranking }) =>
+    make(
+      "li",
+      { class: result !== null && result[0] === step && result[1] === number ? "won" : null },
+      make("bdi", {}, visible(text)),
+      make("span", { class: "number" }, say("ranking", { score: decimal(score), ranking: decimal(ranking) })),
+    ),
+  );
+  return make("ol", { class: "alternatives" }, items);
 }

@@ -4,84 +4,100 @@ import { make, sizeCanvas, whenSized } from "./elements.js";
 import { percent } from "./numbers.js";
 import { brief } from "./tokens.js";
 
-const FONT = "13px system-ui, NanumGothic, sans-serif";
 const LEAST = 0.02;
 const SPACE = 110;
+const WIDEST = 460;
 
 /** A canvas of the lines of `matrix`; show(row) makes one row stand out, null none. -> {element, show} */
-export function threadPicture({ rows, columns, values }, rowNames, columnNames, { label, say, move }) {
-  const canvas = make("canvas", { tabindex: 0, role: "img", "aria-label": label });
+export function threadPicture({ say }, matrix, rowNames, columnNames, label) {
+  const canvas = make("canvas", {
+    tabindex: 0,
+    role: "application",
+    "aria-roledescription": say("linesRole"),
+    "aria-label": `${label}. ${say("linesKeys")}`,
+  });
   const readout = make("output", { class: "readout", "aria-live": "polite" });
   const figure = make("figure", { class: "matrix lines" }, canvas, readout);
-  const longest = Math.max(rows, columns);
-  const step = Math.max(13, Math.min(26, 520 / longest));
-  let chosen = null;
-
-  const draw = () => {
-    const width = Math.min(figure.clientWidth, 460);
-    const context = sizeCanvas(canvas, width, step * longest + 8);
-    const style = getComputedStyle(figure);
-    const [ink, muted, accent] = ["ink", "muted", "accent"].map((name) => style.getPropertyValue(`--glass-${name}`));
-    const space = Math.min(SPACE, width / 3);
-    const y = (place, count) => 4 + (place + 0.5 + (longest - count) / 2) * step;
-    context.font = FONT;
-    context.textBaseline = "middle";
-    context.lineCap = "round";
-    context.strokeStyle = accent;
-    for (let row = 0; row < rows; row++) {
-      if (chosen !== null && row !== chosen) continue;
-      for (let column = 0; column < columns; column++) {
-        const weight = values[row * columns + column];
-        if (weight < LEAST) continue;
-        context.globalAlpha = Math.min(1, chosen === null ? 0.08 + weight * 0.9 : 0.25 + weight);
-        context.lineWidth = 0.5 + 4 * weight;
-        context.beginPath();
-        context.moveTo(space, y(row, rows));
-        context.bezierCurveTo(width / 2, y(row, rows), width / 2, y(column, columns), width - space, y(column, columns));
-        context.stroke();
-      }
-    }
-    context.globalAlpha = 1;
-    for (let row = 0; row < rows; row++) {
-      context.fillStyle = row === chosen ? accent : chosen === null ? ink : muted;
-      context.textAlign = "right";
-      context.fillText(brief(rowNames[row]), space - 8, y(row, rows), space - 10);
-    }
-    for (let column = 0; column < columns; column++) {
-      const weight = chosen === null ? 0 : values[chosen * columns + column];
-      context.fillStyle = chosen === null || weight >= 0.1 ? ink : muted;
-      context.textAlign = "left";
-      context.fillText(brief(columnNames[column]), width - space + 8, y(column, columns), space - 10);
-    }
-  };
+  const longest = Math.max(matrix.rows, matrix.columns);
+  const threads = { matrix, rowNames, columnNames, canvas, figure, longest, step: Math.max(13, Math.min(26, 520 / longest)), chosen: null };
   const show = (row) => {
-    if (row === chosen) return;
-    chosen = row;
-    draw();
-    readout.replaceChildren();
-    if (row === null) return;
-    const part = [...values.subarray(row * columns, (row + 1) * columns)].map((weight, column) => [weight, column]);
-    const largest = part.sort((one, other) => other[0] - one[0]).slice(0, 3).filter(([weight]) => weight > 0);
-    readout.append(
-      make("bdi", {}, say("looksAt", { token: brief(rowNames[row], 24) })),
-      ...largest.map(([weight, column]) => make("span", { class: "named" }, make("bdi", {}, brief(columnNames[column], 24)), ` ${percent(weight)}`)),
-    );
+    if (row === threads.chosen) return;
+    threads.chosen = row;
+    draw(threads);
+    readout.replaceChildren(...(row === null ? [] : said(say, threads)));
   };
-  const choose = (row) => {
-    show(row);
-    move(row);
-  };
+  listen(threads, show);
+  whenSized(figure, () => draw(threads));
+  return { element: figure, show };
+}
+
+function draw(threads) {
+  const { matrix, canvas, figure, longest, step } = threads;
+  const width = Math.min(figure.clientWidth, WIDEST);
+  const space = Math.min(SPACE, width / 3);
+  const context = sizeCanvas(canvas, width, step * longest + 8);
+  const style = getComputedStyle(figure);
+  const colours = Object.fromEntries(["ink", "muted", "accent"].map((name) => [name, style.getPropertyValue(`--glass-${name}`)]));
+  const y = (place, count) => 4 + (place + 0.5 + (longest - count) / 2) * step;
+  const ends = { left: space, right: width - space, space, fromY: (row) => y(row, matrix.rows), toY: (column) => y(column, matrix.columns) };
+  drawLines(context, threads, ends, colours.accent);
+  drawNames(context, threads, ends, colours);
+}
+
+function drawLines(context, { matrix: { rows, columns, values }, chosen }, { left, right, fromY, toY }, colour) {
+  const half = (left + right) / 2;
+  context.lineCap = "round";
+  context.strokeStyle = colour;
+  for (let row = 0; row < rows; row++) {
+    if (chosen !== null && row !== chosen) continue;
+    for (let column = 0; column < columns; column++) {
+      const weight = values[row * columns + column];
+      if (weight < LEAST) continue;
+      context.globalAlpha = Math.min(1, chosen === null ? 0.08 + weight * 0.9 : 0.25 + weight);
+      context.lineWidth = 0.5 + 4 * weight;
+      context.beginPath();
+      context.moveTo(left, fromY(row));
+      context.bezierCurveTo(half, fromY(row), half, toY(column), right, toY(column));
+      context.stroke();
+    }
+  }
+  context.globalAlpha = 1;
+}
+
+function drawNames(context, { matrix: { columns, values }, rowNames, columnNames, chosen }, { left, right, space, fromY, toY }, { ink, muted, accent }) {
+  context.textAlign = "right";
+  rowNames.forEach((name, row) => {
+    context.fillStyle = row === chosen ? accent : chosen === null ? ink : muted;
+    context.fillText(brief(name), left - 8, fromY(row), space - 10);
+  });
+  context.textAlign = "left";
+  columnNames.forEach((name, column) => {
+    context.fillStyle = chosen === null || values[chosen * columns + column] >= 0.1 ? ink : muted;
+    context.fillText(brief(name), right + 8, toY(column), space - 10);
+  });
+}
+
+/** What the chosen row looks at most. */
+function said(say, { matrix: { columns, values }, rowNames, columnNames, chosen }) {
+  const weights = [...values.subarray(chosen * columns, (chosen + 1) * columns)].map((weight, column) => [weight, column]);
+  const largest = weights.sort((one, other) => other[0] - one[0]).slice(0, 3).filter(([weight]) => weight > 0);
+  return [
+    make("bdi", {}, say("looksAt", { token: brief(rowNames[chosen], 24) })),
+    ...largest.map(([weight, column]) => make("span", { class: "named" }, make("bdi", {}, brief(columnNames[column], 24)), ` ${percent(weight)}`)),
+  ];
+}
+
+function listen(threads, show) {
+  const { matrix: { rows }, canvas, longest, step } = threads;
   canvas.addEventListener("pointermove", (event) => {
     const row = Math.floor((event.offsetY - 4) / step - (longest - rows) / 2);
-    choose(row >= 0 && row < rows ? row : null);
+    show(row >= 0 && row < rows ? row : null);
   });
-  canvas.addEventListener("pointerleave", () => document.activeElement !== canvas && choose(null));
+  canvas.addEventListener("pointerleave", () => document.activeElement !== canvas && show(null));
   canvas.addEventListener("keydown", (event) => {
     const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (!by) return;
     event.preventDefault();
-    choose(chosen === null ? 0 : Math.max(0, Math.min(rows - 1, chosen + by)));
+    show(threads.chosen === null ? 0 : Math.max(0, Math.min(rows - 1, threads.chosen + by)));
   });
-  whenSized(figure, draw);
-  return { element: figure, show };
 }

@@ -1,10 +1,14 @@
 // Tokens and words as they are shown.
 
 const LONGEST = 12;
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+const UNSEEN = String.raw`[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]`;
+const EMOJI = String.raw`\p{Extended_Pictographic}\p{Emoji_Modifier}?\ufe0f?`;
+const FLAG = String.raw`\u{1f3f4}[\u{e0030}-\u{e0039}\u{e0061}-\u{e007a}]{2,6}\u{e007f}`;
+const JOINED_LETTERS = String.raw`(?<=\p{Script=Arabic}\p{M}*)\u200c(?=\p{Script=Arabic})`;
+const KEPT_OR_UNSEEN = new RegExp(`(${FLAG}|${EMOJI}(?:\u200d${EMOJI})*|[0-9#*]\ufe0f\u20e3|${JOINED_LETTERS})|${UNSEEN}`, "gu");
 
 /** A piece to be read: without the sign of a space; what goes on with a word begins with a dot. */
-export function pieceText(tokens, place) {
+function pieceText(tokens, place) {
   const token = tokens[place];
   const piece = token.piece.startsWith("▁") ? token.piece.slice(1) : token.piece;
   const goesOn = place > 0 && tokens[place - 1].word === token.word && !token.piece.startsWith("▁");
@@ -16,9 +20,10 @@ export function loosePiece(piece) {
   return visible(piece.startsWith("▁") ? piece.slice(1) : piece);
 }
 
-/** Characters that change the direction of their neighbours, or none at all, are shown as a sign. */
+/** Characters that change the direction of their neighbours, or that nobody sees, are shown as a sign, but for those
+ * that make one emoji of several, or keep two Arabic letters apart. */
 export function visible(text) {
-  return text.replace(CONTROLS, "\u25af") || "▁";
+  return text.replace(KEPT_OR_UNSEEN, (whole, kept) => kept ?? "\u25af") || "▁";
 }
 
 /** For a label: at most a dozen characters, marks included. */

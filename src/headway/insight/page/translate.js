@@ -2,7 +2,7 @@
 
 import { lookedAt, wordConfidence } from "./confidence.js";
 import { make, makeSvg } from "./elements.js";
-import { percent } from "./numbers.js";
+import { decimal, percent, probability } from "./numbers.js";
 import { brief, loosePiece, visible } from "./tokens.js";
 
 const LEAST_THREAD = 0.04;
@@ -23,8 +23,8 @@ export function translateView(glass) {
         "section",
         {},
         make("h3", {}, say("totalTitle")),
-        make("p", { class: "figure-number" }, percent(Math.exp(record.target.score))),
-        make("p", { class: "quiet" }, say("totalText", { score: record.target.score?.toFixed(2).replace("-", "−") ?? "–" })),
+        make("p", { class: "figure-number" }, percent(probability(record.target.score))),
+        make("p", { class: "quiet" }, say("totalText", { score: decimal(record.target.score) })),
       ),
       make("section", {}, make("h3", {}, say("alternativesTitle")), alternatives(glass)),
     ),
@@ -32,9 +32,10 @@ export function translateView(glass) {
   );
 }
 
-function sentenceForm({ record, say, ask }) {
-  const text = make("textarea", { id: "glass-sentence", rows: 2, dir: "auto" });
-  text.value = record.source.text;
+function sentenceForm({ record, say, ask, kept }) {
+  const typed = kept("sentence", { text: null }, true);
+  const text = make("textarea", { id: "glass-sentence", rows: 2, dir: "auto", input: () => (typed.text = text.value) });
+  text.value = typed.text ?? record.source.original ?? record.source.text;
   const status = make("p", { class: "quiet status", role: "status" });
   const form = make(
     "form",
@@ -46,7 +47,7 @@ function sentenceForm({ record, say, ask }) {
       },
     },
     make("label", { for: "glass-sentence" }, say("sentence")),
-    make("div", { class: "row" }, text, make("button", { type: "submit", class: "primary" }, say("translate"))),
+    make("div", { class: "row" }, text, make("button", { type: "submit", class: "primary", id: "glass-translate" }, say("translate"))),
     status,
   );
   text.addEventListener("keydown", (event) => {
@@ -124,18 +125,21 @@ function wordRow({ record, say, languageName }, side, buttons) {
 
 function confidenceMark(confidence) {
   const mark = make("span", { class: "confidence" }, make("span", { class: "bar" }), percent(confidence));
-  mark.style.setProperty("--share", confidence.toFixed(3));
+  mark.style.setProperty("--share", (confidence ?? 0).toFixed(3));
   return mark;
 }
 
 function targetDetail({ record, say }, { source, target, share }, number) {
   const word = target[number];
-  const others = record.steps[word.places[0]].top.filter((one) => one.id !== record.target.tokens[word.places[0]].id);
+  const [first] = word.places;
+  const { top, log_probability: logarithm } = record.steps[first];
+  const others = top.filter((one) => one.id !== record.target.tokens[first].id);
+  const piece = { token: brief(loosePiece(record.target.tokens[first].piece), 24), share: percent(probability(logarithm)) };
   const shares = share ? source.map((one, at) => [one.text, share(number, at)]) : [];
   return [
     make("p", {}, make("b", {}, make("bdi", {}, brief(word.text, 40))), " ", say("confidenceOf", { share: percent(wordConfidence(record, word)) })),
     shares.length ? named(say("lookedMostAt"), shares) : null,
-    named(say("couldHaveBeen"), others.map((one) => [loosePiece(one.piece), one.probability])),
+    named(say(word.places.length > 1 ? "firstCouldHaveBeen" : "couldHaveBeen", piece), others.map((one) => [loosePiece(one.piece), one.probability])),
   ].filter((line) => line);
 }
 
@@ -157,13 +161,12 @@ function named(title, shares) {
 
 function alternatives({ record, say }) {
   if (!record.alternatives.length) return make("p", { class: "quiet" }, say("noAlternatives"));
-  return make(
-    "ol",
-    { class: "alternatives" },
-    record.alternatives.map((one) =>
-      make("li", {}, make("bdi", {}, visible(one.text)), make("span", { class: "number" }, percent(Math.exp(one.score)))),
-    ),
-  );
+  const items = record.alternatives.map(({ text, score }) => {
+    const found = record.beam?.finished?.find((one) => one.text === text && one.score === score);
+    const numbers = [percent(probability(score)), found ? say("rankedBy", { ranking: decimal(found.ranking) }) : null];
+    return make("li", {}, make("bdi", {}, visible(text)), make("span", { class: "number" }, numbers.filter((one) => one).join(" · ")));
+  });
+  return [make("p", { class: "quiet" }, say("alternativesText")), make("ol", { class: "alternatives" }, items)];
 }
 
 function drawThreads(svg, buttons, { share }, side, number) {

@@ -1,17 +1,19 @@
 // The beam as a tree: a column for each step, its candidates best first, lines from what they go on from.
 
 import { make, makeSvg } from "./elements.js";
+import { decimal } from "./numbers.js";
 import { brief, loosePiece } from "./tokens.js";
 
 const NODE = { width: 132, height: 24, gap: 6, between: 44 };
 const TOP = 26;
 const LONGEST = 9;
+const SIGNS = { kept: "", finished: "✓ ", dropped: "× " };
 
 /** The columns of the tree from step `first` to `last`. */
 export function beamTree({ record, say }, first, last) {
   const { steps, result } = record.beam;
   const columns = steps.slice(first, last + 1);
-  const path = new Set(result ? chain(steps, ...result).map(([step, number]) => `${step} ${number}`) : []);
+  const path = wonPath(steps, result);
   const most = Math.max(...steps.map((step) => step.length));
   const width = columns.length * (NODE.width + NODE.between) - NODE.between + 2;
   const height = TOP + most * (NODE.height + NODE.gap);
@@ -25,45 +27,63 @@ export function beamTree({ record, say }, first, last) {
     step.forEach((candidate, number) => {
       const won = path.has(`${now} ${number}`);
       if (now > first && candidate.parent !== null) {
-        const [fromX, fromY] = [x(now - 1) + NODE.width, y(candidate.parent) + NODE.height / 2];
-        const [toX, toY] = [x(now), y(number) + NODE.height / 2];
-        const half = (fromX + toX) / 2;
-        const look = `edge ${candidate.fate}${won ? " won" : ""}`;
-        edges.push(makeSvg("path", { d: `M${fromX} ${fromY}C${half} ${fromY} ${half} ${toY} ${toX} ${toY}`, class: look }));
+        const from = [x(now - 1) + NODE.width, y(candidate.parent) + NODE.height / 2];
+        edges.push(edge(from, [x(now), y(number) + NODE.height / 2], `edge ${candidate.fate}${won ? " won" : ""}`));
       }
-      nodes.push(node(candidate, x(now), y(number), won));
+      nodes.push(node(say, candidate, [x(now), y(number)], won));
     });
   });
   const label = say("treeLabel", { first: first + 1, last: first + columns.length });
-  return makeSvg("svg", { class: "tree", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label }, edges, nodes);
+  return makeSvg("svg", { class: "tree", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": label }, edges, nodes);
 }
 
-function node({ piece, score, fate }, x, y, won) {
-  const sign = { kept: "", finished: "✓ ", dropped: "× " }[fate];
-  const right = x + NODE.width - 8;
+function edge([fromX, fromY], [toX, toY], look) {
+  const half = (fromX + toX) / 2;
+  return makeSvg("path", { d: `M${fromX} ${fromY}C${half} ${fromY} ${half} ${toY} ${toX} ${toY}`, class: look });
+}
+
+function node(say, candidate, [x, y], won) {
+  const { piece, score, fate } = candidate;
+  const whole = said(say, candidate, won);
   return makeSvg(
     "g",
-    { class: `node ${fate}${won ? " won" : ""}` },
+    { class: `node ${fate}${won ? " won" : ""}`, role: "img", "aria-label": whole },
+    makeSvg("title", {}, whole),
     makeSvg("rect", { x, y, width: NODE.width, height: NODE.height, rx: 5 }),
-    makeSvg("text", { x: x + 8, y: y + 16 }, `${sign}${brief(loosePiece(piece), LONGEST)}`),
-    makeSvg("text", { x: right, y: y + 16, class: "score" }, score.toFixed(2).replace("-", "−")),
+    makeSvg("text", { x: x + 8, y: y + 16 }, `${SIGNS[fate]}${brief(loosePiece(piece), LONGEST)}`),
+    makeSvg("text", { x: x + NODE.width - 8, y: y + 16, class: "score" }, decimal(score)),
   );
 }
 
-/** What has finished until a step, best first by the score that ranks: {text, score, ranking, won}. */
-export function finishedBy(record, last) {
-  const { steps, result, length_penalty: penalty } = record.beam;
-  return steps
-    .slice(0, last + 1)
-    .flatMap((candidates, step) => candidates.map((candidate, number) => ({ ...candidate, step, number })))
-    .filter(({ fate }) => fate === "finished")
-    .map(({ step, number, score }) => ({
-      text: joined(chain(steps, step, number).slice(0, -1).map(([at, one]) => steps[at][one].piece)),
-      score,
-      ranking: score / ((5 + step + 1) / 6) ** penalty,
-      won: result !== null && result[0] === step && result[1] === number,
-    }))
-    .sort((one, other) => other.ranking - one.ranking);
+/** A candidate in words. */
+function said(say, { piece, score, fate, parent }, won) {
+  const from = parent === null ? "" : ` ${say("goesOnFrom", { number: parent + 1 })}`;
+  return say("candidate", { piece: brief(loosePiece(piece), 60), score: decimal(score), fate: say(`fate_${won ? "won" : fate}`), from });
+}
+
+/** The same candidates as lists, in a part that opens. */
+export function beamList(glass, first, last) {
+  const { record, say } = glass;
+  const { steps, result } = record.beam;
+  const state = glass.kept("beamList", { open: false }, true);
+  const path = wonPath(steps, result);
+  const column = (candidates, step) => [
+    make("h5", {}, say("stepNumber", { step: step + 1 })),
+    make(
+      "ol",
+      { class: "candidates" },
+      candidates.map((candidate, number) => make("li", {}, make("bdi", {}, said(say, candidate, path.has(`${step} ${number}`))))),
+    ),
+  ];
+  const lists = make("div", {});
+  const details = make("details", { open: state.open }, make("summary", {}, say("treeAsList")), lists);
+  const show = () => {
+    state.open = details.open;
+    lists.replaceChildren(...(details.open ? steps.slice(first, last + 1).flatMap((one, at) => column(one, first + at)) : []));
+  };
+  show();
+  details.addEventListener("toggle", show);
+  return details;
 }
 
 /** The signs of what is drawn. */
@@ -75,17 +95,14 @@ export function treeLegend(say) {
   );
 }
 
-/** The candidates that a hypothesis went through: [step, number], the first first. */
-function chain(steps, step, number) {
-  const places = [];
-  for (let at = number; step >= 0 && at !== null; step--) {
-    places.unshift([step, at]);
-    at = steps[step][at].parent;
+/** The candidates that the translation went through, each as "step number". */
+function wonPath(steps, result) {
+  const places = new Set();
+  if (!result) return places;
+  let [step, number] = result;
+  while (step >= 0 && number !== null) {
+    places.add(`${step} ${number}`);
+    number = steps[step--][number].parent;
   }
   return places;
-}
-
-function joined(pieces) {
-  const spaced = pieces.some((piece) => piece.startsWith("▁"));
-  return pieces.join(spaced ? "" : " ").replaceAll("▁", " ").trim();
 }

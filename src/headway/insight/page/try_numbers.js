@@ -15,74 +15,25 @@ const EXAMPLE = {
 };
 const INPUTS = { weights: ["x", "W_Q", "W_K", "W_V"], direct: ["Q", "K", "V"] };
 
-export function tryNumbersView({ say }) {
-  const state = { mode: "weights", scaling: true, lookAhead: false, texts: { ...EXAMPLE } };
+export function tryNumbersView({ say, kept }) {
+  const state = kept("numbers", { mode: "weights", scaling: true, lookAhead: false, texts: { ...EXAMPLE } }, true);
   const inputs = make("div", { class: "inputs" });
   const result = make("div", { class: "stages worked" });
   const problem = make("p", { class: "problem", role: "alert" });
   const work = () => {
-    const names = INPUTS[state.mode];
-    const read = names.map((name) => readMatrix(state.texts[name], LARGEST));
-    const bad = read.findIndex((one) => one.problem);
-    const wrong = bad >= 0 ? say(...read[bad].problem) : null;
-    const matrices = read.map((one) => one.matrix);
-    const unfit = wrong ? null : misfit(names, matrices);
-    problem.textContent = wrong ? `${plain(names[bad])}: ${wrong}` : unfit ? say(unfit[0], plainValues(unfit[1])) : "";
-    if (problem.textContent) result.replaceChildren();
-    else result.replaceChildren(...workedSteps(say, state, matrices));
+    const { matrices, wrong } = readInputs(say, state);
+    problem.textContent = wrong ?? "";
+    result.replaceChildren(...(wrong ? [] : workedSteps(say, state, matrices)));
   };
-  const showInputs = () => {
-    inputs.replaceChildren(
-      ...INPUTS[state.mode].map((name) => {
-        const box = make("textarea", {
-          rows: Math.max(3, state.texts[name].split("\n").length),
-          cols: 10,
-          spellcheck: "false",
-          inputmode: "text",
-          dir: "ltr",
-          input: () => {
-            state.texts[name] = box.value;
-            work();
-          },
-        });
-        box.value = state.texts[name];
-        return make("label", {}, formula(name.replace(/_(.)/u, "^{$1}")), box);
-      }),
-    );
-  };
-  const toggle = (name, checked) => {
-    const box = make("input", {
-      type: "checkbox",
-      change: () => {
-        state[name] = box.checked;
-        work();
-      },
-    });
-    box.checked = checked;
-    return make("label", { class: "check" }, box, say(name));
-  };
-  const reset = () => {
-    state.texts = { ...EXAMPLE };
-    showInputs();
+  const begin = () => {
+    inputs.replaceChildren(...inputBoxes(state, work));
     work();
   };
-  showInputs();
-  work();
+  begin();
   return make(
     "div",
     { class: "view" },
-    make(
-      "div",
-      { class: "controls" },
-      choice(say("startFrom"), [["weights", say("fromWeights")], ["direct", say("fromQkv")]], state.mode, (mode) => {
-        state.mode = mode;
-        showInputs();
-        work();
-      }),
-      toggle("scaling", true),
-      toggle("lookAhead", false),
-      make("button", { type: "button", click: reset }, say("resetExample")),
-    ),
+    settings(say, state, work, begin),
     make("p", { class: "quiet" }, say("typeHint", { largest: LARGEST })),
     inputs,
     problem,
@@ -90,55 +41,101 @@ export function tryNumbersView({ say }) {
   );
 }
 
+/** What is to be worked out, and how; work() is called where the numbers stay, begin() where others are asked for. */
+function settings(say, state, work, begin) {
+  const toggle = (name) => {
+    const box = make("input", {
+      type: "checkbox",
+      change: () => {
+        state[name] = box.checked;
+        work();
+      },
+    });
+    box.checked = state[name];
+    return make("label", { class: "check" }, box, say(name));
+  };
+  const starts = [["weights", say("fromWeights")], ["direct", say("fromQkv")]];
+  const start = (mode) => {
+    state.mode = mode;
+    begin();
+  };
+  const reset = () => {
+    state.texts = { ...EXAMPLE };
+    begin();
+  };
+  return make(
+    "div",
+    { class: "controls" },
+    choice(say("startFrom"), starts, state.mode, start),
+    toggle("scaling"),
+    toggle("lookAhead"),
+    make("button", { type: "button", click: reset }, say("resetExample")),
+  );
+}
+
+function inputBoxes(state, work) {
+  return INPUTS[state.mode].map((name) => {
+    const box = make("textarea", {
+      rows: Math.max(3, state.texts[name].split("\n").length),
+      cols: 10,
+      spellcheck: "false",
+      inputmode: "text",
+      dir: "ltr",
+      input: () => {
+        state.texts[name] = box.value;
+        work();
+      },
+    });
+    box.value = state.texts[name];
+    return make("label", {}, formula(name.replace(/_(.)/u, "^{$1}")), box);
+  });
+}
+
+/** -> {matrices, wrong}; wrong: what is to be mended, or null */
+function readInputs(say, state) {
+  const names = INPUTS[state.mode];
+  const read = names.map((name) => readMatrix(state.texts[name], LARGEST));
+  const bad = read.findIndex((one) => one.problem);
+  if (bad >= 0) return { matrices: [], wrong: `${plain(names[bad])}: ${say(...read[bad].problem)}` };
+  const matrices = read.map((one) => one.matrix);
+  const unfit = misfit(names, matrices);
+  return { matrices, wrong: unfit ? say(unfit[0], plainValues(unfit[1])) : null };
+}
+
 const plain = (name) => name.replace("_", "");
 const plainValues = (values) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, typeof value === "string" ? plain(value) : value]));
 
 function workedSteps(say, state, matrices) {
-  const steps = [];
-  let [queries, keys, values] = matrices;
-  if (state.mode === "weights") {
-    const [x, ...weights] = matrices;
-    [queries, keys, values] = weights.map((weight) => multiply(x, weight));
-    steps.push(
-      step(
-        say,
-        "workProjections",
-        null,
-        [["Q", weights[0], queries], ["K", weights[1], keys], ["V", weights[2], values]].map(([letter, weight, product]) =>
-          numberTable(product, `${letter} = x W^{${letter}}`, (row, column) => products(x[row], weight.map((line) => line[column])), { caption: true }),
-        ),
-      ),
-    );
-  }
+  if (state.mode === "direct") return attentionSteps(say, state, ...matrices);
+  const [x, ...weights] = matrices;
+  const made = weights.map((weight) => multiply(x, weight));
+  const tables = ["Q", "K", "V"].map((letter, at) =>
+    numberTable(made[at], `${letter} = x W^{${letter}}`, (row, column) => products(x[row], weights[at].map((line) => line[column])), { caption: true }),
+  );
+  return [step(say, "workProjections", null, tables), ...attentionSteps(say, state, ...made)];
+}
+
+function attentionSteps(say, state, queries, keys, values) {
   const found = attend(queries, keys, values, state);
-  const root = Math.sqrt(queries[0].length);
-  steps.push(
-    step(say, "workScores", "Q K^{T}", [numberTable(found.scores, "Q K^{T}", (row, column) => products(queries[row], keys[column]))]),
-    step(say, state.scaling ? "workScaling" : "workUnscaled", state.scaling ? `Q K^{T} / √${queries[0].length}` : "Q K^{T}", [
-      numberTable(found.scaled, "s", (row, column) =>
-        state.scaling ? `${short(found.scores[row][column])} / ${short(root)}` : short(found.scores[row][column]),
-      ),
-    ]),
-  );
-  if (state.lookAhead) {
-    steps.push(
-      step(say, "workMask", "s_{ij} = −∞, j > i", [
-        numberTable(found.masked, "s", (row, column) => say(column > row ? "hiddenLater" : "seenEarlier")),
-      ]),
-    );
-  }
-  steps.push(
-    step(say, "workSoftmax", 'A = "softmax"(s)', [
-      numberTable(found.weights, "A", (row, column) => {
-        const sum = found.masked[row].reduce((total, value) => total + Math.exp(value), 0);
-        return `e^${short(found.masked[row][column])} / ${short(sum)}`;
-      }, { digits: 5 }),
-    ]),
-    step(say, "workOutput", "A V", [
-      numberTable(found.output, "A V", (row, column) => products(found.weights[row], values.map((line) => line[column]))),
-    ]),
-  );
-  return steps;
+  const width = queries[0].length;
+  const one = (title, equation, table) => step(say, title, equation, [table]);
+  const division = (row, column) => `${short(found.scores[row][column])} / ${short(Math.sqrt(width))}`;
+  const softmax = (row, column) => {
+    const largest = Math.max(...found.masked[row]);
+    const sum = found.masked[row].reduce((total, value) => total + Math.exp(value - largest), 0);
+    return `e^(${short(found.masked[row][column])} − ${bracketed(largest)}) / ${short(sum)}`;
+  };
+  return [
+    one("workScores", "Q K^{T}", numberTable(found.scores, "Q K^{T}", (row, column) => products(queries[row], keys[column]))),
+    state.scaling
+      ? one("workScaling", `s = Q K^{T} / √${width}`, numberTable(found.scaled, "s", division))
+      : one("workUnscaled", "s = Q K^{T}", numberTable(found.scaled, "s", (row, column) => short(found.scores[row][column]))),
+    state.lookAhead
+      ? one("workMask", "s_{ij} = −∞, j > i", numberTable(found.masked, "s", (row, column) => say(column > row ? "hiddenLater" : "seenEarlier")))
+      : null,
+    one("workSoftmax", 'A_{ij} = "exp"(s_{ij} − m_{i}) / Σ_{k} "exp"(s_{ik} − m_{i})', numberTable(found.weights, "A", softmax, { digits: 5 })),
+    one("workOutput", "A V", numberTable(found.output, "A V", (row, column) => products(found.weights[row], values.map((line) => line[column])))),
+  ].filter((part) => part);
 }
 
 function step(say, name, equation, tables) {
@@ -196,5 +193,7 @@ function products(left, right) {
 function short(value, digits = 4) {
   if (value === -Infinity) return "−∞";
   const text = Number.isInteger(value) && Math.abs(value) < 1e6 ? `${value}` : Math.abs(value) >= 1e6 || (value !== 0 && Math.abs(value) < 1e-4) ? value.toExponential(2) : value.toFixed(digits);
-  return text.replace("-", "−");
+  return text.replaceAll("-", "−");
 }
+
+const bracketed = (value) => (value < 0 ? `(${short(value)})` : short(value));

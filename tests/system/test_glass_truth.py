@@ -1,0 +1,361 @@
+"""What the glass box says of a record is so: equations, edits, given translations, what comes late."""
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from headway import Translator
+from headway.insight.document import decoded
+from headway.insight.what_if import read_edits
+from tests.system.browsing import Window, chromium, open_live, write_page
+from tests.test_translator import translator
+
+TEXT = "the cat sat on the mat"
+INVISIBLE = ["\u061c", "\u200b", "a\u200db", "\ufeff", "\u00ad", "\U000e0041", "\u3164", "\u2067", "\u034f"]
+SEEN = ["👨‍👩‍👧", "❤️", "می‌خواهم", "é", "한국어"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+def random_translator(**sizes) -> Translator:
+    """Its translations are of five pieces at most."""
+    torch.manual_seed(7)
+    found = translator(**{"encoder_layers": 2, "decoder_layers": 2, **sizes})
+    return Translator(replace(found.stored, decoding={"max_length": 5}), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def random() -> Translator:
+    return random_translator()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """-> show(document, language): a window on its page"""
+    windows = []
+
+    def show(document, language="en", **context) -> Window:
+        window = Window(browser, **context)
+        windows.append(window)
+        window.page.goto(write_page(document, tmp_path / f"page{len(windows)}.html", language))
+        return window
+
+    yield show
+    for window in windows:
+        window.close()
+
+
+def open_all(window: Window) -> str:
+    """Opens every block of the machine. -> its text"""
+    window.view("machine")
+    for button in window.page.locator(".block h4 button").all():
+        button.click()
+    return window.page.inner_text("#glass-view")
+
+
+def test_a_given_translation_is_not_said_to_be_written(random, opened):
+    document = random.inspect(TEXT, target="a dog").to_dict()
+    document["target"]["given"] = True
+    window = opened(document)
+    assert "was given" in window.page.inner_text(".glass-head")
+    assert "wrote" not in window.page.inner_text(".glass-head")
+    text = window.view("steps").inner_text()
+    assert "was taken" not in text
+    assert "was given" in text
+    assert "chosen" not in window.view("machine").locator(".stack.decoder").inner_text().lower()
+
+
+def test_what_is_not_known_is_a_dash(random, opened):
+    document = random.inspect(TEXT).to_dict()
+    document["target"]["score"] = None
+    for step in document["steps"]:
+        step["log_probability"] = None
+    for candidates in document["beam"]["steps"]:
+        for candidate in candidates:
+            candidate["score"] = None
+    window = opened(document)
+    assert set(window.texts(".words.target .confidence")) == {"–"}
+    assert window.texts(".figure-number") == ["–"]
+    assert "100%" not in window.view("steps").locator(".bars-place > p").inner_text()
+    window.page.wait_for_selector(".tree .score")
+    assert set(window.page.locator(".tree .score").all_text_contents()) == {"–"}
+
+
+def test_equations_and_shapes_are_the_models_own(random, opened):
+    config = random.model.config
+    document = random.inspect(TEXT).to_dict()
+    n, m = len(document["target"]["tokens"]), len(document["source"]["tokens"])
+    assert n != m
+    window = opened(document)
+    text = open_all(window)
+    assert "x + Sublayer(x)" in text
+    assert "√(σ2 + ε)" in text
+    assert "z = h WT + b" not in text
+    cross = window.page.locator(".block.cross .panel")
+    width = config.d_model // config.num_heads
+    shapes = cross.locator("h6 .shape").all_inner_texts()
+    assert shapes == [f"{rows} × {config.d_model} → {rows} × {width}" for rows in (n, m, m)]
+    assert "Q = x WQ + bQ" in cross.inner_text().replace("\n", "")
+    hidden = decoded(document["arrays"], "decoder.output")
+    canvas = window.page.locator(".block.linear canvas[tabindex]")
+    canvas.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        canvas.press(key)
+    shown = window.page.inner_text(".block.linear .readout b").replace("−", "-")
+    assert float(shown) == pytest.approx(float(hidden[1, 1]), abs=2e-3)
+
+    other = random_translator(norm="pre", output_bias=True).inspect(TEXT).to_dict()
+    text = open_all(opened(other))
+    assert "x + Sublayer(LayerNorm(x))" in text
+    assert "z = h WT + b" in text
+    assert "mean" in text
+
+
+def test_an_edited_record_says_what_its_model_does(random, opened):
+    edits = [{"kind": "positions_off"}, {"kind": "look_ahead_off"}, {"kind": "scaling_off"}]
+    document = random.inspect(TEXT, edits=read_edits(edits)).to_dict()
+    window = opened(document)
+    text = open_all(window)
+    assert "PE = 0" in text
+    assert "for a place with itself" not in text
+    own = window.page.locator(".decoder .block.decoder .panel")
+    assert "larger" in own.inner_text()  # Q, K, V: the Q that is shown is not that of the equation
+    own.locator(".choice >> nth=1").locator("label >> nth=3").click()
+    assert "sees all places" in own.inner_text()
+    assert own.locator("canvas[tabindex]").count() == 1
+    assert "hidden from it" not in window.view("steps").inner_text()
+    assert "edited model" in window.page.inner_text(".glass-head")
+
+    swapped = random.inspect(TEXT, edits=read_edits([{"kind": "swap_words", "first": 0, "second": 1}])).to_dict()
+    swapped["source"]["original"] = TEXT
+    window = opened(swapped)
+    assert "edited model" not in window.page.inner_text(".glass-head")
+    assert "swapped words" in window.page.inner_text(".glass-head")
+    assert "“the” and “cat” swapped" in window.view("whatIf").inner_text()
+
+
+def test_the_unscaled_q_times_k_is_root_times_the_products_that_are_shown(random):
+    """What the page says beside Q of such a record."""
+    arrays = random.inspect(TEXT, edits=read_edits([{"kind": "scaling_off"}])).arrays
+    name = "encoder.layers.0.self_attention"
+    products = arrays[f"{name}.queries"] @ arrays[f"{name}.keys"].swapaxes(-1, -2)
+    root = math.sqrt(arrays[f"{name}.keys"].shape[-1])
+    np.testing.assert_allclose(products, root * arrays[f"{name}.scores"], atol=1e-4)
+
+
+def test_history_has_steps_scores_and_a_measure(random, opened):
+    record = random.inspect(TEXT)
+    document = record.to_dict()
+    document["inspected_step"] = 2400
+    document["history"] = [{"name": f"step-{step}", "step": step, "score": -7.25} for step in (1200, 3600)]
+    names = [name for name in document["arrays"] if name.endswith("attention.weights")]
+    document["arrays"] |= {f"history.{at}.{name}": {"same_as": name} for name in names for at in (0, 1)}
+    window = opened(document)
+    window.view("heads")
+    [past, now, later] = window.texts(".moments li")
+    assert "this model" in now  # between an earlier and a later one
+    assert "3,600" in later
+    assert "1,200" in past
+    assert "−7.25" in past
+    weights = record.attention["cross"]
+    layer, head = (int(part) - 1 for part in window.page.inner_text(".head[aria-pressed=true]").split("·"))
+    one = weights[layer, head]
+    bits = -(one * np.log2(one)).sum(axis=-1).mean()
+    assert float(re.search(r"([\d.]+) bits", now)[1]) == pytest.approx(float(bits), abs=0.011)
+    assert f"{record.score:.2f}".replace("-", "−") in now
+    assert "1,200" in window.page.get_attribute(".moments canvas >> nth=0", "aria-label")
+    share = window.page.evaluate("document.querySelector('.measures li:last-child').style.getPropertyValue('--share')")
+    entropy = document["attention"]["cross"]["measures"][layer][head]["entropy"]
+    assert float(share) == pytest.approx(entropy / math.log2(len(record.source.tokens)), abs=2e-3)
+
+
+def test_alternatives_stand_in_the_order_of_their_ranking(random, opened):
+    document = random.inspect(TEXT).to_dict()
+    document["alternatives"] = [{"text": "long", "score": -4.3}, {"text": "short", "score": -4.0}]
+    finished = [{"step": 3, "number": 0, "text": "long", "score": -4.3, "ranking": -2.5}]
+    finished += [{"step": 1, "number": 0, "text": "short", "score": -4.0, "ranking": -3.5}]
+    document["beam"]["finished"] = finished
+    window = opened(document)
+    assert window.texts(".alternatives .number") == ["1.4% · ranked by −2.50", "1.8% · ranked by −3.50"]
+    assert "length penalty" in window.page.inner_text("section:has(> .alternatives)")
+
+
+def test_invisible_characters_are_seen(random, opened):
+    document = random.inspect(TEXT).to_dict()
+    document["alternatives"] = [{"text": text, "score": -1.0} for text in INVISIBLE + SEEN]
+    shown = [text.replace("\n", "") for text in opened(document).texts(".alternatives bdi")]
+    assert shown[: len(INVISIBLE)] == ["a▯b" if text[0] == "a" else "▯" for text in INVISIBLE]
+    assert shown[len(INVISIBLE) :] == SEEN
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_sixteen_heads_have_room(opened, width):
+    wide = random_translator(d_model=64, num_heads=16)
+    edits = [{"kind": "head_off", "attention": "encoder", "layer": 1, "head": head} for head in range(16)]
+    record = wide.inspect(TEXT, cases=[read_edits([edit]) for edit in edits])
+    document = record.to_dict()
+    for case in document["cases"]:
+        case["score_of_before"] -= 12.34
+    window = opened(document, width=width)
+    crowded = """[...document.querySelectorAll("#glass-view .head")].filter((one) => one.scrollWidth > one.clientWidth
+        || [...one.children].some((part) => part.getBoundingClientRect().width > one.getBoundingClientRect().width))
+        .map((one) => one.textContent)"""
+    for name in ("heads", "whatIf"):
+        window.view(name)
+        window.page.wait_for_timeout(100)
+        assert window.page.evaluate(crowded) == []
+        assert (
+            window.page.evaluate("Math.min(...[...document.querySelectorAll('.head')].map((o) => o.offsetWidth))") > 24
+        )
+    window.view("heads")
+    window.page.select_option(".controls select", "entropy")
+    assert window.page.evaluate(crowded) == []
+
+
+def test_a_head_of_what_if_can_be_seen_large(random, opened):
+    edit = {"kind": "head_off", "attention": "decoder", "layer": 1, "head": 2}
+    window = opened(random.inspect(TEXT, cases=[read_edits([edit])]).to_dict())
+    window.view("whatIf")
+    window.page.click("text=See this head large")
+    assert window.page.inner_text(".large h3") == "Layer 2, head 3"
+    assert window.page.inner_text(".controls .choice label:has(:checked)") == "Decoder self-attention"
+
+
+def test_a_token_stands_out_everywhere(random, opened):
+    document = random.inspect(TEXT).to_dict()
+    window = opened(document)
+    page = window.page
+    open_all(window)
+    page.select_option(".controls label:has-text('Step') select", "2")
+    assert page.input_value(".block.linear select") == "2"
+    frames = """(name) => document.querySelector(name).toDataURL()"""
+    framed = page.evaluate(frames, ".block.linear canvas[tabindex]")
+    window.view("steps")
+    assert page.input_value("input[type=range]") == "2"
+    page.click("[aria-label='One step on']")
+    page.click("text=See this step in the machine")
+    assert page.input_value(".block.softmax select") == "3"
+    page.wait_for_timeout(100)
+    assert page.evaluate(frames, ".block.linear canvas[tabindex]") != framed
+    page.locator(".block.linear canvas[tabindex]").press("ArrowDown")  # the first number
+    page.locator(".block.linear canvas[tabindex]").press("Enter")
+    assert page.input_value(".block.softmax select") == "0"
+
+
+@pytest.mark.parametrize("act", ["language", "scheme"])
+def test_focus_and_state_stay(random, opened, act):
+    window = opened(random.inspect(TEXT).to_dict())
+    page = window.page
+    window.view("numbers")
+    page.fill(".inputs textarea >> nth=1", "1 2\n3 4\n5 6\n7 8")
+    window.view("machine")
+    page.click(".encoder [data-place=self]")
+    page.click(".encoder .layer > .choice label >> nth=1")
+    page.click(".encoder .panel .choice >> nth=1 >> label >> nth=4")
+    if act == "language":
+        page.focus(".language")
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.className") == "language"
+    else:
+        page.focus(".encoder [data-place=embedding]")
+        page.emulate_media(color_scheme="dark")
+        assert page.evaluate("document.activeElement.dataset.place") == "embedding"
+    assert page.get_attribute(".encoder [data-place=self]", "aria-expanded") == "true"
+    assert page.locator(".encoder .layer > .choice input >> nth=1").is_checked()
+    assert page.locator(".encoder .panel .choice >> nth=1 >> input >> nth=4").is_checked()
+    window.view("numbers")
+    assert page.input_value(".inputs textarea >> nth=1") == "1 2\n3 4\n5 6\n7 8"
+
+
+def wait_until_held(page) -> None:
+    while page.evaluate("window.held.length") == 0:
+        page.wait_for_timeout(20)
+
+
+def test_a_late_answer_does_not_replace_a_newer_one(browser, random):
+    window = Window(browser)
+    open_live(window, random, TEXT)
+    page = window.page
+    page.evaluate("""() => {
+        const fetch = window.fetch;
+        window.held = [];
+        window.fetch = async (...given) => {
+          const answer = await fetch(...given);
+          const body = JSON.parse(given[1].body);
+          if (body.text === "a dog") await new Promise((go) => window.held.push(go));
+          return answer;
+        };
+    }""")
+    page.fill("#glass-sentence", "a dog")
+    page.keyboard.press("Enter")
+    wait_until_held(page)
+    page.fill("#glass-sentence", "the mat")
+    page.keyboard.press("Enter")
+    window.contains(".sentence-line", "the mat")
+    page.evaluate("window.held[0]()")
+    page.wait_for_timeout(200)
+    assert "the mat" in page.inner_text(".sentence-line")
+
+    window.view("whatIf")  # the same beside one another: of two heads the later stays
+    page.evaluate("window.held.length = 0")
+    page.evaluate("""() => {
+        const fetch = window.fetch;
+        window.fetch = async (...given) => {
+          const answer = await fetch(...given);
+          if (given[1].body.includes('"head":0')) await new Promise((go) => window.held.push(go));
+          return answer;
+        };
+    }""")
+    page.click(".effect >> nth=0")
+    wait_until_held(page)
+    page.click(".effect >> nth=1")
+    window.contains(".result h4", "Head 2 of layer 1")
+    page.evaluate("window.held[0]()")
+    page.wait_for_timeout(200)
+    assert "Head 2 of layer 1" in page.inner_text(".result h4")
+    window.close()
+
+
+def test_large_scores_are_explained_with_numbers_that_can_be_read(random, opened):
+    window = opened(random.inspect(TEXT).to_dict())
+    window.view("numbers")
+    page = window.page
+    page.click(".view > .controls .choice label >> nth=1")
+    for number, text in enumerate(("100 0", "100 0\n0 100", "1\n2")):
+        page.fill(f".inputs textarea >> nth={number}", text)
+    text = page.locator(".number-table >> nth=2").inner_text()
+    assert "Infinity" not in text
+    top = 100 * 100 / math.sqrt(2)
+    assert f"e^({top:.4f} − {top:.4f}) / 1= 1" in text.replace("\n", "")
+
+
+def test_order_has_scores_and_says_what_was_found(random, opened):
+    found = random.inspect(TEXT).to_dict()
+    alike = {"text": "one", "score": -1.25}
+    order = {"sentences": ["a b", "b a"], "with_positions": [alike, {"text": "two", "score": -2.5}]}
+    found["order"] = {**order, "without_positions": [alike, alike], "kind": "reversed"}
+    window = opened(found)
+    text = window.view("whatIf").locator(".card:has(.order)").inner_text()
+    assert "−1.25" in text
+    assert "−2.50" in text
+    assert "order of the words" in text
+    assert window.texts(".order tbody th") == ["With positions", "Without positions (equal)"]
+    found["order"]["kind"] = "not"
+    assert "“not”" in opened(found).view("whatIf").locator(".card:has(.order)").inner_text()
+
+
+def test_all_tabs_are_in_sight_on_a_phone(random, opened):
+    for language in ("en", "ko"):
+        window = opened(random.inspect(TEXT).to_dict(), language, width=390)
+        rights = window.page.evaluate(
+            "[...document.querySelectorAll('[role=tab]')].map((o) => o.getBoundingClientRect().right)"
+        )
+        assert max(rights) <= 390
