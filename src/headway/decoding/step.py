@@ -52,6 +52,7 @@ class DecoderStep:
         config = model.config
         self._heads = config.decoder_num_heads or config.num_heads
         self._d_model = config.d_model
+        self._d_head = config.d_model // self._heads
         self._norm_first = config.norm == "pre"
         self._activation = ACTIVATIONS[config.activation]
         self._embedding, self._positions = model.target_embedding, model.target_positions
@@ -104,7 +105,7 @@ class DecoderStep:
             return layer.self_output(heads.flatten(1))
 
         def attend_to_memory(y: Tensor) -> Tensor:
-            query = layer.query(y).to(self._memory_dtype).view(-1, state.width, self._heads, self._d_model // self._heads)
+            query = layer.query(y).to(self._memory_dtype).view(-1, state.width, self._heads, self._d_head)
             scores = query.transpose(1, 2) @ state.memory_keys[index] + state.memory_mask
             heads = scores.softmax(dim=-1) @ state.memory_values[index]  # (sentences, heads, width, d_head)
             return layer.memory_output(heads.transpose(1, 2).reshape(len(y), -1).to(self._dtype))

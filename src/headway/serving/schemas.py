@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from headway.insight.document import Arrays
 from headway.serving.settings import WIDEST_BEAM
 
 MOST_EDITS, MOST_CASES = 16, 4
@@ -51,7 +52,7 @@ class InspectRequest(_Request):
     cases: list[Annotated[list[Any], Field(max_length=MOST_EDITS)]] = Field(
         [], max_length=MOST_CASES, description="Lists of edits, each tried beside."
     )
-    arrays: Literal["all", "attention", "none"] = Field("all", description="Which numbers the record has.")
+    arrays: Arrays = Field("layers", description="Which numbers the record has; `layers`: all but the logits.")
 
 
 class Detection(BaseModel):
