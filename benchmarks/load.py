@@ -229,9 +229,12 @@ class HealthWatch:
         self.statuses, self.seconds = [int(status) for status, _ in answers], [float(time_) for _, time_ in answers]
 
 
-async def soak(server: ServerProcess, texts: list[str], fields: dict[str, Any], seconds: float) -> dict[str, Any]:
+async def soak(
+    server: ServerProcess, texts: list[str], fields: dict[str, Any], warming: float, seconds: float
+) -> dict[str, Any]:
     """All kinds of requests by 20 clients: single sentences, lists, HTML, long texts, wrong ones, some that are given
-    up. What the server's memory does after the first fifth of the time."""
+    up. What the server's memory does in these seconds, after those of warming, half of which have the large ones alone.
+    """
     kinds: list[dict[str, Any]] = [
         {"q": "".join(f"<p>{text} <b>{text}</b></p>" for text in texts[:10]), "format": "html"},
         {"q": " ".join(texts)[:5000]},
@@ -239,14 +242,17 @@ async def soak(server: ServerProcess, texts: list[str], fields: dict[str, Any], 
         {"q": texts[0], "beam_size": 99},
         {"q": "x" * 5001},
     ]
-    memory: list[int] = []
+    before: list[int] = []
+    after: list[int] = []
     statuses: Counter[int] = Counter()
     start = time.perf_counter()
 
     async def work(number: int) -> None:
         client, chooser = Client(server.port), random.Random(number)
-        while time.perf_counter() - start < seconds:
-            kind = chooser.choice(kinds) if chooser.random() < 0.2 else {"q": chooser.choice(texts)}
+        while (now := time.perf_counter() - start) < warming + seconds:
+            kind = (
+                chooser.choice(kinds) if now < warming / 2 or chooser.random() < 0.2 else {"q": chooser.choice(texts)}
+            )
             patience = 0.05 if chooser.random() < 0.05 else 60
             try:
                 answer = await asyncio.wait_for(client.post("/translate", {**fields, **kind}), patience)
@@ -258,17 +264,17 @@ async def soak(server: ServerProcess, texts: list[str], fields: dict[str, Any], 
         client.close()
 
     async def watch() -> None:
-        while time.perf_counter() - start < seconds:
-            memory.append(server.memory)
+        while (now := time.perf_counter() - start) < warming + seconds:
+            (before if now < warming else after).append(server.memory)
             await asyncio.sleep(seconds / 200)
 
     await asyncio.gather(watch(), *(work(number) for number in range(20)))
-    warm = max(memory[: len(memory) // 5])
+    warm = max(before)
     return {
         "seconds": seconds,
         "statuses": dict(statuses),
         "memory when warm, MB": round(warm / 1e6),
-        "growth after, MB": round((statistics.median(memory[-10:]) - warm) / 1e6, 1),
+        "growth after, MB": round((statistics.median(after[-10:]) - warm) / 1e6, 1),
     }
 
 

@@ -10,7 +10,7 @@ lists     8 clients, lists of 32 sentences, against `Translator.translate` of al
 burst     1,000 requests at once: refusals, memory, /health meanwhile, and the way back
 vanish    20 clients that go away while they are worked for
 slow      200 connections that never end their request: latency meanwhile, and when they are closed
-soak      mixed load for --soak seconds: memory after the first fifth, and at the end
+soak      mixed load for --soak seconds, after five minutes of warming: memory before, and at the end
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ with ThreadPoolExecutor(torch.get_num_threads(), initializer=torch.set_num_threa
     print(json.dumps([together, int(alone) / (time.perf_counter() - start)]))
 """
 """Each core with sentences of its own, both times."""
+SOAK_WARMING = 300
+"""Seconds in which oneDNN compiles as many products as it keeps."""
 
 
 class Bench:
@@ -194,7 +196,7 @@ class Bench:
     def soak(self) -> dict[str, Any]:
         with self.server() as server:
             asyncio.run(self.learn(server.port))
-            return asyncio.run(soak(server, self.texts, self.fields, self.options.soak))
+            return asyncio.run(soak(server, self.texts, self.fields, SOAK_WARMING, self.options.soak))
 
     async def load(self, port: int, seconds: float, clients: int = CLIENTS, size: int = 0) -> Report:
         return await load(

@@ -68,6 +68,14 @@ def keep_large_allocations(device: torch.device) -> None:
         libc.mallopt(m_arena_max, 1)
 
 
+def return_freed_memory() -> None:
+    """Gives the system back what is free in the heap, some 30 ms. What is kept by `keep_large_allocations` only grows
+    where the sizes of tensors differ from one call to the next, as they do in a server."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
 def keep_matrix_kernels(device: torch.device) -> None:
     """Lets oneDNN, which multiplies bf16 on CPU, keep the code of all shapes that an epoch has.
 

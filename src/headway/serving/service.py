@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
+from headway.devices import return_freed_memory
 from headway.errors import UserError
 from headway.insight.document import Arrays
 from headway.serving.batcher import Batcher, QueueFullError
@@ -32,6 +33,8 @@ log = logging.getLogger("headway.service")
 Result = TypeVar("Result")
 STUCK_AFTER = 120.0
 """Seconds after which a call of the model counts as never ending."""
+TIDY_EVERY = 10.0
+"""Seconds after which a call of the model is followed by returning freed memory."""
 LONGEST_INSPECTED = 128
 """Pieces of a text to inspect; a record grows with their square."""
 MOST_INSPECTIONS = 4
@@ -64,6 +67,7 @@ class Service:
         self.pairs, self.settings = pairs, settings
         self.draining = False
         """Whether the server is about to end."""
+        self._tidied = time.perf_counter()
         on_cpu = pairs.first.translator.device.type == "cpu"
         self._batcher = Batcher[Search, Found](
             self._call,
@@ -173,6 +177,9 @@ class Service:
         self.metrics.tokens.labels("source").inc(sum(len(one.source_tokens) for one in translations))
         self.metrics.tokens.labels("target").inc(sum(len(one.tokens) for one in translations))
         self.metrics.truncated.inc(sum(one.stopped == "max_length" for one in translations))
+        if time.perf_counter() - self._tidied > TIDY_EVERY:
+            self._tidied = time.perf_counter()
+            return_freed_memory()
         return [
             Found([one.text, *(other.text for other in one.alternatives)], one.stopped == "max_length")
             for one in translations
