@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "interop": {"model", "text", "storage", "decoding"},
     "translator": {"storage", "text", "decoding", "insight", "interop", *DEVICES},
     "training": {"model", "text", "storage", "translator", "evaluation", *DEVICES},
-    "serving": {"translator", "insight"},
+    "serving": {"translator", "insight", *DEVICES},
     "devices": set(),
 }
 
