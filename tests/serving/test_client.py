@@ -104,6 +104,17 @@ def test_an_old_server_does_not_name_targets(fake):
     assert (translator.source, translator.target, translator.longest) == ("de", "en", None)
 
 
+def test_the_source_may_be_left_to_the_server(fake):
+    languages = [{"code": code, "targets": ["en"]} for code in ("de", "fr")]
+    server = fake(**{"/languages": languages, "/translate": upper})
+    assert ServerTranslator(server.url, source="auto").translate(["ein"]) == ["EIN"]
+    assert server.asked[-1][1]["source"] == "auto"
+    languages[0]["targets"] = ["en", "ko"]
+    with pytest.raises(UserError, match="choose with --source-language"):
+        ServerTranslator(server.url, source="auto")
+    assert ServerTranslator(server.url, source="auto", target="ko").target == "ko"
+
+
 @pytest.mark.parametrize("after", ["Wed, 21 Oct 2026 07:28:00 GMT", "", "-5", "1e9", "999999999"])
 def test_a_busy_server_is_asked_again(fake, monkeypatch, after):
     slept = []

@@ -46,6 +46,14 @@ def test_a_key_in_the_head(serve):
     assert server.post("/detect", **both).status_code == 200
 
 
+def test_a_head_that_is_too_large(serve):
+    server = serve()
+    for path in ("/translate", "/health"):
+        answer = server.post(path, json=GOOD, headers={"x": "a" * 32_768})
+        assert (answer.status_code, set(answer.json())) == (431, {"error"})
+    assert server.post("/translate", json=GOOD, headers={"x": "a" * 32_000}).status_code == 200
+
+
 def test_keys_come_before_what_is_asked(serve):
     server = serve(api_keys=KEYS)
     for body in (b"{", b"[]", b'{"q": 1}', b'{"q": 1, "api_key": "wrong"}', b'{"q": 1, "api_key": ["secret-one"]}'):

@@ -113,7 +113,7 @@ def test_what_is_wrong_at_the_start_is_one_line(server, trained, tmp_path):
     assert "in use" in complaint("serve", trained, "--port", server.port)
     (tmp_path / "keys").write_text("\n")
     assert "holds no key" in complaint("serve", trained, "--api-keys", tmp_path / "keys", "--port", 0)
-    assert "can't be read" in complaint("serve", trained, "--api-keys", tmp_path / "none", "--port", 0)
+    assert "No such file" in complaint("serve", trained, "--api-keys", tmp_path / "none", "--port", 0)
 
 
 GOOD = json.dumps({"q": "ant", **FIELDS}).encode()

@@ -117,8 +117,10 @@ def _read_keys(path: Path) -> tuple[str, ...]:
     """The keys of a file, one a line; a line that begins with # is none. Raises UserError."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError):
-        raise UserError(f"{path}: can't be read as text; give a file with a key on each line") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; give a file with a key on each line") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not text in UTF-8; give a file with a key on each line") from None
     keys = []
     for number, line in enumerate(map(str.strip, lines), 1):
         if len(line.split()) > 1 and not line.startswith("#"):

@@ -76,7 +76,9 @@ class ServerTranslator:
             ]
         except (TypeError, KeyError, AttributeError):
             raise self._strange() from None
-        possible = [one for one in known if source in (None, one[0]) and target in (None, one[1])]
+        possible = [one for one in known if source in (None, "auto", one[0]) and target in (None, one[1])]
+        if source == "auto":  # the server finds out, text by text
+            possible = [("auto", one) for one in sorted({one for _, one in possible})]
         if len(possible) != 1:
             directions = ", ".join(f"{one} -> {other}" for one, other in known)
             raise UserError(f"{self._url} translates {directions}; choose with --source-language and --target-language")

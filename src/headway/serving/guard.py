@@ -24,6 +24,8 @@ from headway.serving.watch import places
 
 error_log = logging.getLogger("headway.errors")
 
+LARGEST_HEAD = 32_768
+"""Bytes of the names and values in the head of a request."""
 PROBES = ("/health", "/ready")
 """Paths whose Host isn't looked at: who keeps the server alive asks by address."""
 
@@ -72,8 +74,11 @@ class Guard:
         return None
 
     def _check(self, scope: Scope) -> None:
-        """Raises HTTPException for a host or an origin that isn't allowed, and for a body of two lengths."""
+        """Raises HTTPException for a host or an origin that isn't allowed, a head that is too large, and a body of two
+        lengths."""
         headers = Headers(scope=scope)
+        if sum(len(name) + len(value) for name, value in headers.raw) > LARGEST_HEAD:
+            raise refusal(431, f"the head of the request has more than {LARGEST_HEAD:,} bytes")
         if "content-length" in headers and "transfer-encoding" in headers:  # two programs would read two requests
             raise refusal(400, "Content-Length and Transfer-Encoding exclude each other", {"Connection": "close"})
         if self._hosts and scope["path"] not in PROBES and _name(headers.get("host", "")) not in self._hosts:

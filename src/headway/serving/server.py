@@ -16,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headway.errors import UserError
 from headway.serving.app import make_app
+from headway.serving.guard import LARGEST_HEAD
 from headway.serving.service import Service
 from headway.serving.watch import JsonLines
 
@@ -28,8 +29,6 @@ BACKLOG, ACCEPTED_AT_ONCE = 2048, 64
 meanwhile."""
 KEEP_ALIVE = 15
 """Seconds that a connection may wait for its next request."""
-LARGEST_HEAD = 32_768
-"""Bytes of a request's head."""
 SLOWEST = 1000
 """Bytes a second of an answer that a client must take."""
 SWITCH = 0.001
