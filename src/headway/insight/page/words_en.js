@@ -260,7 +260,7 @@ export const english = {
   notTried: "This was not tried when the page was made.",
   switchesTitle: "Without a part",
   headsOffTitle: "Without one head",
-  headsOffText: "Choose a head to switch it off. Its number then says how much less likely the translation becomes without it: the stronger the colour, the more it was needed.",
+  headsOffText: "Choose a head to switch it off. Its number then says by how much the log-probability of this translation changes without it: the stronger the colour, the more it was needed.",
   headsOffTried: "The number says how much less likely the translation becomes without the head: the stronger the colour, the more it was needed. Choose one to see what the model writes without it.",
   swapTitle: "With two words swapped",
   swapText: "Choose two words of the source; they change places.",
