@@ -265,7 +265,14 @@ def test_beside_a_live_model(browser, translator, language):
     assert requests[-1] == {"text": "fox gnu hen", "cases": [edits], "arrays": "none"}
     page.click(".effect >> nth=0")
     window.count(".result .comparison", 2)
-    assert requests[-1]["cases"] == [[{"kind": "head_off", "attention": "encoder", "layer": 0, "head": 0}]]
+    off = {"kind": "head_off", "attention": "encoder", "layer": 0, "head": 0}
+    assert requests[-1]["cases"] == [[off]]
+    tried = translator.inspect("fox gnu hen", cases=[read_edits([off])])
+    change = tried.cases[0].score_of_before - tried.score
+    assert float(page.inner_text(".effect >> nth=0 >> span >> nth=1").replace("−", "-")) == pytest.approx(
+        change, abs=0.006
+    )
+    assert page.inner_text(".effect >> nth=1 >> span >> nth=1") == ""  # not tried yet
 
     for number, text in enumerate(("ant bee", "bee ant")):  # without positions they are the same
         page.fill(f".pair-inputs input >> nth={number}", text)
@@ -282,7 +289,6 @@ def test_beside_a_live_model(browser, translator, language):
     assert page.is_checked("[value=positions_off]")
     page.click(".effect >> nth=0")  # one change more: before is the edited model's translation
     page.wait_for_selector(".result:has(h4) .comparison")
-    off = {"kind": "head_off", "attention": "encoder", "layer": 0, "head": 0}
     assert requests[-1] == {"text": "fox gnu hen", "edits": edits, "cases": [[*edits, off]], "arrays": "none"}
     [wanted] = translator.inspect("fox gnu hen", cases=[read_edits([*edits, off])]).cases
     shown = page.locator(".result:has(h4) dd").all_inner_texts()

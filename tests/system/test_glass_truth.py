@@ -188,6 +188,60 @@ def test_alternatives_stand_in_the_order_of_their_ranking(random, opened):
     assert "length penalty" in window.page.inner_text("section:has(> .alternatives)")
 
 
+def test_a_record_without_a_beam_says_no_more_than_is_known(random, opened):
+    """CTranslate2 searches with a beam too, but doesn't tell."""
+    document = random.inspect(TEXT).to_dict()
+    document["beam"], document["alternatives"] = None, []
+    window = opened(document)
+    assert "finished" not in window.view("translate").inner_text()
+    assert "CTranslate2" in window.view("steps").inner_text()
+
+
+def test_the_search_is_shown_to_its_end(random, opened):
+    """It may go on after the step at which the translation had ended."""
+    document = random.inspect(TEXT).to_dict()
+    beam, count = document["beam"], len(document["steps"])
+    del beam["steps"][count:]
+    late = {"parent": None, "id": 0, "piece": "late", "score": -9.0, "fate": "finished"}
+    beam["steps"] += [[late], [late]]
+    won = {"step": 0, "number": 0, "text": "an early one", "score": -2.0, "ranking": -1.5}
+    beam["result"] = [0, 0]
+    beam["finished"] = [won, {**won, "step": count + 1, "text": "a late one", "ranking": -7.5}]
+    document["alternatives"] = [{"text": "a late one", "score": -2.0}]
+    window = opened(document)
+    assert "−1.50" in window.page.inner_text("section:has(> .alternatives)")
+    text = window.view("steps").inner_text()
+    assert "a late one" not in text
+    assert "went on" not in text
+    window.page.click("[aria-label='To the end']")
+    assert window.texts(".tree-place .alternatives bdi") == [won["text"], "a late one"]
+    assert f"went on to step {count + 2}" in window.page.inner_text(".tree-place")
+    assert window.page.locator(".tree .heading").last.text_content() == f"step {count + 2}"
+
+
+def test_a_model_of_several_languages_names_the_one_that_was_asked_for(random, opened):
+    document = random.inspect(TEXT).to_dict()
+    document["model"] |= {"source_language": "en", "target_language": "mul"}
+    document["source"]["tokens"][0]["piece"] = ">>fr<<"
+    window = opened(document)
+    assert window.texts(".words h3") == ["English", "French"]
+    assert window.page.get_attribute(".words.target .text", "lang") == "fr"
+    assert "into French" in window.page.inner_text(".glass-head")
+    assert "writes French" in window.view("machine").inner_text()
+
+
+def test_on_a_phone_the_translation_and_the_measures_are_whole(random, opened):
+    document = random.inspect(TEXT).to_dict()
+    document["source"]["text"] = document["target"]["text"] = "word " * 28
+    window = opened(document, width=390)
+    window.view("heads")
+    for selector in (".sentence-line", ".measures .piece"):
+        shown = window.page.locator(selector)
+        assert shown.count() > 0
+        sizes = shown.evaluate_all("all => all.map(one => [one.scrollHeight, one.clientHeight])")
+        assert all(whole <= seen + 1 for whole, seen in sizes), selector
+
+
 def test_invisible_characters_are_seen(random, opened):
     document = random.inspect(TEXT).to_dict()
     document["alternatives"] = [{"text": text, "score": -1.0} for text in INVISIBLE + SEEN]

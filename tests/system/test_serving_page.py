@@ -163,6 +163,9 @@ def test_a_key_is_asked_for(open_page, trained, tmp_path):
     with ServerProcess(trained, "--api-keys", tmp_path / "keys") as guarded:
         page = open_page(at=guarded)
         page.fill("#text", "ant bee")
+        sync_api.expect(page.locator("#status")).to_have_text("Type the API key above.")
+        page.fill("#key", KEY[1:])
+        page.press("#key", "Enter")
         sync_api.expect(page.locator("#status")).to_have_text("The server doesn't know this key.")
         page.fill("#key", KEY)
         page.press("#key", "Enter")

@@ -5,7 +5,7 @@ import { headsView } from "./heads.js";
 import { machineView } from "./machine.js";
 import { openNumbers } from "./numbers.js";
 import { stepsView } from "./steps.js";
-import { brief, visible } from "./tokens.js";
+import { brief, languageOf, visible } from "./tokens.js";
 import { translateView } from "./translate.js";
 import { tryNumbersView } from "./try_numbers.js";
 import { editedLine, whatIfView } from "./what_if.js";
@@ -175,7 +175,8 @@ function languageSwitch(state) {
 
 /** What the reader is looking at. */
 function about({ record, say, languageName }) {
-  const { config, source_language: source, target_language: target } = record.model;
+  const { config } = record.model;
+  const [source, target] = [languageOf(record, "source"), languageOf(record, "target")];
   const same = config.num_heads === config.decoder_num_heads;
   const name = record.target.given ? "aboutGiven" : source && target ? "about" : "aboutPlain";
   return say(name, {

@@ -3,7 +3,7 @@
 import { blockContents } from "./blocks.js";
 import { choice, inTurn, make, makeSvg, select } from "./elements.js";
 import { rowsOf } from "./stages.js";
-import { brief, pieceTexts } from "./tokens.js";
+import { brief, languageOf, pieceTexts } from "./tokens.js";
 
 const ARC = 14;
 let panels = 0;
@@ -14,8 +14,8 @@ export function machineView(glass) {
   const wires = makeSvg("svg", { class: "wires", "aria-hidden": "true" });
   const column = (stack, title, language, parts) =>
     make("section", { class: `stack ${stack}` }, make("h3", {}, title, make("span", { class: "quiet" }, language)), parts);
-  const reads = languageName(record.model.source_language);
-  const writes = languageName(record.model.target_language);
+  const reads = languageName(languageOf(record, "source"));
+  const writes = languageName(languageOf(record, "target"));
   const one = (stack, kind, title, sizes, look) => block(glass, kind, title, sizes, { stack }, look).element;
   const machine = make(
     "div",

@@ -166,10 +166,12 @@ function showTree(glass, place, step) {
   const { record, say } = glass;
   const { beam } = record;
   const columns = Math.max(2, Math.floor((place.clientWidth + 40) / COLUMN));
-  const last = Math.min(step, beam.steps.length - 1);
-  const first = Math.max(0, last - columns + 1);
+  const now = Math.min(step, beam.steps.length - 1);
+  const first = Math.max(0, now - columns + 1);
+  const last = step < record.steps.length - 1 ? now : beam.steps.length - 1; // the search may go on after the translation's end
   const finished = (beam.finished ?? []).filter((one) => one.step <= last);
   place.replaceChildren(
+    ...(last > now ? [make("p", { class: "quiet" }, say("searchWentOn", { step: last + 1 }))] : []),
     make("div", { class: "scroll" }, beamTree(glass, first, last)),
     beamList(glass, first, last),
     make("h4", {}, say("finishedTitle")),

@@ -48,6 +48,13 @@ export function readTexts(record) {
   return [visible(record.start.piece), ...pieceTexts(record.target.tokens).slice(0, -1)];
 }
 
+/** The language of a side. A model of several target languages has "mul"; the source's first token says which was asked for. */
+export function languageOf({ model, source }, side) {
+  const language = model[`${side}_language`];
+  const tag = side === "target" && language === "mul" ? /^>>(.+)<<$/u.exec(source.tokens[0].piece) : null;
+  return tag ? tag[1] : language;
+}
+
 /** The words of a text: {text, places}, the tokens that make it. The control symbol at the end is one of its own. */
 export function wordsOf({ text, tokens }) {
   const characters = [...text];

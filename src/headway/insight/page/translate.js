@@ -3,7 +3,7 @@
 import { lookedAt, wordConfidence } from "./confidence.js";
 import { make, makeSvg } from "./elements.js";
 import { decimal, percent, probability } from "./numbers.js";
-import { brief, loosePiece, visible } from "./tokens.js";
+import { brief, languageOf, loosePiece, visible } from "./tokens.js";
 
 const LEAST_THREAD = 0.04;
 const LEAST_OF_LARGEST = 0.5;
@@ -115,11 +115,12 @@ function pair(glass) {
 }
 
 function wordRow({ record, say, languageName }, side, buttons) {
+  const language = languageOf(record, side);
   return make(
     "div",
     { class: `words ${side}` },
-    make("h3", {}, languageName(record.model[`${side}_language`]) || say(side)),
-    make("p", { class: "text", dir: "auto", lang: record.model[`${side}_language`] || null }, buttons),
+    make("h3", {}, languageName(language) || say(side)),
+    make("p", { class: "text", dir: "auto", lang: language || null }, buttons),
   );
 }
 
@@ -160,13 +161,17 @@ function named(title, shares) {
 }
 
 function alternatives({ record, say }) {
-  if (!record.alternatives.length) return make("p", { class: "quiet" }, say("noAlternatives"));
+  if (!record.alternatives.length) return make("p", { class: "quiet" }, say(record.beam ? "noAlternatives" : "noneRecorded"));
   const items = record.alternatives.map(({ text, score }) => {
     const found = record.beam?.finished?.find((one) => one.text === text && one.score === score);
     const numbers = [percent(probability(score)), found ? say("rankedBy", { ranking: decimal(found.ranking) }) : null];
     return make("li", {}, make("bdi", {}, visible(text)), make("span", { class: "number" }, numbers.filter((one) => one).join(" · ")));
   });
-  return [make("p", { class: "quiet" }, say("alternativesText")), make("ol", { class: "alternatives" }, items)];
+  const won = record.beam?.finished?.find(({ step, number }) => step === record.beam.result?.[0] && number === record.beam.result[1]);
+  return [
+    make("p", { class: "quiet" }, say("alternativesText"), won ? ` ${say("translationRanked", { ranking: decimal(won.ranking) })}` : ""),
+    make("ol", { class: "alternatives" }, items),
+  ];
 }
 
 function drawThreads(svg, buttons, { share }, side, number) {

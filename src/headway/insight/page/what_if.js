@@ -150,6 +150,7 @@ function results(glass, name, more = () => []) {
   const attempt = async (edits) => {
     const found = await outcome(glass, edits, status);
     if (found) show(found);
+    return found;
   };
   if (kept.found) show(kept.found);
   return { elements: [status, place], status, attempt, show, kept };
@@ -215,14 +216,21 @@ function headsOff(glass) {
   if (tried.length && !place.kept.found) {
     place.show(tried.reduce((best, one) => (one.score_of_before < best.score_of_before ? one : best)));
   }
-  const falls = new Map(tried.map((one) => [keyOf(one.edits.slice(-1)), record.target.score - one.score_of_before]));
-  const grids = Object.entries(record.attention).map(([kind, about]) => headGrid(glass, kind, about, falls, place));
+  const falls = (place.kept.falls ??= new Map());
+  const note = ({ edits, score_of_before: score }) => score === null || falls.set(keyOf(edits.slice(-1)), record.target.score - score);
+  tried.forEach(note);
+  const attempt = async (edit) => {
+    const found = await place.attempt([...record.edits, edit]);
+    if (found) note(found);
+    grids.forEach((one) => one.refresh());
+  };
+  const grids = Object.entries(record.attention).map(([kind, about]) => headGrid(glass, kind, about, falls, attempt));
   return make(
     "section",
     { class: "card" },
     make("h3", {}, say("headsOffTitle")),
     make("p", { class: "quiet" }, say(tried.length ? "headsOffTried" : "headsOffText")),
-    make("div", { class: "cards" }, grids),
+    make("div", { class: "cards" }, grids.map((one) => one.element)),
     place.elements,
   );
 }
@@ -232,32 +240,35 @@ function headsOf(attention, { layers, heads }) {
   return Array.from({ length: layers * heads }, (_, at) => ({ kind: "head_off", attention, layer: Math.floor(at / heads), head: at % heads }));
 }
 
-/** falls: by edit, how much likelier the translation is with the head. */
-function headGrid(glass, kind, about, falls, place) {
+/** falls: by edit, how much likelier the translation is with the head, of the heads that were tried. -> {element, refresh} */
+function headGrid(glass, kind, about, falls, attempt) {
   const { record, say } = glass;
-  const most = Math.max(...falls.values(), 1e-6);
   const off = new Set(record.edits.map((edit) => keyOf([edit])));
-  const buttons = headsOf(kind, about).map((edit) => {
-    const fall = falls.get(keyOf([edit]));
-    const [name] = editNames(glass, [edit]);
+  const heads = headsOf(kind, about).map((edit) => {
+    const number = make("span", {});
     const button = make(
       "button",
-      {
-        type: "button",
-        class: "head effect",
-        "aria-label": fall === undefined ? name : `${name}: ${decimal(-fall)}`,
-        disabled: off.has(keyOf([edit])),
-        click: () => place.attempt([...record.edits, edit]),
-      },
+      { type: "button", class: "head effect", disabled: off.has(keyOf([edit])), click: () => attempt(edit) },
       make("span", {}, `${edit.layer + 1}·${edit.head + 1}`),
-      fall === undefined ? null : make("span", {}, decimal(-fall, Math.abs(fall) < 10 ? 2 : 0)),
+      number,
     );
-    button.style.setProperty("--share", Math.max(0, (fall ?? 0) / most).toFixed(3));
-    return button;
+    return { edit, button, number };
   });
+  const refresh = () => {
+    const most = Math.max(...falls.values(), 1e-6);
+    for (const { edit, button, number } of heads) {
+      const fall = falls.get(keyOf([edit]));
+      const [name] = editNames(glass, [edit]);
+      button.setAttribute("aria-label", fall === undefined ? name : `${name}: ${decimal(-fall)}`);
+      button.style.setProperty("--share", Math.max(0, (fall ?? 0) / most).toFixed(3));
+      number.textContent = fall === undefined ? "" : decimal(-fall, Math.abs(fall) < 10 ? 2 : 0);
+    }
+  };
+  refresh();
+  const buttons = heads.map(({ button }) => button);
   const grid = make("div", { class: "grid effects", role: "group", "aria-label": say(`kind_${kind}`) }, buttons);
   grid.style.setProperty("--heads", columnsFor(about.heads));
-  return make("div", {}, make("h4", {}, say(`kind_${kind}`)), grid);
+  return { element: make("div", {}, make("h4", {}, say(`kind_${kind}`)), grid), refresh };
 }
 
 /** The words of the source as buttons: two of them change places. */

@@ -103,7 +103,7 @@ async function translate() {
     look();
   } catch (problem) {
     if (problem.name === "AbortError") return; // the text has changed
-    const known = { 0: "unreachable", 403: "keyWrong" }[problem.status];
+    const known = { 0: "unreachable", 403: $("key").value ? "keyWrong" : "keyMissing" }[problem.status];
     showAnswer("", []);
     if (known) showStatus(known, {}, true);
     else showProblem(problem.message);
@@ -246,7 +246,7 @@ function showCount() {
   $("count").textContent = Number.isFinite(state.limit)
     ? say(state.language, "limit", { count: count.toLocaleString(), limit: state.limit.toLocaleString() })
     : "";
-  $("count").classList.toggle("over", count > state.limit);
+  $("count").classList.toggle("too-long", count > state.limit);
 }
 
 function showStatus(name, values = {}, isProblem = false) {
@@ -256,6 +256,6 @@ function showStatus(name, values = {}, isProblem = false) {
 
 function showProblem(message, isProblem = true) {
   $("status").textContent = message;
-  $("status").classList.toggle("problem", isProblem && message !== "");
+  $("status").classList.toggle("wrong", isProblem && message !== "");
   document.querySelector(".answer").classList.remove("waiting");
 }

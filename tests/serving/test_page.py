@@ -1,0 +1,30 @@
+"""The server's page and the glass box in it: each has rules of its own."""
+
+import re
+from pathlib import Path
+
+import headway
+
+PACKAGE = Path(headway.__file__).parent
+SERVER, GLASS = PACKAGE / "serving" / "page", PACKAGE / "insight" / "page"
+
+
+def test_no_rule_of_the_server_is_about_the_glass_box():
+    rules = _selectors(SERVER / "page.css")
+    own, glass = _classes(rules), _classes(_selectors(GLASS / "glass.css"))
+    given = " ".join(re.findall(r'class: ["`]([^"`]*)', "".join(file.read_text() for file in GLASS.glob("*.js"))))
+    assert {"side", "masthead"} <= own, "the style sheet was read"
+    assert {"panel", "view"} <= glass & set(given.split())
+    assert own & (glass | set(given.split())) == set()
+    tags = "h2|a|button|select|input|textarea|details|summary"
+    bare = [rule for rule in rules if "#glass" not in rule and re.search(rf"(^|,\s*)({tags})(:[\w-]+)?(,|$)", rule)]
+    assert bare == [], "these elements are in the box too"
+
+
+def _selectors(file: Path) -> list[str]:
+    text = re.sub(r"/\*.*?\*/", "", file.read_text(), flags=re.DOTALL)
+    return [selector.strip() for selector in re.findall(r"([^{}]+)\{", text)]
+
+
+def _classes(selectors: list[str]) -> set[str]:
+    return {name for selector in selectors for name in re.findall(r"\.([a-zA-Z][\w-]*)", selector)}
