@@ -70,15 +70,16 @@ class Window:
         self.page.on("dialog", lambda dialog: self.said.append(f"dialog {dialog.message}"))
         self.page.on("request", lambda request: self.asked.append(request.url))
 
-    def close(self) -> None:
-        """Nothing was said, nothing blocked, nothing fetched from elsewhere, nothing moved by itself."""
+    def close(self, *, may_move: bool = False) -> None:
+        """Nothing was said, nothing blocked, nothing fetched from elsewhere, nothing moved by itself: what moves more
+        than half a second after a click counts as such, so that the answers of a model may let things move."""
         violations, shifts = self.page.evaluate("[window.violations, window.shifts]")
         origins = {url if url.startswith("file:") else "/".join(url.split("/")[:3]) for url in self.asked}
         self.context.close()
         assert self.said == []
         assert violations == []
         assert len(origins) == 1
-        assert sum(shifts) < 0.01
+        assert may_move or sum(shifts) < 0.01
 
     def view(self, name: str) -> Any:
         """Opens one of the six views. -> its panel"""

@@ -375,7 +375,7 @@ def test_a_late_answer_does_not_replace_a_newer_one(browser, random):
     page.evaluate("window.held[0]()")
     page.wait_for_timeout(200)
     assert "Head 2 of layer 1" in page.inner_text(".result h4")
-    window.close()
+    window.close(may_move=True)
 
 
 def test_large_scores_are_explained_with_numbers_that_can_be_read(random, opened):
