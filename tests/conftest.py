@@ -1,8 +1,12 @@
 """What all tests share."""
 
+import signal
+
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in its background with it ignored
 
 settings.register_profile(
     "steady", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]

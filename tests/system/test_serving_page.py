@@ -246,6 +246,26 @@ def test_without_storage_it_works(browser, server):
     assert said == []
 
 
+@pytest.mark.parametrize(
+    ("status", "source", "said"),
+    [
+        (400, "auto", "어느 언어인지 알 수 없거나 여기서 번역하지 않는 언어입니다. 위에서 언어를 고르세요."),
+        (400, None, "서버가 받아들이지 않았습니다: no"),
+        (500, "auto", "서버에 문제가 있습니다. 자세한 내용은 서버의 기록에 있습니다."),
+        (503, "auto", "서버가 바쁩니다. 잠시 뒤에 다시 시도하세요."),
+    ],
+)
+def test_a_refusal_is_told_in_the_language_of_the_page(open_page, status, source, said):
+    page = open_page("ko-KR")
+    page.select_option("#source", source or page.locator("#source option").last.get_attribute("value"))
+    page.route(
+        "**/translate", lambda route: route.fulfill(status=status, headers={"Retry-After": "0"}, json={"error": "no"})
+    )
+    page.fill("#text", "ant bee")
+    sync_api.expect(page.locator("#status")).to_have_text(said, timeout=10_000)
+    open_page.said.clear()  # the browser notes each refusal
+
+
 def test_where_the_glass_box_fails_that_is_said(open_page):
     page = open_page(glass="throw new Error('broken')")
     translated(page, "ant bee", "bee ant")
@@ -258,3 +278,5 @@ def test_the_description_for_people(open_page):
     page.goto(page.url + "docs")
     page.wait_for_selector("table")
     assert "POST /translate" in page.locator("body").inner_text()
+    assert "`" not in page.locator("body").inner_text()
+    assert page.locator("p code").count() > 0

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from headway.insight.beams import BeamTree
 from headway.insight.document import Arrays, record_document
-from headway.insight.heads import HeadMeasures, measure_heads
+from headway.insight.heads import HeadMeasures, alignment, measure_heads
 from headway.insight.maps import SUBLAYERS, AttentionKind, AttentionMaps, Floats
 from headway.insight.order import WordOrder
 from headway.insight.recomputing import prefix_logits
@@ -241,6 +241,14 @@ def record_pass(
     if rereads:
         seen["logits"] = prefix_logits(model, source, target)
     return _arrays(seen)
+
+
+def align(model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> list[int]:
+    """For each token of a translation the number of the source token that it is aligned with, as docs/record.md has it.
+    Ids are with <eos>, which neither side aligns; none for a model without encoder-decoder attention."""
+    arrays = record_pass(model, source_ids, target_ids)
+    cross = [arrays[name] for name in attention_names(model.config)["cross"]]
+    return alignment(np.stack(cross))[:-1].tolist() if cross else []
 
 
 def _arrays(seen: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:

@@ -26,7 +26,7 @@ from headway.devices import (
     translating_dtype,
 )
 from headway.errors import UserError
-from headway.insight import Edit, Text, TranslationRecord, edited_text, step_of, usual_cases, word_order
+from headway.insight import Edit, Text, TranslationRecord, align, edited_text, step_of, usual_cases, word_order
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import StoredModel, load_model
 from headway.text.corpus import is_blank
@@ -51,6 +51,7 @@ class Translation:
     """The next best ones, where more than one was asked for."""
     find_tokens: Callable[[], list[Piece]] = field(default=list, repr=False, compare=False)
     find_source_tokens: Callable[[], list[Piece]] = field(default=list, repr=False, compare=False)
+    find_alignment: Callable[[], list[int]] = field(default=list, repr=False, compare=False)
 
     @cached_property
     def tokens(self) -> list[Piece]:
@@ -62,8 +63,14 @@ class Translation:
         """The pieces of the source, each with its characters' place in it; none where it is far too long."""
         return self.find_source_tokens()
 
+    @cached_property
+    def alignment(self) -> list[int]:
+        """For each of `tokens` the number of the one of `source_tokens` that it is aligned with, by the encoder-decoder
+        attention of the model, or of the first of an ensemble; docs/record.md. The model reads both for it."""
+        return self.find_alignment()
+
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as JSON has it."""
+        """What the search found, as JSON has it."""
         return {
             "text": self.text,
             "score": self.score,
@@ -325,16 +332,20 @@ class Translator:
         if not hypotheses:
             stopped = "blank" if ids == [] else "too_long"
             return Translation("", 0.0, stopped, find_source_tokens=find_source_tokens)
-        best, *others = [self._from_hypothesis(hypothesis, find_source_tokens) for hypothesis in hypotheses]
+        best, *others = [self._from_hypothesis(hypothesis, ids or [], find_source_tokens) for hypothesis in hypotheses]
         return replace(best, alternatives=others) if others else best
 
-    def _from_hypothesis(self, hypothesis: Hypothesis, find_source_tokens: Callable[[], list[Piece]]) -> Translation:
+    def _from_hypothesis(
+        self, hypothesis: Hypothesis, source: list[int], find_source_tokens: Callable[[], list[Piece]]
+    ) -> Translation:
+        eos = self.model.config.eos_id
         return Translation(
             self._decoded(hypothesis.ids),
             hypothesis.score,
             hypothesis.stopped,
             find_tokens=partial(self.stored.target_tokenizer.decoded_pieces, hypothesis.ids),
             find_source_tokens=find_source_tokens,
+            find_alignment=partial(align, self.model, [*source, eos], [*hypothesis.ids, eos]),
         )
 
     def _decoded(self, ids: Sequence[int]) -> str:

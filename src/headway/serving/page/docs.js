@@ -10,11 +10,11 @@ function show(description) {
   const routes = Object.entries(description.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, route]) => section(method.toUpperCase(), path, route)),
   );
-  document.getElementById("routes").replaceChildren(element("p", description.info.description), ...routes);
+  document.getElementById("routes").replaceChildren(prose("p", description.info.description), ...routes);
 }
 
 function section(method, path, route) {
-  const parts = [element("h2", `${method} ${path}`), element("p", route.description ?? route.summary)];
+  const parts = [element("h2", `${method} ${path}`), prose("p", route.description ?? route.summary)];
   const schema = route.requestBody?.content["application/json"].schema;
   if (schema) parts.push(table(schema), element("pre", example(path, schema)));
   parts.push(element("p", `Answers: ${Object.keys(route.responses).join(", ")}`));
@@ -29,7 +29,7 @@ function table(schema) {
     const row = whole.insertRow();
     row.insertCell().append(element("code", name));
     row.insertCell().textContent = schema.required?.includes(name) ? "needed" : JSON.stringify(field.default) ?? "optional";
-    row.insertCell().textContent = field.description ?? "";
+    row.append(prose("td", field.description ?? ""));
   }
   return whole;
 }
@@ -37,6 +37,13 @@ function table(schema) {
 function example(path, schema) {
   const fields = Object.fromEntries(Object.entries(EXAMPLES).filter(([name]) => name in schema.properties));
   return `curl ${new URL(path.slice(1), document.baseURI)} -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(fields)}'`;
+}
+
+/** Text in which what stands between `backticks` is code. */
+function prose(tag, text) {
+  const one = document.createElement(tag);
+  one.append(...text.split("`").map((part, place) => (place % 2 ? element("code", part) : part)));
+  return one;
 }
 
 function element(tag, text) {

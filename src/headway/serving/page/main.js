@@ -103,11 +103,18 @@ async function translate() {
     look();
   } catch (problem) {
     if (problem.name === "AbortError") return; // the text has changed
-    const known = { 0: "unreachable", 403: $("key").value ? "keyWrong" : "keyMissing" }[problem.status];
     showAnswer("", []);
-    if (known) showStatus(known, {}, true);
-    else showProblem(problem.message);
+    showStatus(refusalWord(problem.status, source), { problem: problem.message }, true);
   }
+}
+
+/** The phrase for an answer that is none; source: the language that was chosen. */
+function refusalWord(status, source) {
+  if (status === 0) return "unreachable";
+  if (status === 400 && source === "auto") return "undetected";
+  if (status === 403) return $("key").value ? "keyWrong" : "keyMissing";
+  if (status === 429 || status === 503) return "busyStill";
+  return status >= 500 ? "defect" : "refused";
 }
 
 /** Shows the inside of what is translated, where that is open: of the sentence that is chosen. */
@@ -250,12 +257,7 @@ function showCount() {
 }
 
 function showStatus(name, values = {}, isProblem = false) {
-  showProblem(name ? say(state.language, name, values) : "", isProblem);
+  $("status").textContent = name ? say(state.language, name, values) : "";
+  $("status").classList.toggle("wrong", isProblem && name !== null);
   document.querySelector(".answer").classList.toggle("waiting", ["waiting", "busy"].includes(name));
-}
-
-function showProblem(message, isProblem = true) {
-  $("status").textContent = message;
-  $("status").classList.toggle("wrong", isProblem && message !== "");
-  document.querySelector(".answer").classList.remove("waiting");
 }
