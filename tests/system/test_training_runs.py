@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 
@@ -21,7 +22,8 @@ def losses(run):
 
 def begin(options):
     command = [sys.executable, "-m", "headway", "train", *map(str, options)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    heard = partial(signal.signal, signal.SIGHUP, signal.SIG_DFL)  # also where `nohup` runs the tests
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
 
 
 def stop(process, signal_number):
