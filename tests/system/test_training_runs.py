@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 
 import pytest
 
@@ -22,8 +21,7 @@ def losses(run):
 
 def begin(options):
     command = [sys.executable, "-m", "headway", "train", *map(str, options)]
-    heard = partial(signal.signal, signal.SIGHUP, signal.SIG_DFL)  # also where `nohup` runs the tests
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
 def stop(process, signal_number):
