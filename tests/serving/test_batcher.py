@@ -96,6 +96,38 @@ def test_more_that_keeps_coming_is_waited_for_but_not_for_ever():
     assert 1 < len(sizes) < 10
 
 
+def test_clients_that_ask_again_and_again_are_shared_evenly():
+    """Those who were just answered are waited for: with what waits already they make a worker's part."""
+    model = Model(seconds=0.1)
+
+    async def client(batcher, name):
+        await asyncio.sleep(0.004 * name)
+        for number in range(8):
+            await ask(batcher, [f"{name} {number}"])
+            await asyncio.sleep(0.006)
+
+    async def work(batcher):
+        await asyncio.gather(*(client(batcher, name) for name in range(40)))
+
+    run(model, work, batch_size=64, linger=0.003)
+    settled = [len(texts) for _, texts in model.calls[7:-2]]
+    assert all(18 <= size <= 22 for size in settled)
+
+
+def test_one_client_alone_waits_no_longer_than_the_linger():
+    model = Model()
+
+    async def work(batcher):
+        await ask(batcher, [str(number) for number in range(30)])
+        await ask(batcher, ["a"])  # it is waited for whether the others come back
+        start = time.perf_counter()
+        for number in range(10):
+            await ask(batcher, [str(number)])
+        return time.perf_counter() - start
+
+    assert 10 * 0.01 <= run(model, work, linger=0.01) < 10 * 0.04
+
+
 def test_warming_up_reaches_every_worker():
     model = Model(seconds=0.05)
 

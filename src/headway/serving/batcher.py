@@ -1,9 +1,10 @@
 """Joins what waits, of all requests, into few calls of the model.
 
 Sentences wait in groups of the same options, each text once. Whenever the model has a worker free, the sentence whose
-turn it is goes, with those of its group that are most like it in length. Requests take turns: the first sentences of
-all go before the second ones, and no request has more than its share of the places. All of this happens on the event
-loop; only the calls of the model run in threads.
+turn it is goes, with those of its group that are most like it in length: a worker's fair part of all that waits and
+runs. Who has just been answered is likely to ask again, so that an idle worker waits a moment until its part is there.
+Requests take turns: the first sentences of all go before the second ones, and no request has more than its share of the
+places. All of this happens on the event loop; only the calls of the model run in threads.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ FEWEST_TO_SHARE = 8
 SHARES = 8
 """A request has at most one of so many parts of the places; its other sentences follow as those go."""
 PATIENCE = 8
-"""Times the linger that an idle worker waits at most, while more sentences keep coming."""
+"""Times the linger that an idle worker waits at most, while more sentences keep coming, or are likely to."""
 
 
 class QueueFullError(Exception):
@@ -85,6 +86,10 @@ class Batcher(Generic[Group, Answer]):
         self._latest = 0.0
         """When the timer rings at the latest."""
         self._started: dict[asyncio.Future[Sequence[Answer]], float] = {}
+        self._running = 0
+        """Sentences that workers have."""
+        self._expected = 0
+        """Sentences that are to wait soon, if all who were answered by the latest call ask again."""
 
     @property
     def waiting(self) -> int:
@@ -137,19 +142,26 @@ class Batcher(Generic[Group, Answer]):
             items[text].takers.append((job, number))
 
     def _wake(self) -> None:
-        """Gives work to idle workers: at once where there is a whole batch, else when no more has come for a moment."""
+        """Gives work to idle workers: at once where there is a whole batch, or as much as can be expected; else when no
+        more has come for a moment."""
         waiting = self.waiting
         if not waiting or len(self._started) >= self._workers:
             return
-        if not self._linger or waiting >= self._batch_size:
+        fair = self._fair_part()
+        if not self._linger or waiting >= min(self._batch_size, max(FEWEST_TO_SHARE, fair)):
             self._dispatch()
             return
-        loop = asyncio.get_running_loop()
+        now = asyncio.get_running_loop().time()
         if self._timer is None:
-            self._latest = loop.time() + PATIENCE * self._linger
+            self._latest = now + PATIENCE * self._linger
         else:
             self._timer.cancel()
-        self._timer = loop.call_at(min(self._latest, loop.time() + self._linger), self._dispatch)
+        ring = self._latest if waiting < fair else min(self._latest, now + self._linger)
+        self._timer = asyncio.get_running_loop().call_at(ring, self._dispatch)
+
+    def _fair_part(self) -> int:
+        """A worker's part of the sentences that are there, or likely to come again."""
+        return -(-(self._running + max(self.waiting, self._expected)) // self._workers)
 
     def _dispatch(self) -> None:
         if self._timer is not None:
@@ -164,8 +176,7 @@ class Batcher(Generic[Group, Answer]):
     def _take(self, group: Group, head: _Item[Group, Answer]) -> list[_Item[Group, Answer]]:
         """The batch that goes next: the head of the group, and those of like length. Others get their places."""
         items = self._groups[group]
-        idle = self._workers - len(self._started)
-        most = min(self._batch_size, max(FEWEST_TO_SHARE, -(-len(items) // idle)))
+        most = min(self._batch_size, max(FEWEST_TO_SHARE, self._fair_part()))
         batch = [head]
         longest = len(head.text)
         for item in sorted(items.values(), key=lambda one: (abs(len(one.text) - len(head.text)), one.turn)):
@@ -186,10 +197,13 @@ class Batcher(Generic[Group, Answer]):
         loop = asyncio.get_running_loop()
         call = loop.run_in_executor(self._pool, self._translate, group, [item.text for item in batch])
         self._started[call] = loop.time()
+        self._running += len(batch)
         call.add_done_callback(lambda done: self._finish(group, batch, done))
 
     def _finish(self, group: Group, batch: list[_Item[Group, Answer]], call: asyncio.Future[Sequence[Answer]]) -> None:
         del self._started[call]
+        self._running -= len(batch)
+        self._expected = self.waiting + len(batch)
         error = None if call.cancelled() else call.exception()
         if error is not None and len(batch) > 1:
             self._on_failure(error)

@@ -35,6 +35,8 @@ STUCK_AFTER = 120.0
 """Seconds after which a call of the model counts as never ending."""
 TIDY_EVERY = 10.0
 """Seconds after which a call of the model is followed by returning freed memory."""
+PARSED_AT_ONCE = 500
+"""Characters of a request that are parsed on the event loop: that takes less time than to change threads."""
 LONGEST_INSPECTED = 128
 """Pieces of a text to inspect; a record grows with their square."""
 MOST_INSPECTIONS = 4
@@ -105,7 +107,10 @@ class Service:
         self, texts: Sequence[tuple[str, Pair]], format_: TextFormat, beam_size: int | None, n_best: int
     ) -> list[Found]:
         """For each text its translation and up to `n_best - 1` others. Raises QueueFullError."""
-        documents = await self._in_thread(self._parse, texts, format_)
+        if sum(len(text) for text, _ in texts) <= PARSED_AT_ONCE:
+            documents = self._parse(texts, format_)
+        else:
+            documents = await self._in_thread(self._parse, texts, format_)
         searches = [_search(pair, beam_size, n_best) for _, pair in texts]
         asked = [
             (search, pair, sentence)
