@@ -101,10 +101,10 @@ def test_clients_that_ask_again_and_again_are_shared_evenly():
     model = Model(seconds=0.1)
 
     async def client(batcher, name):
-        await asyncio.sleep(0.004 * name)
+        await asyncio.sleep(0.008 * name)
         for number in range(8):
             await ask(batcher, [f"{name} {number}"])
-            await asyncio.sleep(0.006)
+            await asyncio.sleep(0.01)
 
     async def work(batcher):
         await asyncio.gather(*(client(batcher, name) for name in range(40)))

@@ -30,7 +30,8 @@ class Settings:
     batch_size: int = 64
     """Sentences of one call of the model; 1 turns batching off."""
     linger: float = 0.003
-    """Seconds that an idle model waits for more sentences to join the first, eight times as long where more are likely."""
+    """Seconds that an idle model waits for more sentences to join the first, eight times as long where more are
+    likely."""
     cache_size: int = 10_000
     """Translated sentences that are kept, as far as their characters are few enough together; 0 keeps none."""
     rate_limit: int = 0
