@@ -175,7 +175,8 @@ def _advance(
     values, ids = (found.cpu().numpy().reshape(sentences, -1) for found in likeliest(log_probabilities, candidates))
     totals = beams.scores.repeat(candidates, axis=1) + values  # (sentences, width * candidates)
     order = np.argsort(-totals, axis=1, kind="stable")[:, : 2 * beam_size]
-    scores, tokens = np.take_along_axis(totals, order, 1), np.take_along_axis(ids, order, 1)
+    each = np.arange(sentences)[:, None]
+    scores, tokens = totals[each, order], ids[each, order]
     places = order // candidates
     ends = tokens == eos_id
     for i, rank in zip(*np.nonzero(ends[:, :beam_size] & np.isfinite(scores[:, :beam_size])), strict=True):
@@ -184,10 +185,10 @@ def _advance(
     others = np.argsort(ends, axis=1, kind="stable")[:, :beam_size]  # best first
     if watch is not None:
         watch(_choice(beams, places, tokens, scores, ends, others))
-    places, tokens = np.take_along_axis(places, others, 1), np.take_along_axis(tokens, others, 1)
-    scores = np.take_along_axis(np.where(ends, -np.inf, scores), others, 1)
-    history = np.take_along_axis(beams.tokens, places[:, :, None], 1)
-    rows = places + np.arange(sentences)[:, None] * width
+    places, tokens = places[each, others], tokens[each, others]
+    scores = np.where(ends, -np.inf, scores)[each, others]
+    history = beams.tokens[each, places]
+    rows = places + each * width
     return Beams(beams.sentences, np.concatenate([history, tokens[:, :, None]], axis=2), scores), rows
 
 

@@ -58,7 +58,8 @@ class TorchEngine:
         self.bos_id = model.config.bos_id
         self.eos_id = model.config.eos_id
         # where start and end are one symbol, it must be allowed
-        self._never = [id_ for id_ in (model.config.pad_id, self.bos_id, *never) if id_ != self.eos_id]
+        banned = [id_ for id_ in (model.config.pad_id, self.bos_id, *never) if id_ != self.eos_id]
+        self._never = torch.tensor(banned, dtype=torch.long, device=self._device)
 
     @torch.inference_mode()
     def start(self, source: Tensor) -> DecoderState:
@@ -71,7 +72,7 @@ class TorchEngine:
     def step(self, state: DecoderState, tokens: Tensor) -> Tensor:
         hidden = self._decoder(state, tokens)  # (rows, d_model)
         log_probabilities = self._output(hidden).float().log_softmax(dim=-1)
-        log_probabilities[:, self._never] = -torch.inf
+        log_probabilities.index_fill_(1, self._never, -torch.inf)
         return log_probabilities
 
     @torch.inference_mode()
