@@ -98,20 +98,31 @@ def test_more_that_keeps_coming_is_waited_for_but_not_for_ever():
 
 def test_clients_that_ask_again_and_again_are_shared_evenly():
     """Those who were just answered are waited for: with what waits already they make a worker's part."""
-    model = Model(seconds=0.1)
+    model = Model(seconds=0.2)
 
     async def client(batcher, name):
-        await asyncio.sleep(0.008 * name)
+        await asyncio.sleep(0.016 * name)
         for number in range(8):
             await ask(batcher, [f"{name} {number}"])
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.02)
 
     async def work(batcher):
         await asyncio.gather(*(client(batcher, name) for name in range(40)))
 
-    run(model, work, batch_size=64, linger=0.005)
-    settled = [len(texts) for _, texts in model.calls[7:-2]]
-    assert sum(settled) / len(settled) > 17
+    run(model, work, batch_size=64, linger=0.01)
+    settled = [len(texts) for _, texts in model.calls[7:-4]]
+    assert sum(settled) / len(settled) > 15
+
+
+def test_idle_workers_share_what_is_there_whatever_was_before():
+    model = Model()
+
+    async def work(batcher):
+        for count in (60, 20):
+            await ask(batcher, [str(number) for number in range(count)])
+
+    run(model, work, batch_size=64)
+    assert [len(texts) for _, texts in model.calls] == [30, 30, 10, 10]
 
 
 def test_one_client_alone_waits_no_longer_than_the_linger():

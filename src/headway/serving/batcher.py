@@ -176,7 +176,9 @@ class Batcher(Generic[Group, Answer]):
     def _take(self, group: Group, head: _Item[Group, Answer]) -> list[_Item[Group, Answer]]:
         """The batch that goes next: the head of the group, and those of like length. Others get their places."""
         items = self._groups[group]
-        most = min(self._batch_size, max(FEWEST_TO_SHARE, self._fair_part()))
+        idle = self._workers - len(self._started)
+        share = min(self._fair_part(), -(-self.waiting // idle))
+        most = min(self._batch_size, max(FEWEST_TO_SHARE, share))
         batch = [head]
         longest = len(head.text)
         for item in sorted(items.values(), key=lambda one: (abs(len(one.text) - len(head.text)), one.turn)):
