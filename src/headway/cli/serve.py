@@ -77,6 +77,7 @@ def serve(
         from headway.serving.server import serve as run
     except ImportError as error:
         raise UserError(f"{error.name} is not installed: pip install 'headway[serve]'") from None
+    from headway.devices import keep_few_matrix_kernels
     from headway.serving.pairs import Pairs
     from headway.serving.service import Service
 
@@ -98,6 +99,7 @@ def serve(
         allowed_origins=tuple(allow_origin or ()),
     )
     taken = bind(host, port)
+    keep_few_matrix_kernels()
     pairs = Pairs(load_translator(model, device, precision, engine=engine) for model in models)
     for pair in pairs:
         typer.echo(f"headway: {pair.source} -> {pair.target} is loaded", err=True)
