@@ -55,7 +55,7 @@ with ThreadPoolExecutor(torch.get_num_threads(), initializer=torch.set_num_threa
 """
 """Each core with sentences of its own, both times."""
 SOAK_WARMING = 300
-"""Seconds in which oneDNN compiles as many products as it keeps."""
+"""Seconds in which memory comes to rest."""
 
 
 class Bench:
