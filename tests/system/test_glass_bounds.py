@@ -147,7 +147,8 @@ def test_a_large_record_is_ready_and_answers_at_once(browser, large_page):
         durations = page.evaluate("window.events.map(([, duration]) => duration)")
         tried.setdefault(what, []).append(max(durations, default=0))
 
-    for _ in range(3):
+    slow: dict[str, list[float]] = {}
+    for _ in range(8):
         page.reload()  # everything is seen for the first time again
         page.wait_for_timeout(300)
         for name in (*VIEWS[1:], VIEWS[0]):
@@ -171,8 +172,9 @@ def test_a_large_record_is_ready_and_answers_at_once(browser, large_page):
             timed("step", page.locator(".player button >> nth=3").click)
         window.view("translate")
         timed("word", page.locator(".words.target .word >> nth=40").click)
-    best = {what: min(times) for what, times in tried.items()}  # other work on the machine only ever adds
-    slow = {what: times for what, times in tried.items() if best[what] > ANSWERED_WITHIN}
+        slow = {what: times for what, times in tried.items() if min(times) > ANSWERED_WITHIN}
+        if not slow:  # other work on the machine only ever adds
+            break
     assert not slow
     window.close()
 
