@@ -27,13 +27,28 @@ def fast_attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, 
     """The output of `attend`, without the weights."""
     if not _plain_is_faster(query, key):
         return F.scaled_dot_product_attention(query, key, value, mask, dropout)
-    scores = query @ key.transpose(-2, -1)  # (..., query, key)
+    query, key, value = query.contiguous(), key.contiguous(), value.contiguous()
+    scores: Tensor = _Scores.apply(query, key)  # type: ignore[assignment]  # (..., query, key)
     weights: Tensor = _Softmax.apply(scores, mask, 1.0 / math.sqrt(query.size(-1)))  # type: ignore[assignment]
     return apply_dropout(weights, dropout) @ value
 
 
 def _plain_is_faster(query: Tensor, key: Tensor) -> bool:
     return query.device.type == "cpu" and query.dtype == torch.bfloat16 and key.size(-2) <= LONGEST_PLAIN
+
+
+class _Scores(torch.autograd.Function):
+    """query key^T. torch makes the gradient of the transposed key, and then transposes it; here it is the key's own."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor) -> Tensor:
+        ctx.save_for_backward(query, key)
+        return query @ key.transpose(-2, -1)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+        [gradient], (query, key) = gradients, ctx.saved_tensors
+        return gradient @ key, gradient.transpose(-2, -1) @ query
 
 
 class _Softmax(torch.autograd.Function):
