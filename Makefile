@@ -52,7 +52,8 @@ lint: setup
 reference: setup
 	$(BIN)/python docs/make_reference.py
 
-# Speed, in minutes; leave the machine alone meanwhile. The model to translate with need not be good.
+# Speed, in half an hour; leave the machine alone meanwhile. Some translations of a model that was trained for five minutes
+# run to the limit, and who waits for the longest of a batch pays for it: BENCH_MODEL=... names a better one.
 BENCH_MODEL := runs/bench
 BENCH_SOURCE := data/multi30k/raw/test_2016_flickr.de
 
