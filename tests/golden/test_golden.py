@@ -14,12 +14,16 @@ from headway import Translator
 
 HERE = Path(__file__).parent
 EXPECTED = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
+FIELDS = ("model name", "cpu family", "model\t", "stepping")
 
 
 def processor():
+    """What /proc/cpuinfo says of the first core; nothing where there is no such file."""
     file = Path("/proc/cpuinfo")
-    names = [line for line in file.read_text().splitlines() if line.startswith("model name")] if file.exists() else []
-    return names[0].partition(":")[2].strip() if names else ""
+    lines = file.read_text().splitlines() if file.exists() else []
+    return {
+        name: next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "") for name in FIELDS
+    }
 
 
 SAME_BITS = EXPECTED["made_with"] == {"torch": torch.__version__.partition("+")[0], "processor": processor()}
