@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,16 +15,14 @@ from headway import Translator
 
 HERE = Path(__file__).parent
 EXPECTED = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
-FIELDS = ("model name", "cpu family", "model\t", "stepping")
 
 
 def processor():
     """What /proc/cpuinfo says of the first core; nothing where there is no such file."""
     file = Path("/proc/cpuinfo")
-    lines = file.read_text().splitlines() if file.exists() else []
-    return {
-        name: next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "") for name in FIELDS
-    }
+    first_core = file.read_text().partition("\n\n")[0] if file.exists() else ""
+    said = dict(re.findall(r"^(\S.*?)\s*: (.*)$", first_core, re.MULTILINE))
+    return [said.get(name, "") for name in ("model name", "cpu family", "model", "stepping")]
 
 
 SAME_BITS = EXPECTED["made_with"] == {"torch": torch.__version__.partition("+")[0], "processor": processor()}
