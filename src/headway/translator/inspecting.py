@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine
+from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
 from headway.errors import UserError
 from headway.insight import (
     BeamTree,
@@ -30,7 +30,6 @@ from headway.insight import (
 from headway.insight.recomputing import RecomputingEngine
 from headway.storage import StoredModel, load_model
 from headway.text.tokenizer import fingerprint
-from headway.translator.torch_searcher import TorchSearcher
 
 ALTERNATIVES = 4
 """Other translations that a record has, at most."""

@@ -16,7 +16,15 @@ from typing import Any, Literal
 
 import torch
 
-from headway.decoding import EnsembleEngine, Hypothesis, Sampling, Searcher, SearchOptions, TorchEngine
+from headway.decoding import (
+    EnsembleEngine,
+    Hypothesis,
+    Sampling,
+    Searcher,
+    SearchOptions,
+    TorchEngine,
+    TorchSearcher,
+)
 from headway.devices import (
     DeviceName,
     EngineName,
@@ -32,7 +40,6 @@ from headway.storage import StoredModel, load_model
 from headway.text.corpus import is_blank
 from headway.text.tokenizer import Piece, Tokenizer, fingerprint, is_too_long, language_tag
 from headway.translator.inspecting import Inspector
-from headway.translator.torch_searcher import TorchSearcher
 
 Stopped = Literal["eos", "max_length", "blank", "too_long"]
 
