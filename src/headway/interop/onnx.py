@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from headway.decoding import SearchOptions
 from headway.errors import UserError
-from headway.interop.faithful import Exported, check_faithful
+from headway.interop.faithful import Exported, check_faithful, check_positions
 from headway.model import Transformer, padding_mask
 from headway.model.attention import MultiHeadAttention, ScaledDotProductAttention
 from headway.model.layers import DecoderLayer
@@ -68,6 +68,7 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
     README.md, whole or not at all. Raises UserError."""
     _check_packages()
     config = stored.model.config
+    check_positions(config, "ONNX")
     if config.decoder_layers == 0:
         raise UserError("ONNX: a decoder step needs a layer that remembers; model.decoder_layers is 0")
     if config.max_length < LEAST_LENGTH:
