@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from headway.errors import UserError
 from headway.insight.heads import alignment
 from headway.insight.maps import attention_names
 from headway.insight.recomputing import prefix_logits
@@ -96,7 +97,7 @@ class _RecordedAttention(nn.Module):
     def __init__(self, core: nn.Module, name: str, record: Record) -> None:
         super().__init__()
         if type(core) is not ScaledDotProductAttention:
-            raise TypeError(f"{name}.core is {type(core).__name__}, which insight/recording.py has no twin of")
+            raise UserError(f"{name}: attention of the kind {type(core).__name__} can't be looked into")
         self.num_heads, self.name, self.record = core.num_heads, name, record
 
     def forward(
