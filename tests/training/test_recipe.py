@@ -7,7 +7,7 @@ import pytest
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
-from headway.text.tokenizer import WordTokenizer
+from headway.text.words import WordTokenizer
 from headway.training.reading import load_recipe, make_recipe
 from headway.training.run_directory import rate_will_jump, refuse_changes
 
