@@ -27,7 +27,9 @@ def check(
     valid_target: MoreFiles = None,
     as_json: JsonOutput = False,
 ) -> None:
-    """Look for what may be wrong with a parallel corpus, with the lines: lengths, ratios, scripts, encoding, repeats.
+    """Find lines that look wrong in a parallel corpus.
+
+    Looks at lengths and their ratios, scripts, encoding and repeats, and names the lines.
 
     \b
     headway check --source train.de --target train.en
