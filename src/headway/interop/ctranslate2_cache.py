@@ -66,8 +66,8 @@ def exported(stored: StoredModel, version: str) -> Iterator[Path]:
 def _fingerprint(stored: StoredModel, version: str) -> str:
     """Of all that is exported, and of what exports it."""
     found = hashlib.sha256(version.encode())
-    for module in (exporter, vocabularies):
-        found.update(Path(module.__file__).read_bytes())
+    for file in (exporter.__file__, vocabularies.__file__):
+        found.update(Path(file).read_bytes())
     found.update(json.dumps(stored.model.config.to_dict(), sort_keys=True).encode())
     for tokenizer in (stored.source_tokenizer, stored.target_tokenizer):
         found.update(tokenizer.to_bytes())
