@@ -107,6 +107,7 @@ def test_what_is_no_table_stays_as_it_is():
         "",
         "|",
         "| a | b |",
+        "| a | b |\n| c | d |",
         "| a |\ntext\n|---|",
         "a | b\n--- | ---",
         "|\n|",

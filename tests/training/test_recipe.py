@@ -195,8 +195,8 @@ def test_the_file_is_to_blame_for_what_is_in_it(recipe_file, slip, problem):
 def test_an_argument_that_mends_the_file_is_not_to_blame(tmp_path):
     (tmp_path / "r.yaml").write_text(TEXT.replace("max_steps", "warmup_steps"), encoding="utf-8")
     with pytest.raises(UserError) as error:
-        load_recipe(tmp_path / "r.yaml", ["training.max_steps=5", "model.preset=huge"])
-    assert str(error.value).startswith("model.preset=huge: model.preset: Input should be")
+        load_recipe(tmp_path / "r.yaml", ["training.max_steps=5", "decoding.beam_size=0"])
+    assert str(error.value).startswith("decoding.beam_size=0: decoding.beam_size: Input should be")
 
 
 def test_a_key_may_not_stand_twice(tmp_path):
