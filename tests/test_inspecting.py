@@ -25,7 +25,7 @@ from headway.insight import document as document_module
 from headway.insight.document import decoded
 from headway.model import Transformer
 from headway.storage import save_model
-from headway.text.tokenizer import SubwordTokenizer
+from headway.text.subwords import SubwordTokenizer
 from headway.translator import Translator
 from tests.test_translator import translator
 

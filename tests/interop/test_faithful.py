@@ -8,7 +8,7 @@ from headway.interop.huggingface import export_huggingface
 from headway.interop.onnx import export_onnx
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
-from headway.text.tokenizer import WordTokenizer
+from headway.text.words import WordTokenizer
 
 
 @pytest.mark.parametrize("export", [export_ctranslate2, export_huggingface, export_onnx])

@@ -25,7 +25,8 @@ from headway.interop.onnx import export_onnx
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.text.batches import pad
-from headway.text.tokenizer import SubwordTokenizer, WordTokenizer
+from headway.text.subwords import SubwordTokenizer
+from headway.text.words import WordTokenizer
 from headway.translator import Translator
 
 onnx = pytest.importorskip("onnx")

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, load_model, save_model
-from headway.text.tokenizer import WordTokenizer
+from headway.text.words import WordTokenizer
 from headway.training.averaging import MovingAverage, average_models
 from headway.training.loop import Trainer
 from headway.training.optim import learning_rate, paper_peak

@@ -29,7 +29,9 @@ def draw(
     ] = None,
     warmup_steps: Annotated[int | None, typer.Option(min=1, help="Of the schedule; default 4000.")] = None,
 ) -> None:
-    """Draw what the paper is made of: the sine and cosine of positions, the masks, the learning rate over the steps.
+    """Draw positions, masks or the learning-rate schedule.
+
+    Figures of the paper: the sines and cosines of positions, the masks, the learning rate over the steps.
 
     \b
     headway draw positions --length 4 --d-model 8

@@ -37,8 +37,10 @@ def inspect(
     target_language: TargetLanguage = None,
     device: Device = "auto",
 ) -> None:
-    """Look inside a translation: its attention maps, each row a piece that asks, each column a piece that answers. A
-    page or data have all that the model computes.
+    """Look inside a translation, above all at its attention.
+
+    In an attention map each row is a piece that asks and each column a piece that answers. A page (.html) or data
+    (.json) holds everything that the model computes.
 
     \b
     headway inspect runs/multi30k-de-en "Ein Hund läuft."

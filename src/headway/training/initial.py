@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headway.errors import UserError
 from headway.model import ModelConfig
 from headway.storage import StoredModel, load_model
-from headway.text.tokenizer import WordTokenizer
+from headway.text.words import WordTokenizer
 
 if TYPE_CHECKING:
     from headway.training.recipe import Recipe

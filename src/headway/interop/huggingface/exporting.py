@@ -16,7 +16,6 @@ from torch.nn import functional as F
 
 from headway.decoding import SearchOptions
 from headway.errors import UserError
-from headway.interop.ctranslate2 import never_generated, pieces_of
 from headway.interop.faithful import Exported, check_faithful
 from headway.interop.huggingface.names import (
     BIAS,
@@ -35,6 +34,7 @@ from headway.interop.huggingface.names import (
     layer_weights,
     sines_first,
 )
+from headway.interop.vocabularies import never_generated, pieces_of
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory, write_json
