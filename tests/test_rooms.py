@@ -19,10 +19,12 @@ MAY_IMPORT = {
     "decoding": {"model"},
     "storage": {"model", "text", "decoding"},
     "insight": {"model", "text", "decoding"},
+    "glass": {"insight"},
+    "documents": set(),
     "interop": {"model", "text", "storage", "decoding"},
-    "translator": {"storage", "text", "decoding", "insight", "interop", *DEVICES},
+    "translator": {"storage", "text", "decoding", "insight", "glass", "documents", "interop", *DEVICES},
     "training": {"model", "text", "storage", "translator", "evaluation", *DEVICES},
-    "serving": {"translator", "insight", *DEVICES},
+    "serving": {"translator", "insight", "glass", "documents", *DEVICES},
     "devices": set(),
 }
 

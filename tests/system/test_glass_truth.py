@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from headway import Translator
-from headway.insight.document import decoded
+from headway.glass.document import decoded
 from headway.insight.what_if import read_edits
 from tests.system.browsing import Window, chromium, open_live, write_page
 from tests.test_translator import translator

@@ -189,7 +189,7 @@ def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
 
 def _add_page(app: FastAPI) -> None:
     page = files("headway.serving") / "page"
-    glass = files("headway.insight") / "page"
+    glass = files("headway.glass") / "page"
 
     @app.get("/", include_in_schema=False)
     async def index() -> Response:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from headway.insight.document import Arrays
+from headway.glass import Arrays
 from headway.serving.settings import WIDEST_BEAM
 
 MOST_EDITS, MOST_CASES = 16, 4

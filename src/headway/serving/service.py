@@ -16,7 +16,7 @@ import torch
 
 from headway.devices import return_freed_memory
 from headway.errors import UserError
-from headway.insight.document import Arrays
+from headway.glass import Arrays
 from headway.serving.batcher import Batcher, QueueFullError
 from headway.serving.cache import LatestCache
 from headway.serving.detection import Detected, detect

@@ -9,6 +9,7 @@ from typing import Any
 
 from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine
 from headway.errors import UserError
+from headway.glass import ShownRecord
 from headway.insight import (
     BeamTree,
     Edit,
@@ -16,7 +17,6 @@ from headway.insight import (
     Outcome,
     PositionsOff,
     Text,
-    TranslationRecord,
     WhatIf,
     WordOrder,
     attention_names,
@@ -50,7 +50,7 @@ class Inspector:
     rereads: bool = False
     """Whether the model's tokens see later ones, so that each step reads all of them anew."""
 
-    def record(self, source: Text, target: Text | None, original_text: str) -> TranslationRecord:
+    def record(self, source: Text, target: Text | None, original_text: str) -> ShownRecord:
         """The record of the source with the target; None: the translation that the search finds. original_text: the
         source's before its words were swapped."""
         beam, alternatives, given = None, [], target is not None
@@ -59,7 +59,7 @@ class Inspector:
             pieces = self.stored.target_tokenizer.decoded_pieces(best.ids)
             target = Text.of(self.decode(best.ids), best.ids, pieces, self.stored.model.config.eos_id)
             alternatives = [] if beam is None else _alternatives(beam, target.text)
-        return TranslationRecord(
+        return ShownRecord(
             config=self.stored.model.config,
             source_language=self.stored.source_language,
             target_language=self.stored.target_language,
@@ -92,7 +92,7 @@ class Inspector:
         with_positions, without_positions = (tuple(map(one.outcome, sources)) for one in (self, blind))
         return replace(order, with_positions=with_positions, without_positions=without_positions)
 
-    def past(self, path: Path, record: TranslationRecord) -> tuple[Moment, dict[str, Any]]:
+    def past(self, path: Path, record: ShownRecord) -> tuple[Moment, dict[str, Any]]:
         """What another model of the same run makes of the record's source and target: its score, and its weights by
         name. Raises UserError for a model that isn't like this one."""
         stored = load_model(path)

@@ -26,7 +26,8 @@ from headway.devices import (
     translating_dtype,
 )
 from headway.errors import UserError
-from headway.insight import Edit, Text, TranslationRecord, align, edited_text, step_of, usual_cases, word_order
+from headway.glass import ShownRecord
+from headway.insight import Edit, Text, align, edited_text, step_of, usual_cases, word_order
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import StoredModel, load_model
 from headway.text.corpus import is_blank
@@ -230,7 +231,7 @@ class Translator:
         cases: Sequence[Sequence[Edit]] | Literal["usual"] = (),
         history: Sequence[str | Path] = (),
         beam_size: int | None = None,
-    ) -> TranslationRecord:
+    ) -> ShownRecord:
         """Translates the text, or takes the given `target` for its translation, and returns the record of what happened
         inside. `edits` change a copy of the model, or the text, before; then the record says what the translation was
         without them. `cases` are edits to try beside, each list by itself; `usual` are all that a page without a live
