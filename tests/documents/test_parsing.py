@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.serving.documents import parse_document
+from headway.documents.parsing import parse_document
 
 ATOMS = [
     "https://example.org/a/b?c=d&e=%20#f",
@@ -249,7 +249,7 @@ def test_where_the_splitter_panics_a_block_is_one_sentence(monkeypatch):
     def panic(*_):
         raise PanicException
 
-    monkeypatch.setattr("headway.serving.documents.sentencex.segment", panic)
+    monkeypatch.setattr("headway.documents.parsing.sentencex.segment", panic)
     sentences = parse_document("Eins. Zwei.\nDrei.", "text", "de").sentences
     assert [one.whole for one in sentences] == ["Eins. Zwei.", "Drei."]
 
