@@ -287,7 +287,7 @@ export const english = {
   alike: "equal",
   orderText: "Two sentences of the same words. Only the positions tell the model which is which: without them the encoder has the same bag of words for both.",
   order_with_differ: "With positions, the translations differ: the model noticed the order of the words.",
-  order_with_alike: "Even with positions, both translations are the same: here the model made nothing of the order of the words.",
+  order_with_alike: "Even with positions, both translations are the same: the order of the words changed nothing in what the model wrote.",
   order_without_differ: "Without positions, they differ as well: most likely the sentences are not cut into exactly the same pieces.",
   order_without_alike: "Without positions, both translations are the same.",
   sentenceNumber: "Sentence {number}",

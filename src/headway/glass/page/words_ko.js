@@ -287,7 +287,7 @@ export const korean = {
   alike: "같음",
   orderText: "같은 단어로 된 두 문장입니다. 모델이 둘을 구별할 근거는 위치뿐이어서, 위치가 없으면 인코더에게는 똑같은 단어 뭉치입니다.",
   order_with_differ: "위치가 있으면 두 번역이 다릅니다. 모델이 단어의 순서를 알아챘습니다.",
-  order_with_alike: "위치가 있어도 두 번역이 같습니다. 여기서는 모델이 단어의 순서를 반영하지 못했습니다.",
+  order_with_alike: "위치가 있어도 두 번역이 같습니다. 단어의 순서는 모델이 쓴 번역을 바꾸지 못했습니다.",
   order_without_differ: "위치가 없어도 두 번역이 다릅니다. 두 문장이 똑같은 토큰으로 나뉘지 않았기 때문일 가능성이 큽니다.",
   order_without_alike: "위치가 없으면 두 번역이 같습니다.",
   sentenceNumber: "문장 {number}",
