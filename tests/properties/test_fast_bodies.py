@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from headway.decoding.linear import PackedLinear
-from headway.decoding.search import BLOCK, likeliest
+from headway.kernels.dropout import dropout
+from headway.kernels.likeliest import BLOCK, likeliest
+from headway.kernels.linear import PackedLinear
 from headway.model import attend
-from headway.model.dropout import dropout
 from headway.training.loss import output_cross_entropy, translation_loss
 from tests.properties.models import (
     BODIES,
@@ -98,8 +98,8 @@ def test_a_model_has_one_meaning(config, seed, lengths, more, body):
     source, target = random_batch(lengths, config.bos_id, more)
     results = []
     for way in ("readable", body):
-        with attention_by(way) as record:
-            logits = model(source, target, record=record)
+        with attention_by(way):
+            logits = model(source, target)
         results.append([logits, *torch.autograd.grad(logits.sin().sum(), list(model.parameters()), allow_unused=True)])
     for one, other in zip(*results, strict=True):
         assert (one is None) == (other is None)

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import gradcheck
 
+from headway.kernels.dropout import _bits, _Kept
 from headway.model import (
     DecoderLayer,
     EncoderLayer,
@@ -14,7 +15,6 @@ from headway.model import (
     attend,
     causal_mask,
 )
-from headway.model.dropout import _bits, _Kept
 from headway.model.layers import Residual
 from headway.training.loss import output_cross_entropy, translation_loss
 from tests.properties.models import Body, attention_by, padded, random_model, randomised
@@ -68,10 +68,10 @@ def test_layers(body, norm):
         return (torch.arange(3) != place)[None, None, None]
 
     x, memory = normal(1, 3, 4), normal(1, 3, 4)
-    with attention_by(body) as record:
+    with attention_by(body):
         encoder, decoder = (randomised(layer(4, 2, 3, 0.0, norm=norm)) for layer in (EncoderLayer, DecoderLayer))
-        assert gradients_are_right(encoder, x, mask=hidden(1), record=record)
-        assert gradients_are_right(decoder, x, memory, target_mask=causal_mask(3), memory_mask=hidden(0), record=record)
+        assert gradients_are_right(encoder, x, mask=hidden(1))
+        assert gradients_are_right(decoder, x, memory, target_mask=causal_mask(3), memory_mask=hidden(0))
 
 
 @pytest.mark.parametrize("label_smoothing", [0.0, 0.1])

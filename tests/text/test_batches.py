@@ -107,7 +107,6 @@ def test_a_pair_over_the_budget_is_alone():
 
 def test_pad_by_hand():
     assert pad([[7, 8], [9]]).tolist() == [[7, 8], [9, 0]]
-    assert pad([[7, 8], [9]], pad_id=5).tolist() == [[7, 8], [9, 5]]
 
 
 def pairs_of(tmp_path, *texts):

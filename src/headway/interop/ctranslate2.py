@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from headway.errors import UserError
-from headway.interop.faithful import Exported, check_faithful
+from headway.interop.faithful import Exported, check_faithful, check_positions
 from headway.model.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory
@@ -33,6 +33,7 @@ def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | No
     if quantization not in (None, *QUANTIZATIONS):
         raise UserError(f"quantization {quantization!r} is unknown; there are {', '.join(QUANTIZATIONS)}")
     config = stored.model.config
+    check_positions(config, "CTranslate2")
     if config.decoder_num_heads not in (None, config.num_heads):
         raise UserError(
             "CTranslate2 needs as many heads in the decoder as in the encoder; model.decoder_num_heads differs"

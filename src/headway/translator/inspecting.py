@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine
+from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
 from headway.errors import UserError
 from headway.glass import ShownRecord
 from headway.insight import (
@@ -35,7 +35,6 @@ from headway.insight.recomputing import RecomputingEngine
 from headway.storage import StoredModel, load_model
 from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.codec import Codec
-from headway.translator.torch_searcher import TorchSearcher
 
 ALTERNATIVES = 4
 """Other translations that a record has, at most."""

@@ -16,7 +16,15 @@ from typing import Any, Literal
 
 import torch
 
-from headway.decoding import EnsembleEngine, Hypothesis, Sampling, Searcher, SearchOptions, TorchEngine
+from headway.decoding import (
+    EnsembleEngine,
+    Hypothesis,
+    Sampling,
+    Searcher,
+    SearchOptions,
+    TorchEngine,
+    TorchSearcher,
+)
 from headway.devices import (
     DeviceName,
     EngineName,
@@ -34,7 +42,6 @@ from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.codec import Codec
 from headway.translator.documents import DocumentFormat, translate_document
 from headway.translator.inspecting import Inspector
-from headway.translator.torch_searcher import TorchSearcher
 from headway.translator.translation import Pieces, TranslatedDocument, Translation
 
 

@@ -78,14 +78,14 @@ def import_transformers() -> Any:
 
 def _check_exportable(stored: StoredModel) -> None:
     config = stored.model.config
+    if config.positions != "sinusoidal":
+        raise UserError(
+            f"Hugging Face has no such model with positions={config.positions}; train with model.positions=sinusoidal"
+        )
     if "word" in (stored.source_tokenizer.kind, stored.target_tokenizer.kind):
         raise UserError(
             "Hugging Face's tokenizer for such models is made of sentencepiece models, this one splits words; train "
             "with tokenizer.kind=bpe or unigram"
-        )
-    if config.positions != "sinusoidal":
-        raise UserError(
-            f"Hugging Face has no such model with positions={config.positions}; train with model.positions=sinusoidal"
         )
     if config.norm == "pre" and config.share_embeddings != "all":
         raise UserError(

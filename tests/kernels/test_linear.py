@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from headway.decoding.linear import PackedLinear, packed
+from headway.kernels.linear import PackedLinear, packed
 from headway.model import MultiHeadAttention
 
 

@@ -7,19 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from headway.decoding import (
-    BeamWatch,
-    Constraints,
-    Engine,
-    Hypothesis,
-    Sampling,
-    SearchOptions,
-    beam_search,
-    greedy,
-    sample,
-)
-from headway.text.batches import pad
+from headway.decoding.beam import BeamWatch, beam_search
+from headway.decoding.constraints import Constraints
+from headway.decoding.engine import Engine
+from headway.decoding.greedy import greedy
+from headway.decoding.hypothesis import Hypothesis
+from headway.decoding.options import Sampling, SearchOptions
+from headway.decoding.sampling import sample
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
 """Sentences that are translated together, at most, and hypotheses of theirs (see docs/results.md)."""
@@ -66,9 +62,9 @@ class TorchSearcher:
         }
         scores: dict[int, float] = {}
         for batch in _batches(lengths, SENTENCES_PER_BATCH):
-            source = pad([[*sources[i], engine.eos_id] for i in batch], self._pad_id)
-            target = pad([[engine.bos_id, *targets[i], engine.eos_id] for i in batch], self._pad_id)
-            totals = engine.score(torch.from_numpy(source), torch.from_numpy(target)).sum(dim=1)  # (batch,)
+            source = _padded([[*sources[i], engine.eos_id] for i in batch], self._pad_id)
+            target = _padded([[engine.bos_id, *targets[i], engine.eos_id] for i in batch], self._pad_id)
+            totals = engine.score(source, target).sum(dim=1)  # (batch,)
             scores.update(zip(batch, totals.tolist(), strict=True))
         return [scores[i] for i in range(len(sources))]
 
@@ -82,8 +78,8 @@ class TorchSearcher:
     ) -> list[list[Hypothesis]]:
         engine = self._engine
         constraints = Constraints(prefixes if any(prefixes) else (), options.no_repeat_ngram)
-        padded = pad([[*source, engine.eos_id] for source in sources], self._pad_id, LENGTHS)
-        rows = torch.from_numpy(padded).to(self._device)  # (batch, source length)
+        padded = _padded([[*source, engine.eos_id] for source in sources], self._pad_id, LENGTHS)
+        rows = padded.to(self._device)  # (batch, source length)
         if options.sample is not None:
             draws = [
                 sample(engine, rows, caps, options.sample, _generators(options.sample, number, sources), constraints)
@@ -131,6 +127,12 @@ def _batches(lengths: Mapping[int, int], most: int) -> list[list[int]]:
         batches.append(order[start:end])
         start = end
     return batches
+
+
+def _padded(sequences: Sequence[list[int]], pad_id: int, multiple: int = 1) -> Tensor:
+    """(batch, length): padded at the end to the length of the longest, or to the next `multiple` of it."""
+    length = -(-max(map(len, sequences)) // multiple) * multiple
+    return torch.tensor([sequence + [pad_id] * (length - len(sequence)) for sequence in sequences])
 
 
 def _generators(sampling: Sampling, number: int, sources: list[list[int]]) -> list[np.random.Generator]:

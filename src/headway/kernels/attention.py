@@ -1,5 +1,5 @@
-"""The fast body of `attend`: torch's fused kernel, and for bf16 on CPU, at the lengths of sentences, plain products
-around a softmax of our own.
+"""The fused body of `headway.model.attend`: torch's own kernel, and for bf16 on CPU, at the lengths of sentences, plain
+products around a softmax of our own.
 
 There the fused kernel is several times slower, above all backward. torch's softmax of rows that are shorter than a
 vector register (16 floats) is slow too, and so is filling in a mask; here scale and mask are one addition, and short
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from headway.model.dropout import dropout as apply_dropout
+from headway.kernels.dropout import dropout as apply_dropout
 
 LONGEST_PLAIN = 256
 """Keys up to which plain products are the faster on CPU."""
@@ -23,8 +23,12 @@ REGISTER = 16
 """Floats that a processor's vector register holds."""
 
 
-def fast_attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    """The output of `attend`, without the weights."""
+def fused_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+    """softmax(Q K^T / sqrt(d_k)) V where the mask is True, with zeros for a query whose keys are all hidden.
+
+    query: (..., query, d_k), key: (..., key, d_k), value: (..., key, d_v), mask: boolean, broadcastable to
+    (..., query, key) -> (..., query, d_v).
+    """
     if not _plain_is_faster(query, key):
         return F.scaled_dot_product_attention(query, key, value, mask, dropout)
     query, key, value = query.contiguous(), key.contiguous(), value.contiguous()
