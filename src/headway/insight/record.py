@@ -6,8 +6,6 @@ docs/record.md.
 
 from __future__ import annotations
 
-import html
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -19,11 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.insight.beams import BeamTree
-from headway.insight.document import Arrays, record_document
 from headway.insight.heads import HeadMeasures, measure_heads
 from headway.insight.maps import AttentionKind, AttentionMaps, Floats, attention_names
 from headway.insight.order import WordOrder
-from headway.insight.standalone import record_page
 from headway.insight.what_if import Edit, Outcome, WhatIf
 from headway.model import ModelConfig
 from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, Piece
@@ -166,23 +162,6 @@ class TranslationRecord:
             if names:
                 attention[kind] = [self.arrays[f"{below}{name}"] for name in names]
         return AttentionMaps(self.source.pieces, self.target.pieces, attention)
-
-    def to_dict(self, arrays: Arrays = "all") -> dict[str, Any]:
-        """The JSON form, docs/record.md."""
-        return record_document(self, arrays)
-
-    def to_page(self, language: str | None = None) -> str:
-        """A self-contained page that shows the record, as HTML. `language`: `en` or `ko`; None: the reader's."""
-        return record_page(self, language)
-
-    def _repr_html_(self) -> str:
-        """In a notebook: the page, in a frame of its own."""
-        frame = 'sandbox="allow-scripts" style="width: 100%; height: 900px; border: 0"'
-        return f'<iframe {frame} srcdoc="{html.escape(self.to_page())}"></iframe>'
-
-    def to_json(self, arrays: Arrays = "all") -> str:
-        """The JSON form as one line of text."""
-        return json.dumps(self.to_dict(arrays), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def step_of(name: str) -> int | None:

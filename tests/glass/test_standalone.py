@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from headway.insight.standalone import grouped, inert, joined, page_of
+from headway.glass.standalone import grouped, inert, joined, page_of
 
 HOSTILE = "</script><!-- <img src=x onerror=alert(1)> \u202e \u2028 & ]]>"
 

@@ -16,14 +16,14 @@ export function orderPreset(glass) {
   const place = make("div", { class: "result", "aria-live": "polite" });
   const show = (found) => {
     kept.found = found;
-    place.replaceChildren(orderTable(say, found));
+    place.replaceChildren(orderTable(say, found), seen(say, found));
   };
   if (kept.found) show(kept.found);
   return make(
     "section",
     { class: "card" },
     make("h3", {}, say(not ? "orderTitle" : "reversedTitle")),
-    make("p", { class: "quiet" }, `${say("orderText")} ${say("orderLook")}${record.edits.length ? ` ${say("orderAsItIs")}` : ""}`),
+    make("p", { class: "quiet" }, `${say("orderText")}${record.edits.length ? ` ${say("orderAsItIs")}` : ""}`),
     glass.inspect ? orderForm(glass, kept, show) : null,
     place,
   );
@@ -90,4 +90,10 @@ function orderTable(say, order) {
       ),
     ),
   );
+}
+
+/** What came out, in words: whether the two translations differ, with positions and without. */
+function seen(say, { with_positions: [one, other], without_positions: [blind, otherBlind] }) {
+  const name = (first, second) => (first.text === second.text ? "alike" : "differ");
+  return make("p", { class: "seen" }, `${say(`order_with_${name(one, other)}`)} ${say(`order_without_${name(blind, otherBlind)}`)}`);
 }

@@ -16,10 +16,10 @@ import json
 import re
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from headway.insight.record import TranslationRecord
+from headway.glass.document import record_document
+from headway.insight import TranslationRecord
 
 ENTRY, STYLE = "standalone.js", "glass.css"
 
@@ -35,9 +35,9 @@ _LEFT_OVER = re.compile(r"^\s*(?:import\b|export\b).*$|\bimport\s*[(.].*$", re.M
 
 def record_page(record: TranslationRecord, language: str | None = None) -> str:
     """The page as HTML. `language`: `en` or `ko`; None: as the reader's browser."""
-    folder = files("headway.insight") / "page"
+    folder = files("headway.glass") / "page"
     modules = {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".js")}
-    return page_of(record.to_dict("layers"), modules, (folder / STYLE).read_text(encoding="utf-8"), language)
+    return page_of(record_document(record, "layers"), modules, (folder / STYLE).read_text(encoding="utf-8"), language)
 
 
 def page_of(document: dict[str, Any], modules: Mapping[str, str], style: str, language: str | None = None) -> str:

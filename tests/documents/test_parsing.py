@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.serving.documents import parse_document
+from headway.documents.parsing import parse_document
 
 ATOMS = [
     "https://example.org/a/b?c=d&e=%20#f",
@@ -53,7 +53,13 @@ TEXT = st.lists(
 ).map("".join)
 TAGS = ["<b>", "</b>", "<p class='x'>", "</p>", "<br>", "<!-- Hund -->", '<a href="u?a=1&amp;b">', "</a>", "<img>"]
 WORDS = ["Ein ", "Hund. ", "&lt;b&gt;", " & ", "&amp;", "\n", "<", "ä", "x>"]
-HTML = st.lists(st.one_of(st.sampled_from(TAGS), st.sampled_from(WORDS)), max_size=14).map("".join)
+UNENDED = re.compile(r"<[A-Za-z][^<>]*(?:<|\Z)")
+"""A tag that has no end: it is text to us, and to lxml a tag all the same."""
+HTML = (
+    st.lists(st.one_of(st.sampled_from(TAGS), st.sampled_from(WORDS)), max_size=14)
+    .map("".join)
+    .filter(lambda text: not UNENDED.search(text))
+)
 
 
 def copied(document):
@@ -249,7 +255,7 @@ def test_where_the_splitter_panics_a_block_is_one_sentence(monkeypatch):
     def panic(*_):
         raise PanicException
 
-    monkeypatch.setattr("headway.serving.documents.sentencex.segment", panic)
+    monkeypatch.setattr("headway.documents.parsing.sentencex.segment", panic)
     sentences = parse_document("Eins. Zwei.\nDrei.", "text", "de").sentences
     assert [one.whole for one in sentences] == ["Eins. Zwei.", "Drei."]
 

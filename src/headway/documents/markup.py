@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from headway.serving.elements import Atom, Element, elements_of
+from headway.documents.elements import Atom, Element, elements_of
 
 
 def _names(names: str) -> frozenset[str]:

@@ -7,19 +7,15 @@ import base64
 import dataclasses
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 import headway
-from headway.insight.beams import BeamTree
+from headway.insight import BeamTree, Text, TranslationRecord, WordOrder
 from headway.insight.heads import alignment
 from headway.insight.maps import SUBLAYERS, word_groups
-from headway.insight.order import WordOrder
-
-if TYPE_CHECKING:
-    from headway.insight.record import Text, TranslationRecord
 
 FORMAT, FORMAT_VERSION = "headway-record", 1
 HALF_PRECISION_UP_TO = 3_000_000

@@ -94,6 +94,7 @@ function editedNotice(glass) {
     make("h3", {}, say("editsTitle")),
     make("p", {}, editNames(glass, record.edits).join(" · ")),
     record.before ? comparison(glass, record.before, record.target) : null,
+    record.before && !record.target.given ? unchanged(glass, record.before, record.target) : null,
     make("p", { class: "quiet" }, say("editsText")),
   );
 }
@@ -115,6 +116,11 @@ function comparison({ say }, before, after, scoreOfBefore = null) {
   );
 }
 
+/** Says so where two translations are one. */
+function unchanged({ say }, before, after) {
+  return before.text === after.text ? make("p", { class: "seen" }, say("unchanged")) : null;
+}
+
 /** What a case did beside the record's own edits: its title, and the translation before and after. */
 function result(glass, { edits, source, after, score_of_before: scoreOfBefore }) {
   const { record, say } = glass;
@@ -129,6 +135,7 @@ function result(glass, { edits, source, after, score_of_before: scoreOfBefore })
     make("p", { class: "quiet" }, kinds.map((kind) => say(`why_${kind}`)).join(" ")),
     swapped ? make("p", { class: "quoted" }, make("bdi", {}, visible(source))) : null,
     comparison(glass, record.target, after, swapped ? null : scoreOfBefore),
+    unchanged(glass, record.target, after),
     head ? make("button", { type: "button", click: () => openHead(glass, head) }, say("seeHead")) : null,
   ].filter((part) => part);
 }

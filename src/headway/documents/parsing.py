@@ -14,8 +14,8 @@ from typing import Literal
 
 import sentencex
 
-from headway.serving.elements import Atom, Element, elements_of, has_words
-from headway.serving.markup import blocks_of, escape, tag_pairs
+from headway.documents.elements import Atom, Element, elements_of, has_words
+from headway.documents.markup import blocks_of, escape, tag_pairs
 
 TextFormat = Literal["text", "html"]
 _LINE_BREAKS = re.compile(r"([\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+)")
