@@ -22,10 +22,11 @@ from headway.devices import DeviceName, Precision
 from headway.model.config import PRESETS, ModelConfig
 from headway.text.corpus import is_two_sided
 from headway.text.tokenizer import TokenizerKind
-from headway.training.initial import DECIDED_BY_TOKENIZER
 from headway.translator import SearchOptions
 
 DEFAULT_LEARNING_RATE = 1e-3
+DECIDED_BY_TOKENIZER = ("source_vocab_size", "target_vocab_size", "pad_id", "unk_id", "bos_id", "eos_id")
+"""Fields of ModelConfig that no recipe sets."""
 Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant"]
 
 
