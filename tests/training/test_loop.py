@@ -13,10 +13,10 @@ from headway.errors import UserError
 from headway.storage import find_model
 from headway.storage.atomic import write_json
 from headway.storage.checksums import write_checksums
+from headway.storage.steps import step_folders
 from headway.text.corpus import read_lines
 from headway.training import loop
 from headway.training.averaging import MovingAverage
-from headway.training.checkpoint import step_folders
 from headway.training.log import RunLog
 from headway.training.loop import Trainer
 from headway.training.reading import make_recipe

@@ -12,7 +12,6 @@ from headway.insight.record import (
     attention_names,
     log_probabilities,
     record_pass,
-    step_of,
 )
 from headway.insight.terminal import draw_map
 from headway.insight.what_if import (
@@ -63,7 +62,6 @@ __all__ = [
     "read_edits",
     "record_pass",
     "sees_ahead",
-    "step_of",
     "usual_cases",
     "word_order",
 ]

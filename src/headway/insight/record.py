@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -195,12 +194,6 @@ def attention_names(config: ModelConfig) -> dict[AttentionKind, list[str]]:
         kind: [f"{name.format(layer=layer)}.weights" for layer in range(layers[kind])]
         for kind, name in SUBLAYERS.items()
     }
-
-
-def step_of(name: str) -> int | None:
-    """`step-00002000` -> 2000; None for what isn't named so."""
-    found = re.fullmatch(r"step-(\d+)", name)
-    return int(found[1]) if found else None
 
 
 def log_probabilities(logits: Floats) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ from headway.evaluation import Scores, score_translations, tokenization
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, load_model, save_model
 from headway.storage.atomic import remove_directory, write_json
+from headway.storage.steps import step_folders, step_name
 from headway.text.batches import CorpusShare, MicroBatch, collate, padded_tokens, plan_epoch
 from headway.text.shards import ParallelIds
 from headway.training.averaging import MovingAverage
@@ -34,8 +35,6 @@ from headway.training.checkpoint import (
     read_state,
     restore_random_states,
     save_checkpoint,
-    step_folders,
-    step_name,
 )
 from headway.training.initial import load_initial_model
 from headway.training.log import RunLog, check_tensorboard

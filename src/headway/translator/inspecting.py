@@ -25,10 +25,10 @@ from headway.insight import (
     log_probabilities,
     record_pass,
     sees_ahead,
-    step_of,
 )
 from headway.insight.recomputing import RecomputingEngine
 from headway.storage import StoredModel, load_model
+from headway.storage.steps import step_of
 from headway.text.tokenizer import fingerprint
 from headway.translator.torch_searcher import TorchSearcher
 

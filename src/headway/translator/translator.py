@@ -26,9 +26,10 @@ from headway.devices import (
     translating_dtype,
 )
 from headway.errors import UserError
-from headway.insight import Edit, Text, TranslationRecord, align, edited_text, step_of, usual_cases, word_order
+from headway.insight import Edit, Text, TranslationRecord, align, edited_text, usual_cases, word_order
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import StoredModel, load_model
+from headway.storage.steps import step_of
 from headway.text.corpus import is_blank
 from headway.text.tokenizer import Piece, Tokenizer, fingerprint, is_too_long, language_tag
 from headway.translator.inspecting import Inspector
