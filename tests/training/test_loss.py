@@ -24,3 +24,15 @@ def test_teacher_forcing_shifts_by_one(model):
         log_p = model(torch.tensor([source]), torch.tensor([target[:-1]])).log_softmax(-1)[0]
         expected -= sum(log_p[place, token].item() for place, token in enumerate(target[1:]))
     assert TranslationLoss(model)(SOURCE, TARGET).item() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_label_smoothing_is_for_training_alone(model, smoothing):
+    """In training the loss is (1 - epsilon) of the cross-entropy and epsilon of the mean over the vocabulary."""
+    loss_of, log_p = TranslationLoss(model, smoothing), model(SOURCE, TARGET[:, :-1]).log_softmax(-1)
+    given = TARGET[:, 1:]
+    real = given != 0
+    plain = -log_p.gather(2, given[..., None])[..., 0][real].sum()
+    smoothed = (1 - smoothing) * plain - smoothing * log_p.mean(-1)[real].sum()
+    torch.testing.assert_close(loss_of.train()(SOURCE, TARGET), smoothed)
+    torch.testing.assert_close(loss_of.eval()(SOURCE, TARGET), plain)
