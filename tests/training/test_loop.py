@@ -23,6 +23,7 @@ from headway.training.log import RunLog
 from headway.training.loop import go_on, take_step, validate_and_keep
 from headway.training.loss import TranslationLoss
 from headway.training.memory import try_batch
+from headway.training.ranks import Alone
 from headway.training.reading import make_recipe
 from headway.training.reporter import Reporter
 from headway.training.run import Run
@@ -143,6 +144,43 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, tmp_path, prec
     run(wanted, tmp_path / "parts")
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
     assert weights(tmp_path / "parts") == weights(tmp_path / "whole")
+
+
+class Pretended(Alone):
+    """This rank has the first micro-batch of each step alone; the others bring the losses to 50, and after the third
+    step one of them was told to stop."""
+
+    def __init__(self):
+        self.given, self.summed = [], []
+
+    def mine(self, micro_batches):
+        self.given.append(micro_batches)
+        return micro_batches[:1]
+
+    def total(self, value):
+        self.summed.append(value)
+        return 50.0
+
+    def agreed(self, reason):
+        return 15 if len(self.summed) == 3 else reason
+
+
+def test_ranks_share_the_work_the_sums_and_the_end(files, tmp_path):
+    opened = begin(recipe(files, tokens_per_micro_batch=100), tmp_path / "run")
+    plan, opened.ranks = opened.train.plan(), Pretended()
+    with torch.no_grad():
+        opened.loss_of.train()
+        first = opened.loss_of(*opened.train.tensors(plan[0][0])).item()
+    with pytest.raises(Interrupted):
+        finish(opened)
+    assert [[one.tolist() for one in step] for step in opened.ranks.given] == [
+        [one.tolist() for one in step] for step in plan[:3]
+    ]
+    assert opened.ranks.summed[0] == pytest.approx(first, rel=0.2)  # dropout drew otherwise
+    assert losses(tmp_path / "run") == [
+        (number, 50.0 / opened.train.target_tokens(step)) for number, step in enumerate(plan[:3], start=1)
+    ]
+    assert [path.name for path in step_folders(tmp_path / "run" / "checkpoints")] == ["step-00000003"]
 
 
 def test_steps_after_the_last_checkpoint_are_done_again(files, tmp_path):

@@ -51,7 +51,7 @@ def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
     ) as log:
         while True:
             signal_number = run.ranks.agreed(stop())
-            ended_by = reached(options, progress, run.minutes(), len(plan))
+            ended_by = run.ranks.agreed(reached(options, progress, run.minutes(), len(plan)))
             at_validation = ended_by is not None or progress.step % run.validate_every == 0
             if at_validation and progress.validated_step < progress.step and signal_number is None:
                 if not step_folders(run.folder / "checkpoints"):

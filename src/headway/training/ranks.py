@@ -1,13 +1,17 @@
-"""The processes that train one model together, each of them a rank. A process alone has all the work, and agrees with
+"""The processes that train one model together, each of them a rank. A process alone does all the work and agrees with
 itself.
 
 The loop asks here wherever ranks must act as one. Whatever a run writes goes through `keeping`, the log and the
-reporter, which are called from the loop alone.
+reporter, which the loop alone calls.
 """
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from headway.text.batches import MicroBatch
+
+Reason = TypeVar("Reason")
 
 
 class Alone:
@@ -21,6 +25,6 @@ class Alone:
         """The sum of the value over all ranks."""
         return value
 
-    def agreed(self, request: int | None) -> int | None:
-        """The signal that all ranks stop for, if one of them was asked to stop."""
-        return request
+    def agreed(self, reason: Reason | None) -> Reason | None:
+        """Why all ranks stop, if one of them has a reason to."""
+        return reason
