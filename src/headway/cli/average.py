@@ -22,8 +22,8 @@ def average(
     \b
     headway average runs/multi30k-de-en --last 5 --output models/averaged
     """
+    from headway.storage.steps import step_folders
     from headway.training.averaging import average_models
-    from headway.training.checkpoint import step_folders
     from headway.training.run_directory import is_run
 
     if not is_run(run):

@@ -120,7 +120,7 @@ def _masks(length: int) -> Forms:
 def _schedule(d_model: int | None, warmup_steps: int | None) -> Forms:
     from headway.insight.pictures import draw_curves
     from headway.insight.terminal import draw_bars
-    from headway.training.optim import learning_rate, paper_peak
+    from headway.training.rates import learning_rate, paper_peak
 
     chosen = [(d_model or 512, warmup_steps or 4000)] if d_model or warmup_steps else PAPERS_SCHEDULES
 

@@ -85,7 +85,7 @@ def inspect(
 def _last_models(run: Path, last: int) -> list[Path]:
     """Without the one that the run stands for, which is looked into. Raises UserError where there are none."""
     from headway.storage import find_model
-    from headway.training.checkpoint import step_folders
+    from headway.storage.steps import step_folders
 
     models = step_folders(run / "models")
     if len(models) < last:

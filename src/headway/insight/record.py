@@ -7,7 +7,6 @@ docs/record.md.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -162,12 +161,6 @@ class TranslationRecord:
             if names:
                 attention[kind] = [self.arrays[f"{below}{name}"] for name in names]
         return AttentionMaps(self.source.pieces, self.target.pieces, attention)
-
-
-def step_of(name: str) -> int | None:
-    """`step-00002000` -> 2000; None for what isn't named so."""
-    found = re.fullmatch(r"step-(\d+)", name)
-    return int(found[1]) if found else None
 
 
 def log_probabilities(logits: Floats) -> NDArray[np.float64]:

@@ -27,12 +27,12 @@ from headway.insight import (
     log_probabilities,
     record_pass,
     sees_ahead,
-    step_of,
     usual_cases,
     word_order,
 )
 from headway.insight.recomputing import RecomputingEngine
 from headway.storage import StoredModel, load_model
+from headway.storage.steps import step_of
 from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.codec import Codec
 

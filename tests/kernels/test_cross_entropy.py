@@ -1,32 +1,12 @@
-"""The loss and the schedules against hand-worked numbers and published constants."""
+"""The output layer and its cross-entropy in one walk: hand-worked numbers, the edges, bf16. That it is torch's
+cross_entropy, with its gradients, is in `tests/properties/test_fast_bodies.py`."""
 
 import math
 
 import pytest
 import torch
 
-from headway.model import ModelConfig, Transformer
-from headway.training.loss import output_cross_entropy, translation_loss
-from headway.training.optim import learning_rate, paper_peak
-
-
-@pytest.mark.parametrize(
-    ("d_model", "step", "expected"),
-    [(512, 1, 1.746928e-7), (512, 4000, 6.987712e-4), (512, 100_000, 1.397542e-4), (1024, 4000, 4.941059e-4)],
-)
-def test_schedule_of_the_paper(d_model, step, expected):
-    assert learning_rate(step, "paper", paper_peak(d_model, 4000), 4000) == pytest.approx(expected, rel=1e-6)
-
-
-def test_other_schedules():
-    assert learning_rate(50, "constant", 1.0, 100) == 0.5
-    assert learning_rate(500, "constant", 1.0, 100) == 1.0
-    assert learning_rate(1, "constant", 1.0, 0) == 1.0
-    assert learning_rate(400, "inverse_sqrt", 1.0, 100) == 0.5
-    assert learning_rate(550, "cosine", 1.0, 100, 1000) == pytest.approx(0.5)
-    assert learning_rate(1000, "cosine", 1.0, 100, 1000) == pytest.approx(0.0)
-    with pytest.raises(ValueError, match="last_step"):
-        learning_rate(101, "cosine", 1.0, 100)
+from headway.kernels.cross_entropy import output_cross_entropy
 
 
 def loss_of(logits: torch.Tensor, targets: list[int], label_smoothing: float = 0.0) -> float:
@@ -81,22 +61,3 @@ def test_in_bf16_the_loss_is_near_that_of_fp32():
     assert losses[1] == pytest.approx(losses[0], rel=1e-3)
     assert (gradients[1] - gradients[0]).norm() < 0.01 * gradients[0].norm()
     assert gradients[1].dtype == torch.float32
-
-
-@pytest.fixture
-def model() -> Transformer:
-    options = {"d_model": 16, "num_heads": 2, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
-    return Transformer(ModelConfig(source_vocab_size=20, target_vocab_size=20, **options)).double()
-
-
-SOURCE = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]])
-TARGET = torch.tensor([[2, 9, 10, 3], [2, 11, 3, 0]])
-
-
-def test_teacher_forcing_shifts_by_one(model):
-    """The sum over places of -log p(next | source, what came before), each asked from the plain model."""
-    expected = 0.0
-    for source, target in (([5, 6, 7, 3], [2, 9, 10, 3]), ([8, 3], [2, 11, 3])):
-        log_p = model(torch.tensor([source]), torch.tensor([target[:-1]])).log_softmax(-1)[0]
-        expected -= sum(log_p[place, token].item() for place, token in enumerate(target[1:]))
-    assert translation_loss(model, SOURCE, TARGET).item() == pytest.approx(expected, abs=1e-6)
