@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-faults fuzz lint bench bench-peers soak reference clean
+.PHONY: setup demo test test-system test-faults mutants fuzz lint bench bench-peers soak reference clean
 
 setup: $(READY)
 
@@ -19,17 +19,24 @@ $(READY): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/headway demo
 
-test: setup
-	$(BIN)/python -m pytest -q --ignore tests/system --ignore tests/faults
+# A core for each process: two threads of one process would wait for each other most of the time.
+PYTEST_ON_EACH_CORE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
 
-# A core for each process: most of the time the programs that are tested are waited for.
+test: setup
+	$(PYTEST_ON_EACH_CORE) --ignore tests/system --ignore tests/faults
+
 test-system: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile tests/system
+	$(PYTEST_ON_EACH_CORE) tests/system
 
 # The full counts of docs/reliability.md; half an hour.
 test-faults: setup
 	$(BIN)/python -m pytest -q -s tests/faults
 	$(BIN)/python -m pytest -q --hypothesis-profile full tests/properties
+
+# Do the unit tests notice when the code is changed? 60 changes, two at a time; SEED=... draws others. Half an hour.
+SEED := 2017
+mutants: setup
+	$(BIN)/python tests/mutants --count 60 --seed $(SEED) --jobs 2 --least 0.95
 
 # Ten minutes, by coverage, in an environment of its own; one target at a time: config, decoding, header, subwords, words.
 FUZZ := .venv-fuzz
@@ -89,4 +96,4 @@ bench-peers: $(PEERS)/.ready $(BENCH_MODEL)/best.json
 	$(PEERS)/bin/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(FUZZ) headway-demo
+	rm -rf $(VENV) $(PEERS) $(FUZZ) .mutants headway-demo

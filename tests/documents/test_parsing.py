@@ -1,7 +1,6 @@
 """What isn't words comes back unharmed, whatever the model does."""
 
 import re
-import time
 
 import lxml.html
 import pytest
@@ -206,37 +205,34 @@ def test_long_words_without_end_are_cut_anywhere():
     assert copied(document) == "x" * 1000
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "<b>",
-        "<!--",
-        "</",
-        "&",
-        "a@",
-        "www.",
-        "⟦0⟧",
-        " a",
-        "( ",
-        "a. ",
-        "http://",
-        "<a ",
-        '<a b="',
-        "<a b='",
-        '<a "',
-        "<script>",
-        '="',
-        "<p translate=no>",
-        "<div translate=no><ul>",
-        "<b>a ",
-    ],
-)
-def test_hostile_texts_take_no_time(unit):
+HOSTILE = [
+    "<b>",
+    "<!--",
+    "</",
+    "&",
+    "a@",
+    "www.",
+    "⟦0⟧",
+    " a",
+    "( ",
+    "a. ",
+    "http://",
+    "<a ",
+    '<a b="',
+    "<a b='",
+    '<a "',
+    "<script>",
+    '="',
+    "<p translate=no>",
+    "<div translate=no><ul>",
+    "<b>a ",
+]
+"""Texts that are these again and again have taken parsers long; that they don't is a test of the system."""
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_hostile_texts_come_back(unit):
     text = (unit * 5000)[:5000]
-    start = time.perf_counter()
-    for format_ in ("text", "html"):
-        parse_document(text, format_, "de", readable(500))
-    assert time.perf_counter() - start < 1
     assert re.sub(r"\s", "", copied(parse_document(text, "text", "de", readable(500)))) == re.sub(r"\s", "", text)
 
 

@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from headway.serving.batcher import CHARACTERS_PER_BATCH, SHARES, Batcher, QueueFullError
+from headway.serving.batcher import CHARACTERS_PER_BATCH, FEWEST_TO_SHARE, PATIENCE, SHARES, Batcher, QueueFullError
 from tests.serving.conftest import until
+from tests.serving.virtual_time import run_in_virtual_time
 
 
 class Model:
@@ -39,7 +40,9 @@ def ask(batcher, texts, group="g", **options):
     return batcher.submit([(group, text) for text in texts], **options)
 
 
-def run(model, work, **settings):
+def run(model, work, virtual=None, **settings):
+    """`virtual`: seconds that a call of the model takes of an exact clock; else the clock is the real one."""
+
     async def running():
         batcher = Batcher(model, **{"workers": 2, "batch_size": 8, "queue": 1000, "linger": 0.002, **settings})
         try:
@@ -48,7 +51,7 @@ def run(model, work, **settings):
             model.go_on.set()
             batcher.close()
 
-    return asyncio.run(running())
+    return asyncio.run(running()) if virtual is None else run_in_virtual_time(running(), virtual)
 
 
 def test_each_request_gets_its_own_answers():
@@ -76,11 +79,11 @@ def test_what_comes_within_the_linger_shares_a_call():
     async def work(batcher):
         return await asyncio.gather(*(ask(batcher, [text]) for text in "abcde"))
 
-    run(model, work, linger=0.05)
+    run(model, work, virtual=0.0, linger=0.05)
     assert [sorted(texts) for _, texts in model.calls] == [list("abcde")]
 
 
-def test_more_that_keeps_coming_is_waited_for_but_not_for_ever():
+def test_more_that_keeps_coming_is_waited_for_until_there_is_enough():
     model = Model()
 
     async def work(batcher):
@@ -90,15 +93,30 @@ def test_more_that_keeps_coming_is_waited_for_but_not_for_ever():
             await asyncio.sleep(0.01)
         await asyncio.gather(*asked)
 
-    run(model, work, workers=1, linger=0.02, batch_size=100)
-    sizes = [len(texts) for _, texts in model.calls]
-    assert sum(sizes) == 40
-    assert 1 < len(sizes) < 10
+    run(model, work, virtual=0.0, workers=1, linger=0.02, batch_size=100)
+    assert [len(texts) for _, texts in model.calls] == [FEWEST_TO_SHARE] * 5
+
+
+def test_those_who_were_answered_are_waited_for_but_not_for_ever():
+    """They come again every 0.03 s, which is longer than the linger: six of the eight within PATIENCE lingers."""
+    model = Model()
+
+    async def work(batcher):
+        await ask(batcher, [str(number) for number in range(8)])
+        asked = []
+        for number in range(12):
+            asked.append(asyncio.create_task(ask(batcher, [str(number)])))
+            await asyncio.sleep(0.03)
+        await asyncio.gather(*asked)
+
+    run(model, work, virtual=0.0, workers=1, linger=0.02, batch_size=100)
+    assert [len(texts) for _, texts in model.calls] == [8, 6, 6]
+    assert 5 * 0.03 < PATIENCE * 0.02 < 6 * 0.03
 
 
 def test_clients_that_ask_again_and_again_are_shared_evenly():
     """Those who were just answered are waited for: with what waits already they make a worker's part."""
-    model = Model(seconds=0.2)
+    model = Model()
 
     async def client(batcher, name):
         await asyncio.sleep(0.016 * name)
@@ -109,7 +127,7 @@ def test_clients_that_ask_again_and_again_are_shared_evenly():
     async def work(batcher):
         await asyncio.gather(*(client(batcher, name) for name in range(40)))
 
-    run(model, work, batch_size=64, linger=0.01)
+    run(model, work, virtual=0.2, batch_size=64, linger=0.01)
     settled = [len(texts) for _, texts in model.calls[7:-4]]
     assert sum(settled) / len(settled) > 15
 
@@ -131,12 +149,12 @@ def test_one_client_alone_waits_no_longer_than_the_linger():
     async def work(batcher):
         await ask(batcher, [str(number) for number in range(30)])
         await ask(batcher, ["a"])  # it is waited for whether the others come back
-        start = time.perf_counter()
+        start = asyncio.get_running_loop().time()
         for number in range(10):
             await ask(batcher, [str(number)])
-        return time.perf_counter() - start
+        return asyncio.get_running_loop().time() - start
 
-    assert 10 * 0.01 <= run(model, work, linger=0.01) < 10 * 0.04
+    assert run(model, work, virtual=0.0, linger=0.01) == pytest.approx(10 * 0.01)
 
 
 def test_warming_up_reaches_every_worker():
@@ -312,13 +330,15 @@ def test_a_call_that_does_not_end_is_seen():
     model = Model()
 
     async def work(batcher):
-        model.go_on.clear()
-        running = asyncio.create_task(ask(batcher, ["a"]))
-        await until(lambda: model.calls)
-        await asyncio.sleep(0.05)
-        assert 0.05 <= batcher.longest_call < 5
-        model.go_on.set()
-        await running
-        await until(lambda: batcher.longest_call == 0)
+        assert batcher.longest_call == 0
+        first = asyncio.create_task(ask(batcher, ["a"]))
+        await asyncio.sleep(1)
+        second = asyncio.create_task(ask(batcher, ["b"]))
+        await asyncio.sleep(2)
+        assert batcher.longest_call == 3
+        await first
+        assert batcher.longest_call == 9
+        await second
+        assert batcher.longest_call == 0
 
-    run(model, work)
+    run(model, work, virtual=10.0, linger=0)

@@ -1,11 +1,15 @@
-"""Every command that takes a model refuses a hostile one with one line."""
+"""Every command that takes a model refuses a hostile one with one line; what is made to take long does not."""
 
 import json
 import os
+import time
 
 import pytest
 
+from headway.serving.documents import parse_document
 from tests.faults.hostile import change_config, make_directory, piece, replace, subword_model
+from tests.serving.test_documents import HOSTILE as HOSTILE_TEXTS
+from tests.serving.test_documents import readable
 from tests.system.conftest import complaint, run_headway
 
 
@@ -61,3 +65,20 @@ def test_nothing_of_a_stranger_steers_the_terminal(commands, tmp_path):
     (model / "best.json").write_text(json.dumps({"model": "\x1b[2J"}))
     (model.rename(tmp_path / "\x1b[2J"))
     assert r"\x1b[2J" in complaint("translate", tmp_path / "\x1b[2J")
+
+
+def test_many_members_take_no_longer_than_they_should(tmp_path):
+    members = ",".join(f'"{number}": 0' for number in range(80_000))
+    (tmp_path / "config.json").write_text(f'{{{members}, "79999": 0}}')
+    start = time.perf_counter()
+    assert "'79999' stands twice" in complaint("show", tmp_path)
+    assert time.perf_counter() - start < 15
+
+
+@pytest.mark.parametrize("unit", HOSTILE_TEXTS)
+def test_hostile_texts_take_no_time(unit):
+    text = (unit * 5000)[:5000]
+    start = time.perf_counter()
+    for format_ in ("text", "html"):
+        parse_document(text, format_, "de", readable(500))
+    assert time.perf_counter() - start < 1
