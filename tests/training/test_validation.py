@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from headway.model import ModelConfig, Transformer
 from headway.text.corpus import Pair
 from headway.text.shards import ParallelIds, write_ids
-from headway.text.tokenizer import WordTokenizer
+from headway.text.words import WordTokenizer
 from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
 from headway.training.validation import mean_loss
