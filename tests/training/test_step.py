@@ -91,6 +91,16 @@ def test_no_gradient_is_left_for_the_next_step():
     assert all(weight.grad is None for weight in loss_of.parameters())
 
 
+def test_a_step_is_of_training():
+    """With dropout and label smoothing, though a validation came before."""
+    loss_of, validated = small_loss(), small_loss().eval()
+    torch.manual_seed(2)
+    wanted = loss_of(*BATCHES[0]).item()
+    torch.manual_seed(2)
+    found = step(validated, make_optimizer(validated.model, 0.98), BATCHES[:1], TOKENS)
+    assert found.losses.tolist() == [wanted]
+
+
 def test_losses_are_sums_of_each_batch():
     loss_of = small_loss(dropout=0.0)
     wanted = [loss_of(*batch).item() for batch in BATCHES]
