@@ -33,10 +33,11 @@ from contenders import Contender
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.model import ModelConfig, Transformer
 from headway.text.batches import collate, plan_epoch
-from headway.training.loss import translation_loss
+from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizer
 from headway.training.prepare import PreparedData, prepare
 from headway.training.reading import load_recipe
+from headway.training.step import train_step
 from machine import matrix_peak, versions
 from peers import peers
 
@@ -55,20 +56,16 @@ def batches(data: PreparedData, tokens: int, steps: int) -> list[Batch]:
 
 
 def headway_step(config: ModelConfig) -> Callable[[Batch], None]:
-    """As `headway.training.loop` does it."""
+    """That of a run, at a rate of 0."""
     keep_large_allocations(CPU)
     keep_matrix_kernels(CPU)
     dtype = training_dtype("auto", CPU)
     model = Transformer(config)
-    optimizer = make_optimizer(model, beta2=0.98)
+    loss_of, optimizer = TranslationLoss(model, label_smoothing=0.1), make_optimizer(model, beta2=0.98)
 
     def step(batch: Batch) -> None:
-        with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
-            loss = translation_loss(model, *batch, 0.1)
-        (loss / (batch[1][:, 1:] != 0).sum()).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
+        tokens = target_tokens([batch])
+        train_step(loss_of, optimizer, [batch], tokens=tokens, rate=0.0, max_gradient_norm=1.0, dtype=dtype)
 
     return step
 

@@ -12,12 +12,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
+import torch
 import typer
 
 from headway.cli import app
+from headway.model import Transformer
 from headway.model.config import PRESETS, ModelConfig
 from headway.training.recipe import Recipe
 
+VOCABULARIES = (8_000, 37_000)
+"""Sizes at which the presets' parameters are counted."""
 FOLDER = Path(__file__).parent / "reference"
 NOTICE = "<!-- Made by `make reference` from the code; edit the code. -->\n\n"
 
@@ -62,7 +66,9 @@ def recipe_page() -> str:
     about = (
         "A recipe is YAML in five sections. Precedence is defaults < file < command line (`key.path=value`). `model` "
         "takes `preset` and any field of [the model's config](model.md). `data.train` and `data.valid` may be lists of "
-        "corpora."
+        "corpora. Paths in a file are relative to its folder, paths on the command line to the current folder. A "
+        "recipe that comes with headway and is called by its name reads `data/` of the current folder, where `headway "
+        "data` puts its corpus."
     )
     return f"{NOTICE}# Recipe keys\n\n{about}\n\n{table(('Key', 'Default', 'Meaning'), rows)}"
 
@@ -74,7 +80,12 @@ def recipe_rows() -> list[tuple[str, str, str]]:
         if section == "model":
             sizes = ", ".join(f"`{name}`" for name in PRESETS)
             rows.append(
-                ("model.preset", "`small`", f"Size of the model: {sizes}. Other fields of the section change it.")
+                (
+                    "model.preset",
+                    "`small`",
+                    f"Size of the model: {sizes} ([their parameters](model.md#presets)). Other fields of the section "
+                    "change it.",
+                )
             )
             continue
         rows += rows_of(section, field.annotation)
@@ -102,11 +113,27 @@ def model_page() -> str:
         for field in dataclasses.fields(ModelConfig)
     }
     rows = [(f"`{name}`", default, meanings.get(name, "")) for name, default in defaults.items()]
-    presets = [(f"`{name}`", changes(sizes) or "nothing: the defaults") for name, sizes in PRESETS.items()]
+    presets = [
+        (f"`{name}`", *(f"{parameters(name, size):,}" for size in VOCABULARIES), changes(sizes) or "nothing")
+        for name, sizes in PRESETS.items()
+    ]
+    heads = [f"Parameters with {size:,} pieces" for size in VOCABULARIES]
+    about = (
+        "What each changes of the defaults above, and how many parameters the model then has. 37,000 pieces is the "
+        "vocabulary of the paper's English-German models. Where source and target share no embedding, each side has so "
+        "many pieces."
+    )
     return (
         f"{NOTICE}# ModelConfig\n\n{table(('Field', 'Default', 'Meaning'), rows)}\n"
-        f"## Presets\n\nWhat each changes of the defaults above.\n\n{table(('Preset', 'Changes'), presets)}"
+        f"## Presets\n\n{about}\n\n{table(('Preset', *heads, 'Changes'), presets)}"
     )
+
+
+def parameters(preset: str, vocabulary: int) -> int:
+    """Of the preset's model, counted."""
+    config = ModelConfig.preset(preset, source_vocab_size=vocabulary, target_vocab_size=vocabulary)
+    with torch.device("meta"):  # no memory for them
+        return sum(parameter.numel() for parameter in Transformer(config).parameters())
 
 
 def changes(sizes: dict[str, Any]) -> str:

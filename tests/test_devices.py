@@ -9,7 +9,7 @@ import pytest
 MANY_SHAPES = """
 import resource
 import torch
-from headway.decoding.linear import PackedLinear
+from headway.kernels.linear import PackedLinear
 from headway.devices import keep_few_matrix_kernels
 keep_few_matrix_kernels()
 layer = PackedLinear([torch.nn.Linear(256, 256)], torch.float32)

@@ -9,7 +9,8 @@ from headway.decoding import Sampling
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
-from headway.text.tokenizer import SubwordTokenizer, WordTokenizer
+from headway.text.subwords import SubwordTokenizer
+from headway.text.words import WordTokenizer
 from headway.translator import Translator
 
 

@@ -42,6 +42,11 @@ def training_dtype(precision: Precision, device: torch.device) -> torch.dtype:
     return torch.bfloat16 if precision == "bf16" else torch.float32
 
 
+def autocast(device: torch.device, dtype: torch.dtype) -> torch.autocast:
+    """Within it, matrix products on the device are of this type; float32 leaves everything as it is."""
+    return torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32)
+
+
 def translating_dtype(precision: TranslatingPrecision, device: torch.device) -> torch.dtype:
     """The type of weights in translating. `auto`: bf16 on cuda, fp32 elsewhere, where a translation then doesn't depend
     on what it is translated with. Raises UserError for int8, which is CTranslate2's."""

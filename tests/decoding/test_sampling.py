@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from headway.decoding import EnsembleEngine, Sampling, TorchEngine, greedy, sample
-from headway.decoding.search import draw_tokens
+from headway.decoding.sampling import draw_tokens
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.text.batches import pad

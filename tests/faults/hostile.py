@@ -16,7 +16,9 @@ import sentencepiece
 
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
-from headway.text.tokenizer import CONTROL_PIECES, SubwordTokenizer, Tokenizer, WordTokenizer
+from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import CONTROL_PIECES, Tokenizer
+from headway.text.words import WordTokenizer
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat"]
 TEXTS = ["", "the cat sat on a mat", ">>ko<< ½ ﷺ 안녕 <pad> <0x41>👩\u200d", "\x00\x1c \u2028x" * 20, "ab" * 400]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.properties.models import EXACT, PAD, SEEDS, configs, random_model, random_words
+from tests.properties.models import EXACT, PAD, SEEDS, attention_by, configs, random_model, random_words
 
 from headway.decoding import TorchEngine, beam_search, greedy
 from headway.errors import UserError
@@ -24,6 +24,7 @@ from headway.insight import (
     usual_cases,
 )
 from headway.insight.recomputing import RecomputingEngine
+from headway.insight.recording import recording_copy
 from headway.model import ModelConfig, padding_mask
 
 SIZES = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 8}
@@ -36,9 +37,9 @@ def ids(config, source_words=5, target_words=4):
     )
 
 
-def logits(model, source, target, record=None):
+def logits(model, source, target):
     with torch.inference_mode():
-        return model(source, target, record=record)
+        return model(source, target)
 
 
 def heads_of(config, kind):
@@ -72,7 +73,7 @@ def test_without_positions_the_order_of_the_source_makes_no_difference(config, s
     shuffled = torch.cat([source[:, :-1][:, order], source[:, -1:]], dim=1)
     torch.testing.assert_close(logits(model, shuffled, target), logits(model, source, target), **EXACT)
     seen = {}
-    logits(model, source, target, lambda name, tensor: seen.update({name: tensor}))
+    logits(recording_copy(model, lambda name, tensor: seen.update({name: tensor})), source, target)
     assert torch.equal(seen["decoder.input"], seen["target_embedding.scaled"])
 
 
@@ -102,8 +103,8 @@ def test_without_scaling_scores_are_products(config, seed):
     model = random_model(config, seed)
     source, target = ids(config)
     found = logits(edited_model(model, [ScalingOff()]), source, target)
-    with patch("headway.model.attention.math", SimpleNamespace(sqrt=lambda _: 1.0)):
-        wanted = logits(model, source, target, lambda *_: None)
+    with attention_by("readable"), patch("headway.model.attention.math", SimpleNamespace(sqrt=lambda _: 1.0)):
+        wanted = logits(model, source, target)
     torch.testing.assert_close(found, wanted, **EXACT)
 
 

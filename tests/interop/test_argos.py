@@ -19,7 +19,8 @@ from headway.errors import UserError
 from headway.interop.argos import export_argos
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
-from headway.text.tokenizer import SubwordTokenizer, WordTokenizer
+from headway.text.subwords import SubwordTokenizer
+from headway.text.words import WordTokenizer
 from headway.translator import Translator
 
 ctranslate2 = pytest.importorskip("ctranslate2")

@@ -9,7 +9,7 @@ from headway.interop.ctranslate2 import export_ctranslate2
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.text.batches import pad
-from headway.text.tokenizer import SubwordTokenizer
+from headway.text.subwords import SubwordTokenizer
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 

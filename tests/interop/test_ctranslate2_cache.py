@@ -72,12 +72,13 @@ def test_another_model_another_package_and_another_exporter_are_another_copy(cac
     assert use(changed(one, 1)) != use(one)
     use(one, "2")
     assert len(made) == len(list(cache.iterdir())) == 3
-    shutil.copy(ctranslate2_cache.exporter.__file__, tmp_path / "exporter.py")
-    with open(tmp_path / "exporter.py", "a", encoding="utf-8") as file:
-        file.write("# another version\n")
-    monkeypatch.setattr(ctranslate2_cache.exporter, "__file__", str(tmp_path / "exporter.py"))
-    use(one)
-    assert len(made) == len(list(cache.iterdir())) == 4
+    for count, module in enumerate((ctranslate2_cache.exporter, ctranslate2_cache.vocabularies), start=4):
+        other = Path(shutil.copy(module.__file__, tmp_path / f"{count}.py"))
+        with open(other, "a", encoding="utf-8") as file:
+            file.write("# another version\n")
+        monkeypatch.setattr(module, "__file__", str(other))
+        use(one)
+        assert len(made) == len(list(cache.iterdir())) == count
 
 
 def test_two_may_make_the_same_copy_at_the_same_time(cache, made, monkeypatch):

@@ -16,7 +16,9 @@ from headway.errors import UserError
 from headway.interop.huggingface import export_huggingface, import_huggingface, read_huggingface
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, load_model
-from headway.text.tokenizer import SubwordTokenizer, WordTokenizer, is_tag
+from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import is_tag
+from headway.text.words import WordTokenizer
 from headway.translator import Translator
 
 transformers = pytest.importorskip("transformers")

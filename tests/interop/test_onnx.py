@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from headway.decoding import Constraints, TorchEngine, beam_search, greedy
 from headway.errors import UserError
@@ -24,7 +25,8 @@ from headway.interop.onnx import export_onnx
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.text.batches import pad
-from headway.text.tokenizer import SubwordTokenizer, WordTokenizer
+from headway.text.subwords import SubwordTokenizer
+from headway.text.words import WordTokenizer
 from headway.translator import Translator
 
 onnx = pytest.importorskip("onnx")
@@ -106,7 +108,9 @@ def forced_logits(model, sources: list[list[int]], targets: np.ndarray) -> np.nd
 
 def eager_logits(one: StoredModel, sources: list[list[int]], targets: np.ndarray) -> np.ndarray:
     config = one.model.config
-    rows = torch.from_numpy(pad([[*source, config.eos_id] for source in sources], config.pad_id))
+    rows = nn.utils.rnn.pad_sequence(
+        [torch.tensor([*source, config.eos_id]) for source in sources], batch_first=True, padding_value=config.pad_id
+    )
     with torch.inference_mode():
         return one.model(rows, torch.from_numpy(targets)).numpy()
 
@@ -121,7 +125,9 @@ def assert_the_same_model(one: StoredModel, folder: Path) -> None:
     for source, target, logits in zip(sources, targets, wanted, strict=True):  # alone, as in the batch
         alone = forced_logits(model, [source], target[None])
         np.testing.assert_allclose(alone, logits[None], atol=1e-4, rtol=0)
-    rows = torch.from_numpy(pad([[*source, config.eos_id] for source in sources], config.pad_id))
+    rows = nn.utils.rnn.pad_sequence(
+        [torch.tensor([*source, config.eos_id]) for source in sources], batch_first=True, padding_value=config.pad_id
+    )
     ours = greedy(TorchEngine(one.model, one.target_tokenizer.never_generated), rows, [20] * len(sources))
     assert loop.greedy(model, sources, [20] * len(sources)) == [hypothesis.ids for hypothesis in ours]
 

@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from headway.model import MultiHeadAttention, attend, causal_mask, length_mask
-from headway.model.attention import within
+from headway.model import MultiHeadAttention, ScaledDotProductAttention, attend, causal_mask, length_mask
 
 X = torch.tensor([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=torch.float32)
 W_QUERY = torch.tensor([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]], dtype=torch.float32)
@@ -128,17 +127,39 @@ def test_heads_must_divide_the_width():
         MultiHeadAttention(30, 4)
 
 
-def test_record_names_the_inside():
-    seen = {}
-    attention = MultiHeadAttention(16, 2)
-    x = torch.randn(1, 3, 16)
-    output, none = attention(x, x, x, record=within(lambda name, tensor: seen.update({name: tensor}), "here"))
-    _, weights = attention(x, x, x, return_weights=True)
+def test_a_memory_is_asked_as_it_is_attended_to():
+    attention, query, memory = MultiHeadAttention(16, 2), torch.randn(2, 4, 16), torch.randn(2, 9, 16)
+    mask = length_mask(torch.tensor([9, 5]), 9)
+    wanted, wanted_weights = attention(query, memory, memory, mask, return_weights=True)
+    found, weights = attention.ask(query, *attention.remember(memory), mask, return_weights=True)
+    assert torch.equal(found, wanted)
+    assert torch.equal(weights, wanted_weights)
+    assert torch.equal(
+        attention.ask(query, *attention.remember(memory), mask)[0], attention(query, memory, memory, mask)[0]
+    )
+
+
+def test_the_core_takes_and_gives_rows_of_the_whole_width():
+    """Head h reads and writes features h * d_head to (h + 1) * d_head alone."""
+    core, rows = ScaledDotProductAttention(4), [torch.randn(2, 5, 32) for _ in range(3)]
+    assert not list(core.parameters())
+    output, weights = core(*rows, causal_mask(5), return_weights=True)
+    for head in range(4):
+        part = [x[..., 8 * head : 8 * (head + 1)] for x in rows]
+        wanted, wanted_weights = attend(*part, causal_mask(5)[0], return_weights=True)
+        torch.testing.assert_close(output[..., 8 * head : 8 * (head + 1)], wanted)
+        torch.testing.assert_close(weights[:, head], wanted_weights)
+
+
+def test_a_core_that_is_not_fused_runs_the_readable_lines(monkeypatch):
+    core, rows = ScaledDotProductAttention(4), [torch.randn(2, 5, 32) for _ in range(3)]
+    wanted, none = core(*rows)
+    monkeypatch.setattr("headway.model.attention.fused_attention", None)
+    core.fused = False
+    found, none_either = core(*rows)
     assert none is None
-    assert torch.equal(seen["here.weights"], weights)
-    assert torch.equal(seen["here.output"], output)
-    names = ("queries", "keys", "values", "scores", "masked_scores", "weights", "heads", "output")
-    assert set(seen) == {f"here.{name}" for name in names}
+    assert none_either is None
+    torch.testing.assert_close(found, wanted)
 
 
 @pytest.mark.parametrize("return_weights", [True, False])

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from headway.kernels.dropout import Dropout, dropout
 from headway.model import Decoder, DecoderLayer, Encoder, EncoderLayer, PositionwiseFeedForward, causal_mask, cross_mask
-from headway.model.dropout import Dropout, dropout
 
 
 def test_feed_forward_is_equation_2():
@@ -56,11 +56,13 @@ def test_post_norm_output_is_normalised_and_pre_norm_is_a_sum():
 
 def test_rows_of_target_padding_get_nothing_from_memory():
     layer = DecoderLayer(32, 4, 64).eval()
-    seen = {}
+    seen = []
+    core = layer.cross_attention.core
+    core.register_forward_pre_hook(lambda _, args, kwargs: (args, {"return_weights": True}), with_kwargs=True)
+    core.register_forward_hook(lambda _, inputs, output: seen.append(output[1]))
     mask = cross_mask(torch.ones(1, 1, 1, 7, dtype=torch.bool), torch.tensor([[2, 5, 0]]))
-    record = lambda name, tensor: seen.update({name: tensor})  # noqa: E731
-    layer(torch.randn(1, 3, 32), torch.randn(1, 7, 32), None, mask, record=record)
-    weights = seen["cross_attention.weights"]
+    layer(torch.randn(1, 3, 32), torch.randn(1, 7, 32), None, mask)
+    [weights] = seen
     assert weights.shape == (1, 4, 3, 7)
     assert weights[:, :, 2].count_nonzero() == 0
     torch.testing.assert_close(weights[:, :, :2].sum(-1), torch.ones(1, 4, 2))
@@ -69,12 +71,14 @@ def test_rows_of_target_padding_get_nothing_from_memory():
 def test_queries_come_from_the_decoder_keys_and_values_from_memory():
     layer = DecoderLayer(32, 4, 64).eval()
     x, memory = torch.randn(1, 3, 32), torch.randn(1, 7, 32)
-    seen = {}
-    layer(x, memory, record=lambda name, tensor: seen.update({name: tensor}))
+    seen = []
     attention = layer.cross_attention
-    for name, project in (("keys", attention.key), ("values", attention.value)):
-        assert torch.equal(seen[f"cross_attention.{name}"].transpose(1, 2).flatten(2), project(memory))
-    assert seen["cross_attention.queries"].shape == (1, 4, 3, 8)
+    attention.core.register_forward_pre_hook(lambda _, rows: seen.extend(rows))
+    layer(x, memory)
+    queries, keys, values, _ = seen
+    assert torch.equal(keys, attention.key(memory))
+    assert torch.equal(values, attention.value(memory))
+    assert queries.shape == (1, 3, 32)
 
 
 def test_dropout_does_nothing_outside_training():

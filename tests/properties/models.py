@@ -4,7 +4,7 @@ In double precision, so that what is equal is equal to ten digits, and what only
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Literal, TypeVar
 from unittest.mock import patch
 
@@ -12,8 +12,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from headway.model import ModelConfig, Transformer
-from headway.model.attention import Record
+from headway.model import ModelConfig, Transformer, attend
 
 VOCABULARY = 12
 EXACT = {"atol": 1e-11, "rtol": 0.0}
@@ -91,7 +90,12 @@ def random_words(count: int) -> list[int]:
 
 
 @contextmanager
-def attention_by(body: Body) -> Iterator[Record | None]:
-    """Inside, attention goes by this body where the models get the record that it yields."""
-    with patch("headway.model.fast_attention._plain_is_faster", lambda *_: body == "plain"):
-        yield (lambda *_: None) if body == "readable" else None
+def attention_by(body: Body) -> Iterator[None]:
+    """Inside, attention whose weights nobody asks for goes by this body."""
+
+    def readable(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+        return attend(query, key, value, mask, dropout=dropout, return_weights=True)[0]
+
+    by_readable = patch("headway.model.attention.fused_attention", readable) if body == "readable" else nullcontext()
+    with patch("headway.kernels.attention._plain_is_faster", lambda *_: body == "plain"), by_readable:
+        yield

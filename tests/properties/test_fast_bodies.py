@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from headway.decoding.linear import PackedLinear
-from headway.decoding.search import BLOCK, likeliest
+from headway.kernels.cross_entropy import output_cross_entropy
+from headway.kernels.dropout import dropout
+from headway.kernels.likeliest import BLOCK, likeliest
+from headway.kernels.linear import PackedLinear
 from headway.model import attend
-from headway.model.dropout import dropout
-from headway.training.loss import output_cross_entropy, translation_loss
+from headway.training.loss import TranslationLoss
 from tests.properties.models import (
     BODIES,
     EXACT,
@@ -98,8 +99,8 @@ def test_a_model_has_one_meaning(config, seed, lengths, more, body):
     source, target = random_batch(lengths, config.bos_id, more)
     results = []
     for way in ("readable", body):
-        with attention_by(way) as record:
-            logits = model(source, target, record=record)
+        with attention_by(way):
+            logits = model(source, target)
         results.append([logits, *torch.autograd.grad(logits.sin().sum(), list(model.parameters()), allow_unused=True)])
     for one, other in zip(*results, strict=True):
         assert (one is None) == (other is None)
@@ -133,7 +134,7 @@ def test_the_loss_is_the_formula_and_its_gradients_are_those_of_torch(seed, size
     inputs = [(scale * torch.randn(shape, dtype=torch.float64)).requires_grad_() for shape in shapes]
     hidden, weight, bias = inputs if with_bias else (*inputs, None)
     targets = torch.randint(vocabulary, (tokens,))
-    with patch("headway.training.loss.CHUNK", chunk):
+    with patch("headway.kernels.cross_entropy.CHUNK", chunk):
         found = output_cross_entropy(hidden, weight, bias, targets, epsilon)
     logits = F.linear(hidden, weight, bias)
     formula = sum(smoothed(row, target, epsilon) for row, target in zip(logits, targets.tolist(), strict=True))
@@ -152,7 +153,7 @@ def test_the_loss_of_a_batch_is_the_sum_of_its_pairs_losses(config, seed, length
     for row, (_, words) in enumerate(lengths):
         target[row, words + 1] = config.eos_id
     parameters = list(model.parameters())
-    found = translation_loss(model, source, target, epsilon)
+    found = TranslationLoss(model, epsilon)(source, target)
     wanted = sum(
         F.cross_entropy(
             model(source[[row], : words + 1], target[[row], : given_words + 1])[0],

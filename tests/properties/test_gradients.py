@@ -5,18 +5,18 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import gradcheck
 
+from headway.kernels.cross_entropy import output_cross_entropy
+from headway.kernels.dropout import _bits, _Kept
 from headway.model import (
     DecoderLayer,
     EncoderLayer,
     ModelConfig,
     PositionwiseFeedForward,
-    Transformer,
     attend,
     causal_mask,
 )
-from headway.model.dropout import _bits, _Kept
 from headway.model.layers import Residual
-from headway.training.loss import output_cross_entropy, translation_loss
+from headway.training.loss import TranslationLoss
 from tests.properties.models import Body, attention_by, padded, random_model, randomised
 
 EVERY_BODY: list[Body] = ["readable", "fused", "plain"]
@@ -68,10 +68,10 @@ def test_layers(body, norm):
         return (torch.arange(3) != place)[None, None, None]
 
     x, memory = normal(1, 3, 4), normal(1, 3, 4)
-    with attention_by(body) as record:
+    with attention_by(body):
         encoder, decoder = (randomised(layer(4, 2, 3, 0.0, norm=norm)) for layer in (EncoderLayer, DecoderLayer))
-        assert gradients_are_right(encoder, x, mask=hidden(1), record=record)
-        assert gradients_are_right(decoder, x, memory, target_mask=causal_mask(3), memory_mask=hidden(0), record=record)
+        assert gradients_are_right(encoder, x, mask=hidden(1))
+        assert gradients_are_right(decoder, x, memory, target_mask=causal_mask(3), memory_mask=hidden(0))
 
 
 @pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
@@ -91,17 +91,6 @@ def test_dropout():
     assert gradcheck(lambda x: _Kept.apply(x, bits), (normal(4, 5),))
 
 
-class Loss(nn.Module):
-    """The loss of a model, as a module whose weights can be exchanged."""
-
-    def __init__(self, model: Transformer) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        return translation_loss(self.model, source, target, label_smoothing=0.1)
-
-
 @pytest.mark.parametrize("body", ["fused", "plain"])
 @pytest.mark.parametrize("variant", [{}, {"norm": "pre", "positions": "learned", "share_embeddings": "none"}])
 def test_the_loss_of_a_whole_model(body, variant):
@@ -110,4 +99,4 @@ def test_the_loss_of_a_whole_model(body, variant):
     model = random_model(ModelConfig(6, 6, dropout=0.0, output_bias=True, **{**sizes, **variant}), seed=1)
     source, target = padded([[4, 5, 3], [5, 3]]), padded([[2, 4, 5, 3], [2, 3]])
     with attention_by(body):
-        assert gradients_are_right(Loss(model), source, target)
+        assert gradients_are_right(TranslationLoss(model, label_smoothing=0.1), source, target)

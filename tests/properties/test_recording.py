@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from headway.insight import record_pass
+from headway.insight.recording import recording_copy
 from tests.properties.models import EXACT, SEEDS, configs, random_model, random_words
 
 ERF = np.vectorize(math.erf)
@@ -30,7 +31,7 @@ def recorded(model, source_words, target_words):
     seen = {}
     ids = torch.tensor([source]), torch.tensor([[model.config.bos_id, *target[:-1]]])
     with torch.inference_mode():
-        model(*ids, record=lambda name, tensor: seen.update({name: tensor}))
+        recording_copy(model, lambda name, tensor: seen.update({name: tensor}))(*ids)
     assert all(tensor.dtype in (torch.float64, torch.float32, torch.bool) for tensor in seen.values())
     return source, target, {name: tensor.detach().numpy() for name, tensor in seen.items()}
 

@@ -15,7 +15,7 @@ from headway.decoding import Hypothesis, TorchEngine, beam_search, greedy
 from headway.decoding.beam import length_penalty
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
-from headway.text.tokenizer import WordTokenizer
+from headway.text.words import WordTokenizer
 from headway.translator import Translation, Translator
 from tests.properties.models import EOS, SEEDS, configs, padded, random_model, random_words
 

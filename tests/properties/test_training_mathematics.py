@@ -4,7 +4,6 @@ import math
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -16,12 +15,14 @@ from torch.nn import functional as F
 
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, load_model, save_model
-from headway.text.tokenizer import WordTokenizer
+from headway.text.words import WordTokenizer
 from headway.training.averaging import MovingAverage, average_models
-from headway.training.loop import Trainer
-from headway.training.optim import learning_rate, paper_peak
+from headway.training.rates import learning_rate, paper_peak, rate_of_step
 from headway.training.reading import make_recipe
-from headway.training.reporter import Reporter
+from headway.training.recipe import TrainingSection
+from headway.training.run import Run
+from headway.training.start import start
+from headway.training.step import accumulate
 from tests.properties.models import SEEDS
 
 PAIRS = 12
@@ -30,9 +31,9 @@ SMOOTHING = 0.1
 
 @dataclass
 class Accumulation:
-    """A trainer, and what each of its pairs adds to the loss and the gradients: by torch, alone, from all logits."""
+    """A run, and what each of its pairs adds to the loss and the gradients: by torch, alone, from all logits."""
 
-    trainer: Trainer
+    run: Run
     losses: list[float]
     gradients: list[list[Tensor]]
     tokens: list[int]
@@ -56,9 +57,9 @@ def accumulation(request, tmp_path_factory) -> Accumulation:
             "training": training,
         }
     )
-    trainer = Trainer(recipe, folder / "run", Reporter())
-    model, data = trainer.model.to(request.param), trainer.data.train
-    found = Accumulation(trainer, [], [], [])
+    run = start(recipe, folder / "run", print)
+    model, data = run.model.to(request.param), run.data.train
+    found = Accumulation(run, [], [], [])
     for pair in range(PAIRS):
         source, target = data.source[pair].tolist(), data.target[pair].tolist()
         logits = model(torch.tensor([[*source, 3]]), torch.tensor([[2, *target]]))[0]
@@ -73,14 +74,17 @@ def accumulation(request, tmp_path_factory) -> Accumulation:
 @given(pairs=st.permutations(range(PAIRS)), ends=st.sets(st.integers(1, PAIRS), min_size=1))
 def test_micro_batches_give_the_mean_over_all_their_tokens(accumulation, pairs, ends):
     """Some of the pairs, in some order, cut into micro-batches of any sizes."""
-    trainer, parameters = accumulation.trainer, list(accumulation.trainer.model.parameters())
+    run, parameters = accumulation.run, list(accumulation.run.model.parameters())
     tolerance = 1e-6 if parameters[0].dtype == torch.float32 else 1e-12
     *cuts, end = sorted(ends)
-    trainer.model.zero_grad()
-    loss_sum, tokens = trainer._accumulate(np.split(np.array(pairs[:end]), cuts))
+    run.model.zero_grad()
+    micro_batches = np.split(np.array(pairs[:end]), cuts)
+    tokens = run.train.target_tokens(micro_batches)
+    losses = accumulate(run.loss_of, map(run.train.tensors, micro_batches), tokens, torch.float32)
     assert tokens == sum(accumulation.tokens[pair] for pair in pairs[:end])
     wanted_loss = sum(accumulation.losses[pair] for pair in pairs[:end]) / tokens
-    assert loss_sum / tokens == pytest.approx(wanted_loss, abs=tolerance)
+    assert losses.shape == (len(micro_batches),)
+    assert losses.sum().item() / tokens == pytest.approx(wanted_loss, abs=tolerance)
     of_pairs = zip(*(accumulation.gradients[pair] for pair in pairs[:end]), strict=True)
     for parameter, gradients in zip(parameters, of_pairs, strict=True):
         torch.testing.assert_close(parameter.grad, sum(gradients) / tokens, atol=tolerance, rtol=0)
@@ -174,14 +178,29 @@ def test_every_schedule_is_its_formula(step, warmup, peak, after):
         assert found == pytest.approx(peak * share, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("schedule", ["paper", "inverse_sqrt", "cosine", "constant"])
-@given(step=STEPS, warmup=st.integers(1, 100), last=st.integers(101, 10**5))
-def test_a_trainer_takes_the_schedule_of_its_recipe(accumulation, schedule, step, warmup, last):
-    trainer = accumulation.trainer
-    changes = {"schedule": schedule, "warmup_steps": warmup, "learning_rate": None if schedule == "paper" else 0.02}
-    peak = paper_peak(trainer.model.config.d_model, warmup) if schedule == "paper" else 0.02
-    with (
-        patch.object(trainer, "options", trainer.options.model_copy(update=changes)),
-        patch.object(trainer, "last_step", last),
-    ):
-        assert trainer._rate(step) == learning_rate(step, schedule, peak, warmup, last)
+SHARES = {
+    "paper": lambda step, warmup, last: min(step / warmup, math.sqrt(warmup / step)),
+    "inverse_sqrt": lambda step, warmup, last: min(step / warmup, math.sqrt(warmup / step)),
+    "constant": lambda step, warmup, last: min(step / warmup, 1.0),
+    "cosine": lambda step, warmup, last: (
+        step / warmup if step <= warmup else math.cos(math.pi / 2 * min(1.0, (step - warmup) / (last - warmup))) ** 2
+    ),
+}
+"""What part of the highest rate a step has; cos(x / 2)^2 is (1 + cos(x)) / 2."""
+
+
+@pytest.mark.parametrize("schedule", SHARES)
+@given(
+    step=STEPS,
+    warmup=st.integers(1, 100),
+    last=st.integers(101, 10**5),
+    highest=st.floats(1e-6, 1.0),
+    d_model=st.sampled_from([128, 512]),
+)
+def test_a_step_has_the_rate_that_the_recipe_asks_for(schedule, step, warmup, last, highest, d_model):
+    """The schedule's part of the recipe's own highest rate; the paper has its own, (d_model * warm-up)^-0.5."""
+    given_rate = None if schedule == "paper" else highest
+    options = TrainingSection(max_steps=last, schedule=schedule, warmup_steps=warmup, learning_rate=given_rate)
+    peak = 1 / math.sqrt(d_model * warmup) if schedule == "paper" else highest
+    wanted = peak * SHARES[schedule](step, warmup, last)
+    assert rate_of_step(step, options, d_model, last) == pytest.approx(wanted, rel=1e-9, abs=1e-12)

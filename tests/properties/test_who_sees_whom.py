@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from headway.insight.recording import recording_copy
 from headway.model import Decoder, Encoder, Transformer, causal_mask
 from tests.properties.models import (
     BODIES,
@@ -53,8 +54,8 @@ def test_gradients_reach_what_may_be_seen_and_nothing_else(config, seed, lengths
     for side in ("source", "target"):
         module = getattr(model, f"{side}_embedding")
         module.register_forward_hook(lambda *seen, side=side: embedded.update({side: seen[-1]}))
-    with attention_by(body) as record:
-        hidden = model.hidden_states(source, target, record=record)
+    with attention_by(body):
+        hidden = model.hidden_states(source, target)
     real = (source != PAD)[:, None].expand(-1, target.size(1), -1)
     assert torch.equal(dependence(hidden, embedded["source"]), real)
     itself = torch.eye(target.size(1), dtype=torch.bool)
@@ -68,8 +69,8 @@ def test_a_changed_token_changes_no_output_before_it(config, seed, lengths, more
     place = data.draw(st.integers(0, target.size(1) - 1))
     changed = target.clone()
     changed[:, place] = FIRST_WORD + (target[:, place] - FIRST_WORD + 1) % (VOCABULARY - FIRST_WORD)
-    with attention_by(body) as record:
-        before, after = (model(source, ids, record=record) for ids in (target, changed))
+    with attention_by(body):
+        before, after = (model(source, ids) for ids in (target, changed))
     torch.testing.assert_close(before[:, :place], after[:, :place], **EXACT)
     assert ((before - after)[:, place].abs().amax(dim=-1) > 1e-6).all()
 
@@ -79,10 +80,10 @@ def test_padding_after_either_side_changes_nothing(config, seed, lengths, more, 
     """Each pair of a padded batch gives what it gives alone."""
     model = random_model(config, seed)
     source, target = random_batch(lengths, config.bos_id, more)
-    with attention_by(body) as record:
-        together = model(source, target, record=record)
+    with attention_by(body):
+        together = model(source, target)
         for row, (words, given_words) in enumerate(lengths):
-            alone = model(source[[row], : words + 1], target[[row], : given_words + 1], record=record)
+            alone = model(source[[row], : words + 1], target[[row], : given_words + 1])
             torch.testing.assert_close(together[[row], : given_words + 1], alone, **EXACT)
 
 
@@ -104,12 +105,12 @@ def test_hidden_places_may_stand_anywhere_and_hold_anything(norm, seed, source_m
     x[:, ~real] *= 1000
     y[:, ~real_targets] *= 1000
     look_ahead = causal_mask(len(real_targets))
-    with attention_by(body) as record:
-        memory = encoder(x, source_mask, record=record)
-        output = decoder(y, memory, target_mask & look_ahead, source_mask, record=record)
-        wanted_memory = encoder(x[:, real], record=record)
+    with attention_by(body):
+        memory = encoder(x, source_mask)
+        output = decoder(y, memory, target_mask & look_ahead, source_mask)
+        wanted_memory = encoder(x[:, real])
         few = causal_mask(int(real_targets.sum()))
-        wanted = decoder(y[:, real_targets], wanted_memory, few, record=record)
+        wanted = decoder(y[:, real_targets], wanted_memory, few)
     torch.testing.assert_close(memory[:, real], wanted_memory, **EXACT)
     torch.testing.assert_close(output[:, real_targets], wanted, **EXACT)
 
@@ -120,17 +121,17 @@ def test_without_positions_padding_may_stand_anywhere(config, seed, source_mask,
     model = without_positions(random_model(config, seed))
     real, real_targets = source_mask.flatten(), torch.cat([torch.tensor([True]), target_mask.flatten()])
     source, target = torch.tensor(random_words(len(real))), torch.tensor([2, *random_words(len(real_targets) - 1)])
-    with attention_by(body) as record:
-        alone = model(source[None, real], target[None, real_targets], record=record)
+    with attention_by(body):
+        alone = model(source[None, real], target[None, real_targets])
         source[~real], target[~real_targets] = PAD, PAD
-        among = model(source[None], target[None], record=record)
+        among = model(source[None], target[None])
     torch.testing.assert_close(among[:, real_targets], alone, **EXACT)
 
 
 def attention_maps(model: Transformer, source: Tensor, target: Tensor) -> dict[str, Tensor]:
     """(batch, heads, query, key) for every layer and kind."""
     maps = {}
-    model(source, target, record=lambda name, tensor: maps.update({name: tensor}))
+    recording_copy(model, lambda name, tensor: maps.update({name: tensor}))(source, target)
     return {name: tensor for name, tensor in maps.items() if name.endswith("weights")}
 
 

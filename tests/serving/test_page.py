@@ -6,7 +6,7 @@ from pathlib import Path
 import headway
 
 PACKAGE = Path(headway.__file__).parent
-SERVER, GLASS = PACKAGE / "serving" / "page", PACKAGE / "insight" / "page"
+SERVER, GLASS = PACKAGE / "serving" / "page", PACKAGE / "glass" / "page"
 
 
 def test_no_rule_of_the_server_is_about_the_glass_box():

@@ -33,7 +33,7 @@ from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import find_model, load_model, save_model
 from headway.storage.tensors import LARGEST_HEADER, load_tensors
-from headway.text.tokenizer import SubwordTokenizer
+from headway.text.subwords import SubwordTokenizer
 
 ROOT = Path(__file__).parent.parent.parent
 WEIGHTS = "model.safetensors"

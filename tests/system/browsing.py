@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from headway import Translator
-from headway.insight.standalone import page_of
+from headway.glass.standalone import page_of
 from headway.insight.what_if import read_edits
 
 CHROMIUM = shutil.which("chromium")
-FOLDER = files("headway.insight") / "page"
+FOLDER = files("headway.glass") / "page"
 ORIGIN = "http://glass.test"
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'"
 HOST = """<!doctype html><meta charset="utf-8"><title>host</title>

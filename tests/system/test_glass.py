@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headway import Translator
-from headway.insight.document import decoded
+from headway.glass.document import decoded
 from headway.insight.what_if import read_edits
 from tests.system.browsing import FOLDER, Window, chromium, open_live, read_page, write_page
 from tests.system.conftest import run_headway

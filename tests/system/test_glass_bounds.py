@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from headway import Transformer, Translator
+from headway.glass.document import decoded
 from headway.insight import usual_cases
-from headway.insight.document import decoded
 from headway.model import ModelConfig
 from tests.system.browsing import Window, chromium, open_live, write_page
 

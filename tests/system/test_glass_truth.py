@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from headway import Translator
-from headway.insight.document import decoded
+from headway.glass.document import decoded
 from headway.insight.what_if import read_edits
 from tests.system.browsing import Window, chromium, open_live, write_page
 from tests.test_translator import translator
@@ -404,6 +404,73 @@ def test_order_has_scores_and_says_what_was_found(random, opened):
     assert window.texts(".order tbody th") == ["With positions", "Without positions (equal)"]
     found["order"]["kind"] = "not"
     assert "“not”" in opened(found).view("whatIf").locator(".card:has(.order)").inner_text()
+
+
+ORDER_SAYS = {
+    "en": {
+        "with": {True: "Even with positions, both translations are the same", False: "With positions, the trans"},
+        "without": {True: "Without positions, both translations are the same", False: "Without positions, they diff"},
+    },
+    "ko": {
+        "with": {True: "위치가 있어도 두 번역이 같습니다", False: "위치가 있으면 두 번역이 다릅니다"},
+        "without": {True: "위치가 없으면 두 번역이 같습니다", False: "위치가 없어도 두 번역이 다릅니다"},
+    },
+}
+SAME_SAYS = {"en": "Both translations are the same, word for word.", "ko": "두 번역이 글자 하나까지 같습니다."}
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+@pytest.mark.parametrize("alike_with", [True, False])
+@pytest.mark.parametrize("alike_without", [True, False])
+def test_of_two_orders_only_what_was_seen_is_said(random, opened, language, alike_with, alike_without):
+    def pair(alike):
+        return [{"text": text, "score": -1.0} for text in ("one two", "one two" if alike else "two one")]
+
+    found = random.inspect(TEXT).to_dict()
+    found["order"] = {
+        "kind": "not",
+        "sentences": ["a b", "b a"],
+        "with_positions": pair(alike_with),
+        "without_positions": pair(alike_without),
+    }
+    card = opened(found, language).view("whatIf").locator(".card:has(.order)").inner_text()
+    for row, alike in (("with", alike_with), ("without", alike_without)):
+        assert ORDER_SAYS[language][row][alike] in card
+        assert ORDER_SAYS[language][row][not alike] not in card
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_a_translation_that_stays_the_same_is_said_to(random, opened, language):
+    said = SAME_SAYS[language]
+    found = random.inspect(TEXT, cases=read_cases([{"kind": "positions_off"}], [{"kind": "scaling_off"}])).to_dict()
+    same, other = found["cases"]
+    same["after"]["text"], other["after"]["text"] = found["target"]["text"], f"{found['target']['text']} more"
+    cards = opened(found, language).view("whatIf").locator("article.card")
+    assert [said in text for text in cards.all_inner_texts()] == [True, False]
+
+    swap = [{"kind": "swap_words", "first": 0, "second": 1}]
+    found = random.inspect(TEXT, cases=read_cases(swap)).to_dict()
+    for after, is_same in ((found["target"]["text"], True), ("something else", False)):
+        found["cases"][0]["after"]["text"] = after
+        window = opened(found, language)
+        window.view("whatIf")
+        for word in (0, 1):
+            window.page.click(f".card .word >> nth={word}")
+        assert (said in window.page.locator(".result:has(.quoted)").inner_text()) == is_same
+
+    edited = random.inspect(TEXT, edits=read_edits(swap)).to_dict()
+    for before, given, is_same in (
+        (edited["target"]["text"], False, True),
+        ("something else", False, False),
+        (edited["target"]["text"], True, False),  # whoever gave it knows
+    ):
+        edited["before"]["text"], edited["target"]["given"] = before, given
+        view = opened(edited, language).view("whatIf")
+        assert (said in view.locator(".card >> nth=0").inner_text()) == is_same
+
+
+def read_cases(*cases: list[dict]) -> list:
+    return [read_edits(case) for case in cases]
 
 
 def test_all_tabs_are_in_sight_on_a_phone(random, opened):

@@ -5,8 +5,8 @@ import os
 import time
 
 import pytest
-
 from headway.serving.documents import parse_document
+
 from tests.faults.hostile import change_config, make_directory, piece, replace, subword_model
 from tests.serving.test_documents import HOSTILE as HOSTILE_TEXTS
 from tests.serving.test_documents import readable

@@ -1,15 +1,20 @@
 """The server's page in a real browser (Debian's Chromium), in both languages."""
 
 import json
+import shlex
 import shutil
+from dataclasses import replace
 
 import pytest
 from benchmarks.load import ServerProcess
+
+from headway.storage import load_model, save_model
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium isn't installed")
 KEY = "open-sesame"
+ROUTES = ["/translate", "/inspect", "/detect"]
 HOSTILE = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script> ant bee"
 GLASS = """let mounts = 0;
 export function mount(element, { record, inspect, language }) {
@@ -292,3 +297,41 @@ def test_the_description_for_people(open_page):
     assert "POST /translate" in page.locator("body").inner_text()
     assert "`" not in page.locator("body").inner_text()
     assert page.locator("p code").count() > 0
+
+
+def commands(page) -> dict[str, dict]:
+    """The fields of the shell command that the description shows for each route, as a shell reads them."""
+    page.wait_for_selector("pre")
+    found = {path: shlex.split(page.locator(f"section:has-text('POST {path}') pre").inner_text()) for path in ROUTES}
+    assert all(words[1].endswith(path) for path, words in found.items())
+    return {path: json.loads(words[words.index("-d") + 1]) for path, words in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "text"), [("ko", "en", "개가 달립니다."), ("fr", "de", "Un chien court.")]
+)
+def test_the_description_has_examples_in_the_languages_of_the_server(
+    open_page, trained, tmp_path, source, target, text
+):
+    stored = load_model(trained)
+    save_model(tmp_path / "model", replace(stored, source_language=source, target_language=target))
+    whole = {"q": text, "source": source, "target": target}
+    with ServerProcess(tmp_path / "model") as server:
+        page = open_page(at=server)
+        page.goto(page.url + "docs")
+        assert commands(page) == {"/translate": whole, "/inspect": whole, "/detect": {"q": text}}
+
+
+def test_examples_in_the_description_are_safe_to_paste(open_page):
+    hostile = "l'\"8\" $(ls) \\ `ls` '; ls"
+
+    def described(route) -> None:
+        description = route.fetch().json()
+        for path in ROUTES:
+            description["paths"][path]["post"]["requestBody"]["content"]["application/json"]["example"]["q"] = hostile
+        route.fulfill(json=description)
+
+    page = open_page()
+    page.route("**/openapi.json", described)
+    page.goto(page.url + "docs")
+    assert {fields["q"] for fields in commands(page).values()} == {hostile}

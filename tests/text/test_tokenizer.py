@@ -7,15 +7,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway.text.tokenizer import (
-    CONTROL_PIECES,
-    UNK_ID,
-    SubwordTokenizer,
-    WordTokenizer,
-    fingerprint,
-    is_too_long,
-    read_tokenizer,
-)
+from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, fingerprint, is_too_long
+from headway.text.tokenizer_files import read_tokenizer
+from headway.text.words import WordTokenizer
 
 LINES = [
     "the cat sat on the mat",
@@ -264,6 +259,6 @@ def test_a_vocabulary_knows_how_it_was_learned(kind):
 
 
 def test_of_very_many_lines_a_part_is_learned_from_the_same_each_time(monkeypatch):
-    monkeypatch.setattr("headway.text.tokenizer.MOST_LINES", len(LINES) // 2)
+    monkeypatch.setattr("headway.text.subwords.MOST_LINES", len(LINES) // 2)
     first, second = (SubwordTokenizer.train(LINES, "bpe", 300) for _ in range(2))
     assert fingerprint(first) == fingerprint(second)

@@ -6,7 +6,7 @@ import torch
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, load_model, save_model
-from headway.text.tokenizer import WordTokenizer
+from headway.text.words import WordTokenizer
 from headway.training.averaging import MovingAverage, average_models
 
 

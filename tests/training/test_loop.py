@@ -13,15 +13,22 @@ from headway.errors import UserError
 from headway.storage import find_model
 from headway.storage.atomic import write_json
 from headway.storage.checksums import write_checksums
+from headway.storage.steps import step_folders
 from headway.text.corpus import read_lines
-from headway.training import loop
+from headway.training import keeping, validation
+from headway.training import step as one_step
 from headway.training.averaging import MovingAverage
-from headway.training.checkpoint import step_folders
+from headway.training.batches import Batches
 from headway.training.log import RunLog
-from headway.training.loop import Trainer
+from headway.training.loop import go_on, take_step, validate_and_keep
+from headway.training.loss import TranslationLoss
+from headway.training.memory import try_batch
+from headway.training.ranks import Alone
 from headway.training.reading import make_recipe
 from headway.training.reporter import Reporter
+from headway.training.run import Run
 from headway.training.run_directory import open_run, refuse_used_folder
+from headway.training.start import start
 from headway.training.stopping import Interrupted, StopRequests
 from headway.translator import Translator
 
@@ -73,21 +80,28 @@ def recipe(files, **training):
 class StopAfter(StopRequests):
     """SIGTERM while a step is done, so that it comes before the validation after it."""
 
-    trainer: Trainer
+    opened: Run
 
     def __init__(self, step):
         super().__init__()
         self.step = step
 
     def __call__(self):
-        return 15 if self.trainer.progress.step >= self.step else None
+        return 15 if self.opened.progress.step >= self.step else None
+
+
+def begin(recipe, folder):
+    return start(recipe, folder, Reporter().line)
+
+
+def finish(opened, stop=None):
+    return go_on(opened, stop or StopRequests(), Reporter())
 
 
 def run(recipe, folder, stop=None):
-    trainer = Trainer(recipe, folder, Reporter())
     stop = stop or StopRequests()
-    stop.trainer = trainer
-    return trainer.train(stop)
+    stop.opened = begin(recipe, folder)
+    return finish(stop.opened, stop)
 
 
 def log(folder):
@@ -132,6 +146,43 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, tmp_path, prec
     assert weights(tmp_path / "parts") == weights(tmp_path / "whole")
 
 
+class Pretended(Alone):
+    """This rank has the first micro-batch of each step alone; the others bring the losses to 50, and after the third
+    step one of them was told to stop."""
+
+    def __init__(self):
+        self.given, self.summed = [], []
+
+    def mine(self, micro_batches):
+        self.given.append(micro_batches)
+        return micro_batches[:1]
+
+    def total(self, value):
+        self.summed.append(value)
+        return 50.0
+
+    def agreed(self, reason):
+        return 15 if len(self.summed) == 3 else reason
+
+
+def test_ranks_share_the_work_the_sums_and_the_end(files, tmp_path):
+    opened = begin(recipe(files, tokens_per_micro_batch=100), tmp_path / "run")
+    plan, opened.ranks = opened.train.plan(), Pretended()
+    with torch.no_grad():
+        opened.loss_of.train()
+        first = opened.loss_of(*opened.train.tensors(plan[0][0])).item()
+    with pytest.raises(Interrupted):
+        finish(opened)
+    assert [[one.tolist() for one in step] for step in opened.ranks.given] == [
+        [one.tolist() for one in step] for step in plan[:3]
+    ]
+    assert opened.ranks.summed[0] == pytest.approx(first, rel=0.2)  # dropout drew otherwise
+    assert losses(tmp_path / "run") == [
+        (number, 50.0 / opened.train.target_tokens(step)) for number, step in enumerate(plan[:3], start=1)
+    ]
+    assert [path.name for path in step_folders(tmp_path / "run" / "checkpoints")] == ["step-00000003"]
+
+
 def test_steps_after_the_last_checkpoint_are_done_again(files, tmp_path):
     run(recipe(files), tmp_path / "run")
     before = losses(tmp_path / "run")
@@ -145,12 +196,7 @@ def test_accumulation_is_one_large_batch(files, tmp_path):
     whole = recipe(files, tokens_per_batch=100_000, max_steps=1)
     fine = recipe(files, tokens_per_batch=100_000, tokens_per_micro_batch=200, max_steps=1)
     for name, wanted in (("whole", whole), ("fine", fine)):
-        trainer = Trainer(
-            wanted.model_copy(update={"model": wanted.model.model_copy(update={"dropout": 0.0})}),
-            tmp_path / name,
-            Reporter(),
-        )
-        trainer.train(StopRequests())
+        run(wanted.model_copy(update={"model": wanted.model.model_copy(update={"dropout": 0.0})}), tmp_path / name)
     [(_, first), *_], [(_, second), *_] = losses(tmp_path / "whole"), losses(tmp_path / "fine")
     assert first == pytest.approx(second, abs=1e-6)
     moments = [
@@ -177,10 +223,10 @@ def test_by_default_resuming_validates_at_the_same_steps(files, tmp_path):
 def test_a_start_without_a_checkpoint_begins_anew(files, tmp_path):
     wanted = recipe(files)
     run(wanted, tmp_path / "whole")
-    trainer = Trainer(wanted, tmp_path / "run", Reporter())
-    with RunLog(tmp_path / "run", 0, 0, print, tensorboard=False) as trainer.log:
-        for step in trainer.plan[0][:3]:
-            trainer._step([step])  # and then it is killed
+    opened = begin(wanted, tmp_path / "run")
+    with RunLog(tmp_path / "run", 0, 0, print, tensorboard=False) as log_of_run:
+        for micro_batch in opened.train.plan()[0][:3]:
+            take_step(opened, [micro_batch], log_of_run, Reporter())  # and then it is killed
     run(wanted, tmp_path / "run")
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
@@ -194,7 +240,7 @@ def test_what_came_after_the_checkpoint_is_taken_back(files, tmp_path):
     shutil.copytree(
         tmp_path / "other" / "checkpoints" / "step-00000016", tmp_path / "run" / "checkpoints" / "step-00000016"
     )
-    Trainer(recipe(files), tmp_path / "run", Reporter())
+    begin(recipe(files), tmp_path / "run")
     assert [path.name for path in step_folders(tmp_path / "run" / "models")][-1] == "step-00000016"
     best = json.loads((tmp_path / "run" / "best.json").read_text())["model"]
     assert (tmp_path / "run" / "models" / best).is_dir()
@@ -202,14 +248,12 @@ def test_what_came_after_the_checkpoint_is_taken_back(files, tmp_path):
 
 def test_the_best_of_every_checkpoint_is_kept(files, tmp_path, monkeypatch):
     """Should the last checkpoint be damaged, the one before it is resumed, and its best must still be there."""
-    monkeypatch.setattr(loop, "MODELS_KEPT", 1)
+    monkeypatch.setattr(keeping, "MODELS_KEPT", 1)
     losses = iter([3.0, 4.0, 4.0, 2.0])
-    monkeypatch.setattr(Trainer, "_validation_loss", lambda _: next(losses))
+    monkeypatch.setattr(validation, "mean_loss", lambda *_: next(losses))
     run(recipe(files, max_steps=16, save_every=4, validate_every=4, best_by="valid_loss"), tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-00000016")
-    again = Trainer(
-        recipe(files, max_steps=16, save_every=4, validate_every=4, best_by="valid_loss"), tmp_path / "run", Reporter()
-    )
+    again = begin(recipe(files, max_steps=16, save_every=4, validate_every=4, best_by="valid_loss"), tmp_path / "run")
     assert again.progress.best_step == 4
     assert [path.name for path in step_folders(tmp_path / "run" / "models")] == ["step-00000004"]
 
@@ -219,7 +263,7 @@ def test_a_decoder_of_any_depth_can_be_resumed(files, tmp_path, layers):
     wanted = recipe(files, max_steps=4)
     wanted = wanted.model_copy(update={"model": wanted.model.model_copy(update={"decoder_layers": layers})})
     run(wanted, tmp_path / "run")
-    assert Trainer(wanted, tmp_path / "run", Reporter()).progress.step == 4
+    assert begin(wanted, tmp_path / "run").progress.step == 4
 
 
 def test_a_run_with_an_average_resumes_exactly_and_keeps_the_average(files, tmp_path):
@@ -241,12 +285,12 @@ def test_a_run_with_an_average_resumes_exactly_and_keeps_the_average(files, tmp_
 def test_a_run_starts_from_a_model(files, tmp_path):
     run(recipe(files), tmp_path / "first")
     second = recipe(files, init_from=str(tmp_path / "first"), max_steps=1)
-    trainer = Trainer(second, tmp_path / "second", Reporter())
+    opened = begin(second, tmp_path / "second")
     first = Translator.load(tmp_path / "first")
-    for name, weight in trainer.model.named_parameters():
+    for name, weight in opened.model.named_parameters():
         assert torch.equal(weight, first.model.get_parameter(name))
-    assert trainer.data.source_tokenizer.to_bytes() == first.stored.source_tokenizer.to_bytes()
-    trainer.train(StopRequests())
+    assert opened.data.source_tokenizer.to_bytes() == first.stored.source_tokenizer.to_bytes()
+    finish(opened)
     shutil.rmtree(tmp_path / "first")
     longer = second.training.model_copy(update={"max_steps": 2})
     assert run(second.model_copy(update={"training": longer}), tmp_path / "second").step == 2
@@ -265,14 +309,14 @@ def test_a_model_of_another_kind_is_refused_as_a_start(files, tmp_path, section,
     wanted = recipe(files, init_from=str(tmp_path / "first"))
     other = wanted.model_copy(update={section: getattr(wanted, section).model_copy(update=changes)})
     with pytest.raises(UserError, match=message):
-        Trainer(other, tmp_path / "second", Reporter())
+        begin(other, tmp_path / "second")
 
 
 def test_dropout_may_differ_from_the_model_that_is_the_start(files, tmp_path):
     run(recipe(files, max_steps=1), tmp_path / "first")
     wanted = recipe(files, init_from=str(tmp_path / "first"))
     other = wanted.model_copy(update={"model": wanted.model.model_copy(update={"dropout": 0.3})})
-    assert Trainer(other, tmp_path / "second", Reporter()).model.config.dropout == 0.3
+    assert begin(other, tmp_path / "second").model.config.dropout == 0.3
 
 
 def test_tensorboard_has_the_log(files, tmp_path):
@@ -287,7 +331,7 @@ def test_tensorboard_has_the_log(files, tmp_path):
 @pytest.mark.parametrize(("growth", "steps"), [(0.1, 3), (0.0, 3), (-0.1, 9)])
 def test_patience_stops_when_neither_score_nor_loss_gets_better(files, tmp_path, monkeypatch, growth, steps):
     losses = [3.0 + growth * count for count in range(20)]
-    monkeypatch.setattr(Trainer, "_validation_loss", lambda self: losses.pop(0))
+    monkeypatch.setattr(validation, "mean_loss", lambda *_: losses.pop(0))
     wanted = recipe(files, patience=2, validate_every=1, learning_rate=1e-9, max_steps=9, ema_decay=0.999999)
     assert run(wanted, tmp_path / "run").step == steps
 
@@ -300,36 +344,36 @@ def test_epochs_stop(files, tmp_path):
 
 def test_a_loss_that_is_not_finite_stops_before_the_update(files, tmp_path):
     wanted = recipe(files)
-    trainer = Trainer(wanted, tmp_path / "run", Reporter())
+    opened = begin(wanted, tmp_path / "run")
     with torch.no_grad():
-        trainer.model.decoder.layers[0].feed_forward.outer.bias[0] = float("inf")
-    before = trainer.model.encoder.layers[0].self_attention.query.weight.clone()
+        opened.model.decoder.layers[0].feed_forward.outer.bias[0] = float("inf")
+    before = opened.model.encoder.layers[0].self_attention.query.weight.clone()
     with pytest.raises(UserError, match=r"step 1, epoch 1, batch 1: the loss is not finite"):
-        trainer.train(StopRequests())
-    assert torch.equal(trainer.model.encoder.layers[0].self_attention.query.weight, before)
+        finish(opened)
+    assert torch.equal(opened.model.encoder.layers[0].self_attention.query.weight, before)
     assert not list((tmp_path / "run" / "checkpoints").iterdir())
 
 
 def test_out_of_memory_comes_at_once_and_names_the_key(files, tmp_path, monkeypatch):
-    trainer = Trainer(recipe(files), tmp_path / "run", Reporter())
+    opened = begin(recipe(files), tmp_path / "run")
 
     def fail(*_):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
 
-    monkeypatch.setattr("headway.training.loop.translation_loss", fail)
+    monkeypatch.setattr(TranslationLoss, "forward", fail)
     with pytest.raises(
         UserError, match=r"out of memory with \d+ sentences .*training.tokens_per_micro_batch \(now 75\)"
     ):
-        trainer.train(StopRequests())
+        finish(opened)
 
 
 def test_the_largest_batch_is_tried_first_and_changes_nothing(files, tmp_path):
-    trainer = Trainer(recipe(files), tmp_path / "run", Reporter())
-    state, before = torch.get_rng_state(), trainer.model.output.weight.clone()
-    trainer._try_largest_batch()
+    opened = begin(recipe(files), tmp_path / "run")
+    state, before = torch.get_rng_state(), opened.model.output.weight.clone()
+    try_batch(opened.loss_of, opened.train, opened.largest, opened.dtype)
     assert torch.equal(torch.get_rng_state(), state)
-    assert torch.equal(trainer.model.output.weight, before)
-    assert all(parameter.grad is None for parameter in trainer.model.parameters())
+    assert torch.equal(opened.model.output.weight, before)
+    assert all(parameter.grad is None for parameter in opened.model.parameters())
 
 
 def test_a_run_whose_prepared_data_is_gone_makes_it_again(files, tmp_path):
@@ -379,9 +423,9 @@ def test_a_validation_that_was_left_comes_when_the_run_goes_on(files, tmp_path):
         run(wanted, tmp_path / "parts", StopAfter(16))
     assert log(tmp_path / "parts")[-1]["step"] == 16
     assert "valid_loss" not in log(tmp_path / "parts")[-1]
-    trainer = Trainer(wanted, tmp_path / "parts", Reporter())
-    with RunLog(tmp_path / "parts", 16, 8, print, tensorboard=False) as trainer.log:
-        trainer._validate(StopRequests())  # and then it is killed
+    opened = begin(wanted, tmp_path / "parts")
+    with RunLog(tmp_path / "parts", 16, 8, print, tensorboard=False) as log_of_run:
+        validate_and_keep(opened, StopRequests(), log_of_run, Reporter())  # and then it is killed
     assert "valid_loss" in log(tmp_path / "parts")[-1]
     run(wanted, tmp_path / "parts")
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
@@ -389,18 +433,18 @@ def test_a_validation_that_was_left_comes_when_the_run_goes_on(files, tmp_path):
 
 def test_a_stop_request_in_the_midst_of_a_validation_leaves_it_at_once(files, tmp_path, monkeypatch):
     stop = StopRequests()
-    real = Trainer._validation_scores
+    real = validation.score
 
-    def scores(self, translator):
-        if self.progress.step == 8:
+    def score(*arguments):
+        if opened.progress.step == 8:
             os.kill(os.getpid(), signal.SIGTERM)
             pytest.fail("went on")
-        return real(self, translator)
+        return real(*arguments)
 
-    monkeypatch.setattr(Trainer, "_validation_scores", scores)
-    trainer = Trainer(recipe(files, ema_decay=0.9), tmp_path / "run", Reporter())
+    monkeypatch.setattr(validation, "score", score)
+    opened = begin(recipe(files, ema_decay=0.9), tmp_path / "run")
     with pytest.raises(Interrupted), stop.listening():
-        trainer.train(stop)
+        finish(opened, stop)
     monkeypatch.undo()
     run(recipe(files, ema_decay=0.9), tmp_path / "run")
     run(recipe(files, ema_decay=0.9), tmp_path / "whole")
@@ -413,51 +457,51 @@ def test_a_stop_request_in_the_trial_of_the_largest_batch_leaves_it_at_once(file
         os.kill(os.getpid(), signal.SIGINT)
         pytest.fail("went on")
 
-    trainer, stop = Trainer(recipe(files), tmp_path / "run", Reporter()), StopRequests()
-    monkeypatch.setattr(trainer, "_accumulate", accumulate)
+    opened, stop = begin(recipe(files), tmp_path / "run"), StopRequests()
+    monkeypatch.setattr("headway.training.memory.accumulate", accumulate)
     with pytest.raises(Interrupted), stop.listening():
-        trainer.train(stop)
+        finish(opened, stop)
 
 
 def test_a_stop_request_prints_nothing_from_within_the_step(files, tmp_path, monkeypatch):
     """The step may be in the midst of a line itself."""
-    trainer, stop, lines = Trainer(recipe(files), tmp_path / "run", Reporter()), StopRequests(), []
-    real = trainer._accumulate
+    opened, stop, reporter, lines = begin(recipe(files), tmp_path / "run"), StopRequests(), Reporter(), []
+    real = one_step.accumulate
 
-    def accumulate(batches):
-        if trainer.progress.step == 3:
+    def accumulate(*arguments):
+        if opened.progress.step == 3:
             before = len(lines)
             os.kill(os.getpid(), signal.SIGINT)
             assert len(lines) == before
-        return real(batches)
+        return real(*arguments)
 
-    monkeypatch.setattr(trainer, "_accumulate", accumulate)
-    monkeypatch.setattr(trainer.reporter, "line", lines.append)
+    monkeypatch.setattr(one_step, "accumulate", accumulate)
+    monkeypatch.setattr(reporter, "line", lines.append)
     with pytest.raises(Interrupted), stop.listening():
-        trainer.train(stop)
+        go_on(opened, stop, reporter)
     assert "stopping" in lines[-1]
-    assert trainer.progress.step == 4
+    assert opened.progress.step == 4
     assert step_folders(tmp_path / "run" / "checkpoints")[-1].name == "step-00000004"
 
 
 def test_weights_that_are_not_finite_are_never_saved(files, tmp_path, monkeypatch):
     """The gradients of step 5 are fine, the weights after it aren't."""
-    trainer = Trainer(recipe(files), tmp_path / "run", Reporter())
-    real = trainer.optimizer.step
+    opened = begin(recipe(files), tmp_path / "run")
+    real = opened.optimizer.step
 
     def step():
         real()
-        if trainer.progress.step == 7:
-            trainer.model.output.weight.data[0, 0] = float("nan")
+        if opened.progress.step == 7:
+            opened.model.output.weight.data[0, 0] = float("nan")
 
-    monkeypatch.setattr(trainer.optimizer, "step", step)
+    monkeypatch.setattr(opened.optimizer, "step", step)
     with pytest.raises(UserError, match=r"step 8: weight .* is not finite, nothing of it was saved"):
-        trainer.train(StopRequests())
+        finish(opened)
     assert [path.name for path in step_folders(tmp_path / "run" / "checkpoints")] == ["step-00000004"]
 
 
 def test_a_validation_loss_that_is_not_finite_is_no_model(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(Trainer, "_validation_loss", lambda _: float("nan"))
+    monkeypatch.setattr(validation, "mean_loss", lambda *_: float("nan"))
     with pytest.raises(UserError, match="step 8: the validation loss is not finite"):
         run(recipe(files), tmp_path / "run")
     assert not list((tmp_path / "run" / "models").iterdir())
@@ -472,29 +516,29 @@ def test_memory_that_runs_out_later_leaves_the_checkpoint(files, tmp_path, monke
     batch = r"with \d+ sentences of up to [3-6] source and [3-6] target tokens; .*tokens_per_micro_batch \(now 75\)"
     valid = r"with 1 sentences of up to 10 source and 10 target tokens; .*tokens_per_micro_batch \(now 75\)"
     translating = r"translating data.valid, sentences of up to 10 source tokens; .*decoding.max_length"
-    for number, (owner, name, step, message) in enumerate(
+    for number, (owner, name, when, message) in enumerate(
         [
-            (Trainer, "_accumulate", 5, batch),
+            (one_step, "accumulate", 5, batch),
             (torch.nn.utils, "clip_grad_norm_", 5, batch),
             (torch.optim.Adam, "step", 5, batch),
             (MovingAverage, "update", 5, batch),
-            (Trainer, "_tensors", 8, valid),
+            (Batches, "tensors", 8, valid),
             (Translator, "translate", 8, translating),
         ]
     ):
         wanted, folder = recipe(corpus, ema_decay=0.9), tmp_path / str(number)
-        trainer, real = Trainer(wanted, folder, Reporter()), getattr(owner, name)
+        opened, real = begin(wanted, folder), getattr(owner, name)
 
-        def fail(*arguments, trainer=trainer, real=real, step=step, **options):
-            if trainer.progress.step == step:
+        def fail(*arguments, opened=opened, real=real, when=when, **options):
+            if opened.progress.step == when:
                 raise torch.OutOfMemoryError("CUDA out of memory")
             return real(*arguments, **options)
 
         with monkeypatch.context() as patched:
             patched.setattr(owner, name, fail)
             with pytest.raises(UserError, match=f"^out of memory {message}"):
-                trainer.train(StopRequests())
-        assert Trainer(wanted, folder, Reporter()).progress.step == 4
+                finish(opened)
+        assert begin(wanted, folder).progress.step == 4
 
 
 def test_a_damaged_checkpoint_costs_only_the_way_from_the_one_before(files, tmp_path, capfd):
@@ -514,7 +558,7 @@ def test_other_conditions_are_told(files, tmp_path, capfd):
     run(recipe(files, max_steps=4), tmp_path / "run")
     before = torch.get_num_threads()
     torch.set_num_threads(before + 1)
-    Trainer(recipe(files, max_steps=5), tmp_path / "run", Reporter())
+    begin(recipe(files, max_steps=5), tmp_path / "run")
     torch.set_num_threads(before)
     assert f"threads {before} -> {before + 1}: the last digits will differ" in capfd.readouterr().err
 
@@ -529,14 +573,16 @@ def test_other_conditions_are_told(files, tmp_path, capfd):
 def test_what_auto_means_may_change_with_a_notice(files, tmp_path, monkeypatch, capfd, name, before, now, change):
     """On another machine. Where the recipe names the device or the precision, another one is a change of the recipe."""
     if name == "precision":
-        monkeypatch.setattr(loop, "training_dtype", lambda *_: before)
+        monkeypatch.setattr("headway.training.start.training_dtype", lambda *_: before)
     else:
         device = torch.device(before)
-        real = loop.conditions
-        monkeypatch.setattr(loop, "conditions", lambda _, dtype: real(device, dtype))
+        real = keeping.conditions
+        monkeypatch.setattr(keeping, "conditions", lambda _, dtype: real(device, dtype))
     run(recipe(files, max_steps=4, **{name: "auto"}), tmp_path / "run")
     monkeypatch.undo()
-    monkeypatch.setattr(loop, "training_dtype", lambda *_: now if name == "precision" else torch.float32)
+    monkeypatch.setattr(
+        "headway.training.start.training_dtype", lambda *_: now if name == "precision" else torch.float32
+    )
     assert run(recipe(files, max_steps=5, **{name: "auto"}), tmp_path / "run").step == 5
     assert f"notice: resuming with {change}: the last digits will differ" in capfd.readouterr().err
     with pytest.raises(UserError, match=rf"can't change training.{name} \(auto -> "):
@@ -551,12 +597,12 @@ def test_a_state_by_hand_is_told_what_it_lacks(files, tmp_path, capfd):
     del state["made_with"]["device"], state["recipe"]["training"]["max_steps"]
     write_json(folder / "state.json", {**state, "made_with": {**state["made_with"], "colour": "red"}})
     write_checksums(folder)
-    Trainer(recipe(files, max_steps=4), tmp_path / "run", Reporter())
+    begin(recipe(files, max_steps=4), tmp_path / "run")
     assert "notice: resuming with device unknown -> cpu: the last digits" in capfd.readouterr().err
     write_json(folder / "state.json", {**state, "recipe": {}})
     write_checksums(folder)
     with pytest.raises(UserError, match=r"can't change .*training.seed \(None -> 1\)"):
-        Trainer(recipe(files, max_steps=4), tmp_path / "run", Reporter())
+        begin(recipe(files, max_steps=4), tmp_path / "run")
 
 
 def test_a_torn_line_costs_no_other(files, tmp_path, capfd):
@@ -577,7 +623,7 @@ def test_a_torn_line_costs_no_other(files, tmp_path, capfd):
 def test_best_json_never_names_a_model_that_is_gone(files, tmp_path, monkeypatch):
     """Killed while a resumed run removes the models that will come again."""
     losses = iter([3.0, 2.0])
-    monkeypatch.setattr(Trainer, "_validation_loss", lambda _: next(losses))
+    monkeypatch.setattr(validation, "mean_loss", lambda *_: next(losses))
     wanted = recipe(files, max_steps=8, save_every=4, validate_every=4, best_by="valid_loss")
     run(wanted, tmp_path / "run")
     assert find_model(tmp_path / "run").name == "step-00000008"
@@ -586,9 +632,9 @@ def test_best_json_never_names_a_model_that_is_gone(files, tmp_path, monkeypatch
     def killed(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(loop, "remove_directory", killed)
+    monkeypatch.setattr(keeping, "remove_directory", killed)
     with pytest.raises(KeyboardInterrupt):
-        Trainer(wanted, tmp_path / "run", Reporter())
+        begin(wanted, tmp_path / "run")
     assert find_model(tmp_path / "run").name == "step-00000004"
 
 

@@ -7,7 +7,7 @@ import pytest
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
-from headway.text.tokenizer import WordTokenizer
+from headway.text.words import WordTokenizer
 from headway.training.reading import load_recipe, make_recipe
 from headway.training.run_directory import rate_will_jump, refuse_changes
 
@@ -149,6 +149,54 @@ def test_mistakes_are_one_line(recipe_file, override, message):
         load_recipe(recipe_file, [override])
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "to_blame", "problem"),
+    [
+        (["trainig.max_minutes=20"], "trainig.max_minutes=20", "unknown key trainig; did you mean training?"),
+        (["max_minutes=20"], "max_minutes=20", "unknown key max_minutes; did you mean training.max_minutes?"),
+        (["training.dropout=0.2"], "training.dropout=0.2", "unknown key training.dropout; did you mean model.dropout?"),
+        (["training.seed=2", "model.d_mdel=64"], "model.d_mdel=64", "unknown key model.d_mdel"),
+        (["training.patience=x", "training.seed=2"], "training.patience=x", "training.patience: Input should be"),
+        (["model.num_heads=7", "model.dropout=0.2"], "model.num_heads=7", "model: d_model=256 is not divisible"),
+        (["training.max_steps=null"], "training.max_steps=null", "training: nothing ends the run"),
+        (["training.seed=-1", "training.seed=-1"], "training.seed=-1 training.seed=-1", "training.seed"),
+        (
+            ["tokenizer.joint=false", "training.seed=2", "model.share_embeddings=all"],
+            "tokenizer.joint=false model.share_embeddings=all",
+            "model.share_embeddings: all needs one vocabulary",
+        ),
+    ],
+)
+def test_an_argument_is_to_blame_for_its_own_slip(recipe_file, overrides, to_blame, problem):
+    with pytest.raises(UserError) as error:
+        load_recipe(recipe_file, overrides)
+    assert str(error.value).startswith(f"{to_blame}: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("slip", "problem"),
+    [
+        ("trainig: {max_minutes: 5}\n", "unknown key trainig; did you mean training?"),
+        ("decoding: {beam_size: 0}\n", "decoding.beam_size: Input should be"),
+        ("decoding: {max_length: 5000}\n", "decoding.max_length=5000 must be less"),
+    ],
+)
+def test_the_file_is_to_blame_for_what_is_in_it(recipe_file, slip, problem):
+    with open(recipe_file, "a", encoding="utf-8") as file:
+        file.write(slip)
+    for overrides in ([], ["training.seed=2"], ["training.max_steps=7", "model.dropout=0.2"]):
+        with pytest.raises(UserError) as error:
+            load_recipe(recipe_file, overrides)
+        assert str(error.value).startswith(f"{recipe_file}: {problem}")
+
+
+def test_an_argument_that_mends_the_file_is_not_to_blame(tmp_path):
+    (tmp_path / "r.yaml").write_text(TEXT.replace("max_steps", "warmup_steps"), encoding="utf-8")
+    with pytest.raises(UserError) as error:
+        load_recipe(tmp_path / "r.yaml", ["training.max_steps=5", "decoding.beam_size=0"])
+    assert str(error.value).startswith("decoding.beam_size=0: decoding.beam_size: Input should be")
 
 
 def test_a_key_may_not_stand_twice(tmp_path):

@@ -15,13 +15,15 @@ def average(
     output: Annotated[Path, typer.Option(metavar="MODEL", help="Model directory to make.")],
     last: Annotated[int | None, typer.Option(min=1, help="How many of its last models; default all kept.")] = None,
 ) -> None:
-    """Average the weights of a run's last models into one, which is often better than each of them.
+    """Average a run's last models into one.
+
+    The mean of their weights is often better than each of them.
 
     \b
     headway average runs/multi30k-de-en --last 5 --output models/averaged
     """
+    from headway.storage.steps import step_folders
     from headway.training.averaging import average_models
-    from headway.training.checkpoint import step_folders
     from headway.training.run_directory import is_run
 
     if not is_run(run):

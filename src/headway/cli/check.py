@@ -15,19 +15,22 @@ from headway.errors import UserError
 Files = Annotated[
     list[Path], typer.Option(help="Text file, or a .tsv or .jsonl that holds both sides. Again for more.")
 ]
-MoreFiles = Annotated[list[Path] | None, typer.Option(help="Its translation, line for line. Again for more.")]
 
 
 def check(
     source: Files,
-    target: MoreFiles = None,
+    target: Annotated[list[Path] | None, typer.Option(help="Its translation, line for line. Again for more.")] = None,
     valid_source: Annotated[
         list[Path] | None, typer.Option(help="Text that is kept for validating or testing. Again for more.")
     ] = None,
-    valid_target: MoreFiles = None,
+    valid_target: Annotated[
+        list[Path] | None, typer.Option(help="The translation of the text that is kept. Again for more.")
+    ] = None,
     as_json: JsonOutput = False,
 ) -> None:
-    """Look for what may be wrong with a parallel corpus, with the lines: lengths, ratios, scripts, encoding, repeats.
+    """Find lines that look wrong in a parallel corpus.
+
+    Looks at lengths and their ratios, scripts, encoding and repeats, and names the lines.
 
     \b
     headway check --source train.de --target train.en

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,9 @@ def data(
     output: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where to put it; default data/NAME.")] = None,
     languages: Annotated[str, typer.Option(help="Locales of the dates corpus, source-target.")] = "en-ko",
 ) -> None:
-    """Lay out a corpus for the recipes; checksums tell whether it is the one that scores were measured on.
+    """Lay out a corpus for the recipes.
+
+    Checksums tell whether it is the one that scores were measured on.
 
     \b
     headway data multi30k                            downloads it
@@ -53,6 +56,19 @@ def data(
         typer.echo(f"train, valid and test in {output}", err=True)
     else:
         raise UserError(f"corpus {name!r} is unknown; there are multi30k, tatoeba-ko-en and dates")
+
+
+def command_that_makes(file: Path) -> str | None:
+    """The `headway data` that puts a recipe's file where the recipe looks for it; None where there is none."""
+    from headway.corpora import multi30k, tatoeba
+
+    place = file.resolve()
+    for name, files in (("multi30k", multi30k.SHA256), ("tatoeba-ko-en", tatoeba.FILES)):
+        for folder in place.parents:
+            if folder.name == name and place.relative_to(folder).as_posix() in files:
+                usual = folder == Path("data", name).resolve()
+                return f"headway data {name}" + ("" if usual else f" --output {shlex.quote(str(folder))}")
+    return None
 
 
 def parse_languages(languages: str) -> tuple[str, str]:

@@ -20,7 +20,9 @@ def demo(
     ),
     languages: Annotated[str, typer.Option(help="Locales of the dates, source-target.")] = "en-ko",
 ) -> None:
-    """Make a corpus of dates, train a small model on it in about two minutes, translate, and look at its attention.
+    """Train a small model on dates in two minutes, and try it.
+
+    Makes the corpus, trains, translates dates that the model has never seen, and draws where it looked.
 
     \b
     headway demo

@@ -29,7 +29,9 @@ def draw(
     ] = None,
     warmup_steps: Annotated[int | None, typer.Option(min=1, help="Of the schedule; default 4000.")] = None,
 ) -> None:
-    """Draw what the paper is made of: the sine and cosine of positions, the masks, the learning rate over the steps.
+    """Draw positions, masks or the learning-rate schedule.
+
+    Figures of the paper: the sines and cosines of positions, the masks, the learning rate over the steps.
 
     \b
     headway draw positions --length 4 --d-model 8
@@ -118,7 +120,7 @@ def _masks(length: int) -> Forms:
 def _schedule(d_model: int | None, warmup_steps: int | None) -> Forms:
     from headway.insight.pictures import draw_curves
     from headway.insight.terminal import draw_bars
-    from headway.training.optim import learning_rate, paper_peak
+    from headway.training.rates import learning_rate, paper_peak
 
     chosen = [(d_model or 512, warmup_steps or 4000)] if d_model or warmup_steps else PAPERS_SCHEDULES
 

@@ -54,7 +54,9 @@ def evaluate(
     precision: PrecisionOption = "auto",
     engine: Engine = "torch",
 ) -> None:
-    """Translate a text and score the translations against a reference: BLEU, chrF and TER by sacreBLEU.
+    """Measure BLEU, chrF and TER against a reference.
+
+    Translates the source and scores the translations with sacreBLEU.
 
     \b
     headway evaluate runs/multi30k-de-en --source test.de --reference test.en

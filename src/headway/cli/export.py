@@ -33,7 +33,9 @@ def export(
     ] = None,
     reference: Annotated[Path | None, typer.Option(help="Its translation by a person, line for line.")] = None,
 ) -> None:
-    """Write a model in the form of another tool, and check that it is the same model there.
+    """Write a model for another tool.
+
+    Checks that it is the same model there.
 
     \b
     headway export runs/mine --to ctranslate2 --output mine-ct2 --quantization int8

@@ -14,7 +14,9 @@ def import_(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Hugging Face directory of a Marian model.")],
     output: Annotated[Path, typer.Option(metavar="MODEL", help="Model directory to make.")],
 ) -> None:
-    """Make a model directory of a Hugging Face one, such as OPUS-MT's or what `headway export` wrote.
+    """Import a model from Hugging Face, such as OPUS-MT.
+
+    Reads Marian and Pegasus folders, also those that `headway export` wrote.
 
     \b
     headway import opus-mt-en-de --output models/en-de

@@ -37,8 +37,10 @@ def inspect(
     target_language: TargetLanguage = None,
     device: Device = "auto",
 ) -> None:
-    """Look inside a translation: its attention maps, each row a piece that asks, each column a piece that answers. A
-    page or data have all that the model computes.
+    """Look inside a translation, above all at its attention.
+
+    In an attention map each row is a piece that asks and each column a piece that answers. A page (.html) or data
+    (.json) holds everything that the model computes.
 
     \b
     headway inspect runs/multi30k-de-en "Ein Hund läuft."
@@ -83,7 +85,7 @@ def inspect(
 def _last_models(run: Path, last: int) -> list[Path]:
     """Without the one that the run stands for, which is looked into. Raises UserError where there are none."""
     from headway.storage import find_model
-    from headway.training.checkpoint import step_folders
+    from headway.storage.steps import step_folders
 
     models = step_folders(run / "models")
     if len(models) < last:

@@ -22,10 +22,11 @@ def score(
     as_json: JsonOutput = False,
     device: Device = "auto",
 ) -> None:
-    """Score given translations: the total log-probability of each under the model, a line each, in nats.
+    """Score given translations by log-probability.
 
-    It is the score that translate gives, where the pieces are the same. A blank source scores 0 with a blank target and
-    -inf with any other; nan is for a side that is longer than the model can read. In JSON both are null.
+    Prints the total log-probability of each, in nats, one a line. It is the score that translate gives, where the
+    pieces are the same. A blank source scores 0 with a blank target and -inf with any other; nan is for a side that is
+    longer than the model can read. In JSON both are null.
 
     \b
     headway score runs/multi30k-de-en --source test.de --target test.en

@@ -64,7 +64,9 @@ def serve(
     precision: PrecisionOption = "auto",
     engine: Engine = "torch",
 ) -> None:
-    """Serve one or more models over HTTP, in the shapes of LibreTranslate's API, with a page at /.
+    """Serve models over HTTP, with a page to type into.
+
+    The API has the shapes of LibreTranslate's; the page is at /.
 
     \b
     headway serve runs/multi30k-de-en

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby, zip_longest
+from typing import TYPE_CHECKING
+
 import typer
 
 from headway.cli.options import JsonOutput, Model
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from headway.model import ModelConfig
+
+_BAR = re.compile(r"(?<!\\)\|")
+"""Between the cells of a Markdown table. A row has as many cells as the head: surplus bars are text of the last."""
+_RULE = re.compile(r":?-+:?")
+"""A cell of the line below a table's head."""
 
 
 def show(
     model: Model,
     as_json: JsonOutput = False,
 ) -> None:
-    """Show what a model is: languages, size, vocabulary, how it was trained; as JSON also the shape of every weight.
+    """Show a model's languages, size, scores and training.
+
+    As JSON also the shape of every weight.
 
     \b
     headway show runs/multi30k-de-en
@@ -39,8 +57,66 @@ def show(
     typer.echo(
         f"{folder}\n{stored.source_language} -> {stored.target_language}, {document['parameters']:,} parameters\n"
     )
-    for name, value in config.to_dict().items():
-        typer.echo(f"  {name:<20} {value}")
-    if stored.card:
-        card = "".join(char for char in stored.card if char.isprintable() or char in "\n\t")  # not escapes
-        typer.echo(f"\n{card.rstrip()}")
+    card = "".join(char for char in stored.card if char.isprintable() or char in "\n\t").rstrip()  # not escapes
+    if sys.stdout.isatty():
+        _print_in_terminal(field_rows(config), card)
+    else:
+        typer.echo("\n".join(f"  {line}" for line in aligned(field_rows(config))))
+        if card:
+            typer.echo(f"\n{with_plain_tables(card)}")
+
+
+def field_rows(config: ModelConfig) -> list[tuple[str, str]]:
+    """Name and value of each field; where the decoder is as the encoder, the encoder's value."""
+    of_encoder = {"decoder_num_heads": config.num_heads, "decoder_d_ff": config.d_ff}
+    return [
+        (name, f"{of_encoder[name]} (as the encoder)" if value is None else str(value))
+        for name, value in config.to_dict().items()
+    ]
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines of text, the cells of a column one below the other. A row may lack its last cells."""
+    from rich.cells import cell_len, set_cell_size
+
+    widths = [max(map(cell_len, column)) for column in zip_longest(*rows, fillvalue="")]
+    return ["  ".join(map(set_cell_size, row, widths)).rstrip() for row in rows]
+
+
+def blocks_of(markdown: str) -> Iterator[str | list[list[str]]]:
+    """Text and tables in turn; a table as its rows of cells, without its rule and without a blank head."""
+    for may_be_table, block in groupby(markdown.split("\n"), key=lambda line: line.startswith("|")):
+        lines = list(block)
+        columns = len(_BAR.split(lines[0])) - 2
+        rows = [_BAR.split(line.rstrip().removesuffix("|")[1:], columns - 1) for line in lines] if columns > 0 else []
+        if may_be_table and len(rows) > 1 and all(_RULE.fullmatch(cell.strip()) for cell in rows[1]):
+            cells = [[cell.strip().replace("\\|", "|") for cell in row] for row in (rows[0], *rows[2:])]
+            yield [row for row in cells if any(row)]
+        else:
+            yield "\n".join(lines)
+
+
+def with_plain_tables(markdown: str) -> str:
+    """The text with the columns of its tables aligned; everything else stays as it is."""
+    return "\n".join(block if isinstance(block, str) else "\n".join(aligned(block)) for block in blocks_of(markdown))
+
+
+def _print_in_terminal(rows: Sequence[tuple[str, str]], card: str) -> None:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console(highlight=False)
+    console.print(_table(rows))
+    for block in blocks_of(card):
+        console.print(Markdown(block, hyperlinks=False) if isinstance(block, str) else _table(block))
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE, show_header=False)
+    for row in rows:
+        table.add_row(*(Text(cell, overflow="fold") for cell in row))
+    return table

@@ -11,48 +11,72 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headway.cli.data import command_that_makes
+from headway.cli.recipes import read_recipe, recipe_list
 from headway.errors import UserError
 
 if TYPE_CHECKING:
     from headway.training.checkpoint import Progress
     from headway.training.recipe import Recipe
 
-Sides = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="FILE",
-        help="Text, one sentence a line, .gz too; .tsv and .jsonl hold both sides. May be given again.",
-    ),
-]
+PRESET_SIZES = "textbook (10.2M parameters), tiny (2.3M), small (6.0M), base (48.2M), big (184.5M)"
+"""With vocabularies of 8,000 pieces. Written out, because help needs no torch; a test counts the parameters."""
 
 
 def train(
     arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[RECIPE.yaml] [key.path=value]...", show_default=False)
+        list[str] | None, typer.Argument(metavar="[RECIPE] [key.path=value]...", show_default=False)
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="RUN", help="Run directory to make; default runs/RECIPE.")] = None,
-    source: Sides = None,
-    target: Sides = None,
-    valid_source: Sides = None,
-    valid_target: Sides = None,
+    source: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Text to learn from: a sentence a line, .gz too. Again for more files."),
+    ] = None,
+    target: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="Its translation, line for line. Leave it out where --source is .tsv or .jsonl."
+        ),
+    ] = None,
+    valid_source: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Text to validate on, which the model never learns from."),
+    ] = None,
+    valid_target: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="The translation of the text to validate on.")
+    ] = None,
     preset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Size of the model: textbook, tiny, small, base, big.")
+        str | None,
+        typer.Option(metavar="NAME", help=f"Size of the model, with 8,000 pieces: {PRESET_SIZES}."),
     ] = None,
     init_from: Annotated[
         Path | None, typer.Option(metavar="MODEL", help="Start from this model's weights and vocabulary.")
     ] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with a run where it stopped.")] = None,
+    list_recipes: Annotated[bool, typer.Option("--list", help="List the recipes that come with headway.")] = False,
 ) -> None:
-    """Train a model from a recipe, or from two text files and two more to validate on.
+    """Train a model from a recipe, or from your own text files.
+
+    RECIPE is a YAML file, or the name of a recipe that comes with headway. Such a recipe looks for its text in data/ of
+    the current folder, where `headway data` puts it. Your own text is two files to train on and two to validate on.
 
     \b
-    headway train recipes/multi30k-de-en.yaml
-    headway train recipes/multi30k-de-en.yaml training.seed=2 model.dropout=0.2
+    headway train --list
+    headway train multi30k-de-en
+    headway train multi30k-de-en training.seed=2 model.dropout=0.2
+    headway train mine.yaml --out runs/mine
     headway train --source train.de --target train.en --valid-source valid.de --valid-target valid.en --out runs/mine
     headway train --source train.tsv --valid-source valid.tsv --out runs/tuned --init-from runs/mine
     headway train --resume runs/mine training.max_minutes=60
     """
+    from headway.model.config import PRESETS
     from headway.training.run_directory import refuse_used_folder
+
+    if list_recipes:
+        typer.echo(recipe_list())
+        return
+    if preset is not None and preset not in PRESETS:
+        raise UserError(f"--preset {preset}: there are {', '.join(PRESETS)}")
 
     overrides = [argument for argument in arguments or [] if "=" in argument]
     recipes = [argument for argument in arguments or [] if "=" not in argument]
@@ -64,7 +88,7 @@ def train(
     if (resume is not None) + bool(recipes) + any(files.values()) != 1:
         given = f" (given: {recipes[0]})" if recipes else ""
         raise UserError(
-            f"give one of: a RECIPE.yaml; --source, --target, --valid-source, --valid-target; --resume RUN{given}"
+            f"give one of: a RECIPE; --source, --target, --valid-source, --valid-target; --resume RUN{given}"
         )
     if resume is not None:
         if out is not None:
@@ -76,6 +100,7 @@ def train(
         if run is None:
             raise UserError("--out is missing: the run directory to make")
         refuse_used_folder(run)
+        _check_corpora(recipe)
     progress = run_training(recipe, run, again=f"{program()} train --resume {shlex.quote(str(run))}")
     typer.echo(
         f"done: {progress.step:,} steps in {progress.minutes:.1f} minutes, best after {progress.best_step:,}", err=True
@@ -104,11 +129,11 @@ def program() -> str:
 
 
 def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tuple[Recipe, Path | None]:
-    from headway.training.reading import load_recipe, make_recipe
+    from headway.training.reading import make_recipe
 
     if recipes:
-        path = Path(recipes[0])
-        return load_recipe(path, overrides), Path("runs") / path.stem
+        recipe, name = read_recipe(recipes[0], overrides)
+        return recipe, Path("runs") / name
     for name in ("source", "valid_source"):
         if not files[name]:
             raise UserError(f"--{name.replace('_', '-')} is missing")
@@ -121,6 +146,15 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tup
         "training": {"patience": 10},
     }
     return make_recipe(document, overrides, origin="command line"), None
+
+
+def _check_corpora(recipe: Recipe) -> None:
+    """Raises UserError for a missing file that `headway data` makes, and says how."""
+    for corpus in (*recipe.data.train, *recipe.data.valid):
+        for file in (*corpus.source, *corpus.target):
+            command = command_that_makes(file)
+            if command and not file.exists():
+                raise UserError(f"{file}: no such file; `{command}` makes it")
 
 
 def _resumed(run: Path, overrides: list[str]) -> Recipe:

@@ -69,7 +69,9 @@ def translate(
     precision: PrecisionOption = "auto",
     engine: Engine = "torch",
 ) -> None:
-    """Translate text, line by line: raw text in, raw text out, one line for each, blank for blank.
+    """Translate text line by line.
+
+    Raw text in, raw text out: one line for each, and a blank line for a blank one.
 
     \b
     echo "Ein Hund läuft." | headway translate runs/multi30k-de-en

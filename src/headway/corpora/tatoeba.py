@@ -24,6 +24,9 @@ SHA256 = "6c9d8de3e500306997e4083274fb0038ef521651ffb2b7923e4e607a59d09dbc"
 SHARES = (("test", 0.10), ("valid", 0.05))
 """The rest is for training."""
 
+FILES = tuple(f"{part}.{language}" for part in ("train", "valid", "test") for language in ("ko", "en"))
+"""Of text, as they are laid out."""
+
 Pair = tuple[str, str, str]
 """English, Korean, attribution."""
 

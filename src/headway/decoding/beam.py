@@ -12,7 +12,9 @@ from torch import Tensor
 
 from headway.decoding.constraints import FREE, Constraints
 from headway.decoding.engine import Engine
-from headway.decoding.search import Hypothesis, likeliest, those_who_stay
+from headway.decoding.hypothesis import Hypothesis
+from headway.decoding.staying import those_who_stay
+from headway.kernels.likeliest import likeliest
 
 
 @dataclass

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from headway.decoding.linear import PackedLinear, packed
 from headway.decoding.step import DecoderState, DecoderStep
+from headway.kernels.linear import PackedLinear, packed
 from headway.model import Transformer, padding_mask
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.options import SearchOptions
-from headway.decoding.search import Hypothesis
 
 
 class Searcher(Protocol):

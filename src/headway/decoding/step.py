@@ -17,7 +17,7 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from headway.decoding.linear import PackedLinear, packed
+from headway.kernels.linear import PackedLinear, packed
 from headway.model import Transformer
 from headway.model.layers import ACTIVATIONS, DecoderLayer
 

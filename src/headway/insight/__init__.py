@@ -2,18 +2,10 @@
 
 from headway.insight.beams import BeamTree, Finished
 from headway.insight.heads import HeadMeasures, measure_heads
-from headway.insight.maps import KINDS, AttentionKind, AttentionMaps
+from headway.insight.maps import KINDS, AttentionKind, AttentionMaps, attention_names
 from headway.insight.order import ORDER_PAIRS, WordOrder, word_order
-from headway.insight.record import (
-    Moment,
-    Text,
-    TranslationRecord,
-    align,
-    attention_names,
-    log_probabilities,
-    record_pass,
-    step_of,
-)
+from headway.insight.record import Moment, Text, TranslationRecord, log_probabilities
+from headway.insight.recording import align, record_pass
 from headway.insight.terminal import draw_map
 from headway.insight.what_if import (
     Edit,
@@ -63,7 +55,6 @@ __all__ = [
     "read_edits",
     "record_pass",
     "sees_ahead",
-    "step_of",
     "usual_cases",
     "word_order",
 ]

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from headway.model import ModelConfig
 from headway.text.tokenizer import CONTROL_PIECES
 
 AttentionKind = Literal["encoder", "decoder", "cross"]
@@ -24,6 +25,15 @@ KINDS: dict[AttentionKind, str] = {
     "decoder": "decoder self-attention",
     "cross": "encoder-decoder attention",
 }
+
+
+def attention_names(config: ModelConfig) -> dict[AttentionKind, list[str]]:
+    """The names of each layer's weights, for each kind of attention."""
+    layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers, "cross": config.decoder_layers}
+    return {
+        kind: [f"{name.format(layer=layer)}.weights" for layer in range(layers[kind])]
+        for kind, name in SUBLAYERS.items()
+    }
 
 
 class AttentionMaps:

@@ -6,29 +6,21 @@ docs/record.md.
 
 from __future__ import annotations
 
-import html
-import json
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from headway.insight.beams import BeamTree
-from headway.insight.document import Arrays, record_document
-from headway.insight.heads import HeadMeasures, alignment, measure_heads
-from headway.insight.maps import SUBLAYERS, AttentionKind, AttentionMaps, Floats
+from headway.insight.heads import HeadMeasures, measure_heads
+from headway.insight.maps import AttentionKind, AttentionMaps, Floats, attention_names
 from headway.insight.order import WordOrder
-from headway.insight.recomputing import prefix_logits
-from headway.insight.standalone import record_page
 from headway.insight.what_if import Edit, Outcome, WhatIf
-from headway.model import ModelConfig, Transformer
+from headway.model import ModelConfig
 from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, Piece
 
 TOP = 10
@@ -170,38 +162,6 @@ class TranslationRecord:
                 attention[kind] = [self.arrays[f"{below}{name}"] for name in names]
         return AttentionMaps(self.source.pieces, self.target.pieces, attention)
 
-    def to_dict(self, arrays: Arrays = "all") -> dict[str, Any]:
-        """The JSON form, docs/record.md."""
-        return record_document(self, arrays)
-
-    def to_page(self, language: str | None = None) -> str:
-        """A self-contained page that shows the record, as HTML. `language`: `en` or `ko`; None: the reader's."""
-        return record_page(self, language)
-
-    def _repr_html_(self) -> str:
-        """In a notebook: the page, in a frame of its own."""
-        frame = 'sandbox="allow-scripts" style="width: 100%; height: 900px; border: 0"'
-        return f'<iframe {frame} srcdoc="{html.escape(self.to_page())}"></iframe>'
-
-    def to_json(self, arrays: Arrays = "all") -> str:
-        """The JSON form as one line of text."""
-        return json.dumps(self.to_dict(arrays), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def attention_names(config: ModelConfig) -> dict[AttentionKind, list[str]]:
-    """The names of each layer's weights, for each kind of attention."""
-    layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers, "cross": config.decoder_layers}
-    return {
-        kind: [f"{name.format(layer=layer)}.weights" for layer in range(layers[kind])]
-        for kind, name in SUBLAYERS.items()
-    }
-
-
-def step_of(name: str) -> int | None:
-    """`step-00002000` -> 2000; None for what isn't named so."""
-    found = re.fullmatch(r"step-(\d+)", name)
-    return int(found[1]) if found else None
-
 
 def log_probabilities(logits: Floats) -> NDArray[np.float64]:
     """log softmax over the last dimension."""
@@ -221,45 +181,3 @@ def _step(logits: Floats, given: int) -> Step:
         logits=logits[best].tolist(),
         probabilities=np.exp(logarithms[best]).tolist(),
     )
-
-
-@torch.inference_mode()
-def record_pass(
-    model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int], *, rereads: bool = False
-) -> dict[str, NDArray[Any]]:
-    """Runs the model once over a source and its translation and keeps every tensor that it reports, by name.
-
-    Ids are with <eos>. What is one tensor under two names, such as the output of a layer and the input of the next, is
-    one array. `rereads` is for a model whose tokens see later ones, which the pass has and a search has not: its logits
-    are those of each prefix of the target, read by itself; all else is of the last step, which reads the whole.
-    """
-    device = next(model.parameters()).device
-    source = torch.tensor([list(source_ids)], device=device)
-    target = torch.tensor([[model.config.bos_id, *target_ids[:-1]]], device=device)
-    seen: dict[str, Tensor] = {}
-    model(source, target, record=lambda name, tensor: seen.update({name: tensor}))
-    if rereads:
-        seen["logits"] = prefix_logits(model, source, target)
-    return _arrays(seen)
-
-
-def align(model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> list[int]:
-    """For each token of a translation the number of the source token that it is aligned with, as docs/record.md has it.
-    Ids are with <eos>, which neither side aligns; none for a model without encoder-decoder attention."""
-    arrays = record_pass(model, source_ids, target_ids)
-    cross = [arrays[name] for name in attention_names(model.config)["cross"]]
-    return alignment(np.stack(cross))[:-1].tolist() if cross else []
-
-
-def _arrays(seen: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
-    arrays: dict[str, NDArray[Any]] = {}
-    known: dict[tuple[int, tuple[int, ...]], NDArray[Any]] = {}
-    for name, tensor in seen.items():
-        one = tensor if name.endswith("_positions") else tensor[0]
-        if name.endswith(".mask"):
-            one = one[0].expand(seen[f"{name.removesuffix('mask')}scores"].shape[-2:])  # alike for all heads
-        key = (one.data_ptr(), tuple(one.shape))  # all of them are alive, so that no memory is used twice
-        if key not in known:
-            known[key] = (one if one.dtype == torch.bool else one.float()).detach().cpu().numpy()
-        arrays[name] = known[key]
-    return arrays

@@ -1,12 +1,12 @@
 """What if: edits of a model or its source, and what they do to a translation.
 
 An edit changes a copy of the model, or the text. The layers know nothing of it: a head is switched off by zeroing its
-rows of W_O, positions and mask by putting another module in the place of theirs, the scaling by a factor of W_Q.
+rows of W_O, positions by putting another module in their place, the mask by a hook that leaves it out, the scaling by a
+factor of W_Q.
 """
 
 from __future__ import annotations
 
-import copy
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from headway.errors import UserError
 from headway.insight.maps import AttentionKind
+from headway.insight.sharing import sharing_copy
 from headway.model import DecoderLayer, EncoderLayer, ModelConfig, MultiHeadAttention, Transformer
-from headway.model.attention import Record
 
 _WORD = re.compile(r"\S+")
 SHORT = 8
@@ -132,20 +132,20 @@ def changes_model(edits: Iterable[Edit]) -> bool:
 
 def edited_model(model: Transformer, edits: Sequence[Edit]) -> Transformer:
     """A copy after the edits; weights that none of them changes are shared with the model. Raises UserError."""
-    shared = (*model.parameters(), *model.buffers())
-    model = copy.deepcopy(model, {id(tensor): tensor for tensor in shared})
+    model = sharing_copy(model)
     for edit in edits:
         if isinstance(edit, HeadOff):
             _switch_off(_attention(model, edit), edit)
         elif isinstance(edit, PositionsOff):
-            model.source_positions = model.target_positions = NoPositions(model.config.d_model)
+            model.source_positions = NoPositions(model.config.d_model)
+            model.target_positions = NoPositions(model.config.d_model)
         elif isinstance(edit, ScalingOff):
             for module in model.modules():
                 if isinstance(module, MultiHeadAttention):
                     _undo_scaling(module)
     if sees_ahead(edits):
         for layer in _decoder_layers(model):
-            layer.self_attention = cast(MultiHeadAttention, Unmasked(layer.self_attention))
+            layer.self_attention.register_forward_pre_hook(_without_mask)
     return model
 
 
@@ -167,25 +167,9 @@ class NoPositions(nn.Module):
         return self.zero.expand(length, -1)
 
 
-class Unmasked(nn.Module):
-    """An attention that takes no notice of its mask; there must be no padding."""
-
-    def __init__(self, attention: nn.Module) -> None:
-        super().__init__()
-        self.attention = attention
-
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None = None,
-        *,
-        return_weights: bool = False,
-        record: Record | None = None,
-    ) -> tuple[Tensor, Tensor | None]:
-        """As `MultiHeadAttention`."""
-        return self.attention(query, key, value, return_weights=return_weights, record=record)
+def _without_mask(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A hook for an attention: the mask, its fourth input, is left out."""
+    return (*inputs[:3], None)
 
 
 def _swapped(text: str, edit: SwapWords) -> str:

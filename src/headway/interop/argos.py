@@ -24,12 +24,13 @@ from headway.interop.ctranslate2 import (
     import_ctranslate2,
     load_ctranslate2,
     open_ctranslate2,
-    pieces_of,
 )
 from headway.interop.faithful import Exported
+from headway.interop.vocabularies import pieces_of
 from headway.storage import StoredModel
 from headway.storage.atomic import TEMPORARY_SUFFIX, write_json
-from headway.text.tokenizer import SubwordTokenizer, fingerprint
+from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import fingerprint
 
 SUFFIX = ".argosmodel"
 PACKAGE_VERSION, ARGOS_VERSION = "1.0", "1.11.0"

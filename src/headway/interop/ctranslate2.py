@@ -15,11 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from headway.errors import UserError
-from headway.interop.faithful import Exported, check_faithful
+from headway.interop.faithful import Exported, check_faithful, check_positions
+from headway.interop.vocabularies import never_generated, pieces_of
 from headway.model.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory
-from headway.text.tokenizer import CONTROL_PIECES, UNK_ID
+from headway.text.tokenizer import UNK_ID
 
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
 QUANTIZATIONS = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
@@ -33,6 +34,7 @@ def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | No
     if quantization not in (None, *QUANTIZATIONS):
         raise UserError(f"quantization {quantization!r} is unknown; there are {', '.join(QUANTIZATIONS)}")
     config = stored.model.config
+    check_positions(config, "CTranslate2")
     if config.decoder_num_heads not in (None, config.num_heads):
         raise UserError(
             "CTranslate2 needs as many heads in the decoder as in the encoder; model.decoder_num_heads differs"
@@ -106,21 +108,6 @@ class _Exported:
 
     def _pieces(self, source: list[int]) -> list[str]:
         return [*(self._source[id_] for id_ in source), *self._end]
-
-
-def pieces_of(stored: StoredModel) -> tuple[list[str], list[str]]:
-    """The source and the target vocabulary as CTranslate2 knows them: by id, each piece once."""
-    source, target = (list(side.vocabulary) for side in (stored.source_tokenizer, stored.target_tokenizer))
-    for vocabulary in (source, target):
-        vocabulary[: len(CONTROL_PIECES)] = CONTROL_PIECES
-    return source, target
-
-
-def never_generated(stored: StoredModel) -> list[str]:
-    """The pieces that no translation may have."""
-    config = stored.model.config
-    never = {config.pad_id, config.bos_id, *stored.target_tokenizer.never_generated} - {config.eos_id}
-    return [pieces_of(stored)[1][id_] for id_ in sorted(never)]
 
 
 def _save(stored: StoredModel, folder: Path, quantization: str | None) -> None:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from headway.interop import ctranslate2 as exporter
+from headway.interop import vocabularies
 from headway.storage import StoredModel
 from headway.storage.atomic import TEMPORARY_SUFFIX
 from headway.storage.checksums import find_damage, write_checksums
@@ -65,7 +66,8 @@ def exported(stored: StoredModel, version: str) -> Iterator[Path]:
 def _fingerprint(stored: StoredModel, version: str) -> str:
     """Of all that is exported, and of what exports it."""
     found = hashlib.sha256(version.encode())
-    found.update(Path(exporter.__file__).read_bytes())
+    for file in (exporter.__file__, vocabularies.__file__):
+        found.update(Path(file).read_bytes())
     found.update(json.dumps(stored.model.config.to_dict(), sort_keys=True).encode())
     for tokenizer in (stored.source_tokenizer, stored.target_tokenizer):
         found.update(tokenizer.to_bytes())

@@ -7,6 +7,7 @@ export as `translate.py` and needs neither torch nor headway.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import logging
 import shutil
@@ -15,16 +16,16 @@ from collections.abc import Iterable
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 
 from headway.decoding import SearchOptions
 from headway.errors import UserError
-from headway.interop.faithful import Exported, check_faithful
+from headway.interop.faithful import Exported, check_faithful, check_positions
 from headway.model import Transformer, padding_mask
-from headway.model.attention import MultiHeadAttention, attend
+from headway.model.attention import MultiHeadAttention, ScaledDotProductAttention
 from headway.model.layers import DecoderLayer
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory, write_json
@@ -33,7 +34,10 @@ from headway.text.tokenizer import fingerprint
 if TYPE_CHECKING:
     from headway.interop.onnx_translate import Model
 
-FORMAT_VERSION = 1
+Module = TypeVar("Module", bound=nn.Module)
+
+FORMAT_VERSION = 2
+"""2: keys and values are rows of d_model; they were split into heads before."""
 PACKAGES = ("onnx", "onnxruntime", "onnxscript")
 WEIGHTS_FILE = "weights.bin"
 LEAST_SHARED = 1024
@@ -46,18 +50,16 @@ LOOP, README = (Path(__file__).with_name(name) for name in ("onnx_translate.py",
 """What goes into every export."""
 
 ENCODER_INPUTS = {"source": ("rows", "source_length")}
-ENCODER_OUTPUTS = dict.fromkeys(
-    ("memory_keys", "memory_values"), ("layers", "rows", "heads", "source_length", "d_head")
-)
+ENCODER_OUTPUTS = dict.fromkeys(("memory_keys", "memory_values"), ("layers", "rows", "source_length", "d_model"))
 DECODER_INPUTS = {
     "tokens": ("rows",),
     **ENCODER_INPUTS,
     **ENCODER_OUTPUTS,
-    **dict.fromkeys(("keys", "values"), ("layers", "rows", "heads", "length", "d_head")),
+    **dict.fromkeys(("keys", "values"), ("layers", "rows", "length", "d_model")),
 }
 DECODER_OUTPUTS = {
     "logits": ("rows", "vocabulary"),
-    **dict.fromkeys(("new_keys", "new_values"), ("layers", "rows", "heads", "length + 1", "d_head")),
+    **dict.fromkeys(("new_keys", "new_values"), ("layers", "rows", "length + 1", "d_model")),
 }
 
 
@@ -66,6 +68,7 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
     README.md, whole or not at all. Raises UserError."""
     _check_packages()
     config = stored.model.config
+    check_positions(config, "ONNX")
     if config.decoder_layers == 0:
         raise UserError("ONNX: a decoder step needs a layer that remembers; model.decoder_layers is 0")
     if config.max_length < LEAST_LENGTH:
@@ -96,20 +99,20 @@ class EncoderGraph(nn.Module):
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
-        self.embedding, self.encoder = model.source_embedding, model.encoder
+        self.embedding, self.encoder = model.source_embedding, _readable(model.encoder)
         self.register_buffer("positions", model.source_positions(model.config.max_length).detach().clone())
-        self.attentions = nn.ModuleList(layer.cross_attention for layer in _layers(model))
+        self.attentions = nn.ModuleList(layer.cross_attention for layer in _layers(model.decoder))
         self.pad_id = model.config.pad_id
 
     def forward(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """source: (rows, source length), padded and with <eos>
-        -> keys and values, (layers, rows, heads, source length, d_head) each"""
+        -> keys and values, (layers, rows, source length, d_model) each"""
         x = self.embedding(source) + cast(Tensor, self.positions)[: source.size(1)]
-        # with a record attention goes by its readable lines, which are plain products and sums
-        memory = self.encoder(x, padding_mask(source, self.pad_id), record=lambda *_: None)
-        attentions = list(cast(Iterable[MultiHeadAttention], self.attentions))
-        keys = [_split(attention, attention.key(memory)) for attention in attentions]
-        values = [_split(attention, attention.value(memory)) for attention in attentions]
+        memory = self.encoder(x, padding_mask(source, self.pad_id))
+        keys, values = zip(
+            *(attention.remember(memory) for attention in cast(Iterable[MultiHeadAttention], self.attentions)),
+            strict=True,
+        )
         return torch.stack(keys), torch.stack(values)
 
 
@@ -118,52 +121,47 @@ class DecoderGraph(nn.Module):
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
-        self.embedding, self.decoder, self.output = model.target_embedding, model.decoder, model.output
+        self.embedding, self.decoder, self.output = model.target_embedding, _readable(model.decoder), model.output
         self.register_buffer("positions", model.target_positions(model.config.max_length).detach().clone())
         self.pad_id = model.config.pad_id
 
     def forward(
         self, tokens: Tensor, source: Tensor, memory_keys: Tensor, memory_values: Tensor, keys: Tensor, values: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """tokens: (rows,), source: (rows, source length), memory: (layers, rows, heads, source length, d_head),
-        keys and values of the tokens before: (layers, rows, heads, length, d_head)
+        """tokens: (rows,), source: (rows, source length), memory: (layers, rows, source length, d_model),
+        keys and values of the tokens before: (layers, rows, length, d_model)
         -> logits (rows, vocabulary), keys and values with this token's"""
         new_keys, new_values = [], []
-        x = self.embedding(tokens) + cast(Tensor, self.positions)[keys.size(3)]  # (rows, d_model)
+        x = (self.embedding(tokens) + cast(Tensor, self.positions)[keys.size(2)])[:, None]  # (rows, 1, d_model)
         mask = padding_mask(source, self.pad_id)
-        for index, layer in enumerate(cast(Iterable[DecoderLayer], self.decoder.layers)):
-            own, cross = layer.self_attention, layer.cross_attention
+        for index, layer in enumerate(_layers(self.decoder)):
 
-            def attend_to_self(y: Tensor, own: MultiHeadAttention = own, index: int = index) -> Tensor:
-                new_keys.append(torch.cat([keys[index], _split(own, own.key(y)[:, None])], dim=2))
-                new_values.append(torch.cat([values[index], _split(own, own.value(y)[:, None])], dim=2))
-                return _attend(own, y, new_keys[-1], new_values[-1])
+            def attend_to_self(y: Tensor, layer: DecoderLayer = layer, index: int = index) -> Tensor:
+                key, value = layer.self_attention.remember(y)
+                new_keys.append(torch.cat([keys[index], key], dim=1))
+                new_values.append(torch.cat([values[index], value], dim=1))
+                return layer.self_attention.ask(y, new_keys[-1], new_values[-1])[0]
 
-            def attend_to_memory(y: Tensor, cross: MultiHeadAttention = cross, index: int = index) -> Tensor:
-                return _attend(cross, y, memory_keys[index], memory_values[index], mask)
+            def attend_to_memory(y: Tensor, layer: DecoderLayer = layer, index: int = index) -> Tensor:
+                return layer.cross_attention.ask(y, memory_keys[index], memory_values[index], mask)[0]
 
             x = layer.self_residual(x, attend_to_self)
             x = layer.cross_residual(x, attend_to_memory)
             x = layer.feed_forward_residual(x, layer.feed_forward)
-        return self.output(self.decoder.norm(x)), torch.stack(new_keys), torch.stack(new_values)
+        return self.output(self.decoder.norm(x))[:, 0], torch.stack(new_keys), torch.stack(new_values)
 
 
-def _layers(model: Transformer) -> Iterable[DecoderLayer]:
-    return cast(Iterable[DecoderLayer], model.decoder.layers)
+def _readable(stack: Module) -> Module:
+    """A copy whose attention goes by its readable lines, which are plain products and sums in the graph."""
+    stack = copy.deepcopy(stack)
+    for module in stack.modules():
+        if isinstance(module, ScaledDotProductAttention):
+            module.fused = False
+    return stack
 
 
-def _split(attention: MultiHeadAttention, x: Tensor) -> Tensor:
-    """(rows, length, d_model) -> (rows, heads, length, d_head)"""
-    return x.unflatten(-1, (attention.num_heads, -1)).transpose(1, 2)
-
-
-def _attend(
-    attention: MultiHeadAttention, y: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
-) -> Tensor:
-    """What one position gets. y: (rows, d_model) -> the same"""
-    query = _split(attention, attention.query(y)[:, None])  # (rows, heads, 1, d_head)
-    heads, _ = attend(query, keys, values, mask, return_weights=True)
-    return attention.output(heads.flatten(1))
+def _layers(decoder: nn.Module) -> Iterable[DecoderLayer]:
+    return cast(Iterable[DecoderLayer], cast(nn.Module, decoder.layers))
 
 
 def _save_graphs(stored: StoredModel, folder: Path) -> None:
@@ -173,8 +171,7 @@ def _save_graphs(stored: StoredModel, folder: Path) -> None:
         "source_length": 3,
         "length": 4,
         "layers": config.decoder_layers,
-        "heads": config.decoder_num_heads or config.num_heads,
-        "d_head": config.d_model // (config.decoder_num_heads or config.num_heads),
+        "d_model": config.d_model,
     }
     limits = {"rows": None, "source_length": config.max_length, "length": config.max_length - 1}
     places: dict[str, tuple[int, int]] = {}
@@ -197,7 +194,7 @@ def _converted(
 ) -> Any:
     """The graph as a ModelProto of ONNX, all its weights inside; traced at `sizes`, and dynamic up to `limits`."""
     examples = tuple(
-        torch.zeros([sizes[name] for name in shape], dtype=torch.float32 if len(shape) == 5 else torch.long)
+        torch.zeros([sizes[name] for name in shape], dtype=torch.float32 if len(shape) == 4 else torch.long)
         for shape in inputs.values()
     )
     dimensions = {name: torch.export.Dim(name, min=0, max=limit) for name, limit in limits.items()}

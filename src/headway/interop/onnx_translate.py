@@ -35,10 +35,10 @@ class State:
     source: np.ndarray
     """Ids with <eos>, padded. (rows, source length)"""
     memory_keys: np.ndarray
-    """What the source answers to each decoder layer. (layers, rows, heads, source length, d_head)"""
+    """What the source answers to each decoder layer. (layers, rows, source length, d_model)"""
     memory_values: np.ndarray
     keys: np.ndarray
-    """Of the tokens so far. (layers, rows, heads, length, d_head)"""
+    """Of the tokens so far. (layers, rows, length, d_model)"""
     values: np.ndarray
 
     def select(self, rows: Sequence[int]) -> State:
@@ -71,8 +71,7 @@ class Model:
         for row, ids in zip(source, sources, strict=True):
             row[: len(ids) + 1] = [*ids, self.eos_id]
         memory_keys, memory_values = self._encoder.run(["memory_keys", "memory_values"], {"source": source})
-        layers, rows, heads, _, d_head = memory_keys.shape
-        nothing = np.zeros((layers, rows, heads, 0, d_head), dtype=np.float32)
+        nothing = memory_keys[:, :, :0]
         return State(source, memory_keys, memory_values, nothing, nothing)
 
     def logits(self, state: State, tokens: Sequence[int]) -> np.ndarray:

@@ -1,8 +1,8 @@
 """The model of "Attention Is All You Need" (Vaswani et al., 2017), every block usable alone."""
 
-from headway.model.attention import MultiHeadAttention, attend
+from headway.model.attention import MultiHeadAttention, ScaledDotProductAttention, attend
 from headway.model.config import ModelConfig
-from headway.model.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward
+from headway.model.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward, Residual
 from headway.model.masks import causal_mask, cross_mask, length_mask, padding_mask, target_mask
 from headway.model.positions import LearnedPositions, SinusoidalPositions
 from headway.model.transformer import Decoder, Encoder, TokenEmbedding, Transformer
@@ -16,6 +16,8 @@ __all__ = [
     "ModelConfig",
     "MultiHeadAttention",
     "PositionwiseFeedForward",
+    "Residual",
+    "ScaledDotProductAttention",
     "SinusoidalPositions",
     "TokenEmbedding",
     "Transformer",

@@ -9,9 +9,9 @@ from typing import get_args
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from headway.model.attention import MultiHeadAttention, Record, within
+from headway.kernels.dropout import Dropout
+from headway.model.attention import MultiHeadAttention
 from headway.model.config import Activation, Norm
-from headway.model.dropout import Dropout
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
 
@@ -28,14 +28,10 @@ class PositionwiseFeedForward(nn.Module):
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor, *, record: Record | None = None) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """(..., d_model) -> (..., d_model)"""
         hidden = self.activation(self.inner(x))  # (..., d_ff)
-        output = self.outer(self.dropout(hidden))
-        if record is not None:
-            record("hidden", hidden)
-            record("output", output)
-        return output
+        return self.outer(self.dropout(hidden))
 
 
 class Residual(nn.Module):
@@ -49,18 +45,11 @@ class Residual(nn.Module):
             raise ValueError(f"norm={norm!r} must be one of {', '.join(get_args(Norm))}")
         self.norm_first = norm == "pre"
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], *, record: Record | None = None) -> Tensor:
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """x: (..., d_model), sublayer: (..., d_model) -> the same shape -> as x."""
         if self.norm_first:
-            normalised = self.norm(x)
-            summed = x + self.dropout(sublayer(normalised))
-        else:
-            summed = x + self.dropout(sublayer(x))
-            normalised = self.norm(summed)
-        if record is not None:
-            record("sum", summed)
-            record("normalised", normalised)
-        return summed if self.norm_first else normalised
+            return x + self.dropout(sublayer(self.norm(x)))
+        return self.norm(x + self.dropout(sublayer(x)))
 
 
 class EncoderLayer(nn.Module):
@@ -84,23 +73,10 @@ class EncoderLayer(nn.Module):
         self.feed_forward = PositionwiseFeedForward(d_model, d_ff, feedforward_dropout, activation)
         self.feed_forward_residual = Residual(d_model, dropout, norm)
 
-    def forward(self, x: Tensor, mask: Tensor | None = None, *, record: Record | None = None) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """x: (batch, length, d_model), mask: broadcastable to (batch, heads, length, length) -> as x."""
-        if record is not None:
-            record("input", x)
-        x = self.self_residual(
-            x,
-            lambda y: self.self_attention(y, y, y, mask, record=within(record, "self_attention"))[0],
-            record=within(record, "self_residual"),
-        )
-        x = self.feed_forward_residual(
-            x,
-            lambda y: self.feed_forward(y, record=within(record, "feed_forward")),
-            record=within(record, "feed_forward_residual"),
-        )
-        if record is not None:
-            record("output", x)
-        return x
+        x = self.self_residual(x, lambda y: self.self_attention(y, y, y, mask)[0])
+        return self.feed_forward_residual(x, self.feed_forward)
 
 
 class DecoderLayer(nn.Module):
@@ -127,35 +103,12 @@ class DecoderLayer(nn.Module):
         self.feed_forward_residual = Residual(d_model, dropout, norm)
 
     def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        target_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        *,
-        record: Record | None = None,
+        self, x: Tensor, memory: Tensor, target_mask: Tensor | None = None, memory_mask: Tensor | None = None
     ) -> Tensor:
         """x: (batch, target length, d_model), memory: (batch, source length, d_model) -> as x.
 
         Queries of the encoder-decoder attention come from x, its keys and values from `memory`.
         """
-        if record is not None:
-            record("input", x)
-        x = self.self_residual(
-            x,
-            lambda y: self.self_attention(y, y, y, target_mask, record=within(record, "self_attention"))[0],
-            record=within(record, "self_residual"),
-        )
-        x = self.cross_residual(
-            x,
-            lambda y: self.cross_attention(y, memory, memory, memory_mask, record=within(record, "cross_attention"))[0],
-            record=within(record, "cross_residual"),
-        )
-        x = self.feed_forward_residual(
-            x,
-            lambda y: self.feed_forward(y, record=within(record, "feed_forward")),
-            record=within(record, "feed_forward_residual"),
-        )
-        if record is not None:
-            record("output", x)
-        return x
+        x = self.self_residual(x, lambda y: self.self_attention(y, y, y, target_mask)[0])
+        x = self.cross_residual(x, lambda y: self.cross_attention(y, memory, memory, memory_mask)[0])
+        return self.feed_forward_residual(x, self.feed_forward)

@@ -8,9 +8,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from headway.model.attention import Record, within
+from headway.kernels.dropout import Dropout
 from headway.model.config import ModelConfig, Norm
-from headway.model.dropout import Dropout
 from headway.model.layers import DecoderLayer, EncoderLayer
 from headway.model.masks import cross_mask, padding_mask, target_mask
 from headway.model.positions import LearnedPositions, SinusoidalPositions
@@ -36,16 +35,11 @@ class Encoder(nn.Module):
         )
         self.norm = nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()
 
-    def forward(self, x: Tensor, mask: Tensor | None = None, *, record: Record | None = None) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """x: (batch, length, d_model), mask: broadcastable to (batch, heads, length, length) -> as x."""
-        if record is not None:
-            record("input", x)
-        for index, layer in enumerate(self.layers):
-            x = layer(x, mask, record=within(record, f"layers.{index}"))
-        output = self.norm(x)
-        if record is not None:
-            record("output", output)
-        return output
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.norm(x)
 
 
 class Decoder(nn.Module):
@@ -69,23 +63,12 @@ class Decoder(nn.Module):
         self.norm = nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()
 
     def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        target_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        *,
-        record: Record | None = None,
+        self, x: Tensor, memory: Tensor, target_mask: Tensor | None = None, memory_mask: Tensor | None = None
     ) -> Tensor:
         """x: (batch, target length, d_model), memory: (batch, source length, d_model) -> as x."""
-        if record is not None:
-            record("input", x)
-        for index, layer in enumerate(self.layers):
-            x = layer(x, memory, target_mask, memory_mask, record=within(record, f"layers.{index}"))
-        output = self.norm(x)
-        if record is not None:
-            record("output", output)
-        return output
+        for layer in self.layers:
+            x = layer(x, memory, target_mask, memory_mask)
+        return self.norm(x)
 
 
 class TokenEmbedding(nn.Embedding):
@@ -96,14 +79,9 @@ class TokenEmbedding(nn.Embedding):
         if not self.weight.is_meta:  # nothing is to be drawn there, and torch would load its compiler for it
             super().reset_parameters()
 
-    def forward(self, input: Tensor, *, record: Record | None = None) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         """ids (...) -> (..., d_model)"""
-        embedded = super().forward(input)
-        scaled = embedded * math.sqrt(self.embedding_dim)
-        if record is not None:
-            record("embedded", embedded)
-            record("scaled", scaled)
-        return scaled
+        return super().forward(input) * math.sqrt(self.embedding_dim)
 
 
 class Transformer(nn.Module):
@@ -149,55 +127,35 @@ class Transformer(nn.Module):
             if parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)
 
-    def forward(self, source: Tensor, target: Tensor, *, record: Record | None = None) -> Tensor:
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """source: (batch, source length), target: (batch, target length) -> logits (batch, target length, vocab)"""
-        logits = self.output(self.hidden_states(source, target, record=record))
-        if record is not None:
-            record("logits", logits)
-        return logits
+        return self.output(self.hidden_states(source, target))
 
-    def hidden_states(self, source: Tensor, target: Tensor, *, record: Record | None = None) -> Tensor:
+    def hidden_states(self, source: Tensor, target: Tensor) -> Tensor:
         """What the output layer makes logits of. source: (batch, source length), target: (batch, target length)
         -> (batch, target length, d_model)"""
         source_mask = padding_mask(source, self.config.pad_id)
-        memory = self.encode(source, source_mask, record=record)
-        mask = target_mask(target, self.config.pad_id)
-        return self.decode(target, memory, mask, cross_mask(source_mask), record=record)
+        memory = self.encode(source, source_mask)
+        return self.decode(target, memory, target_mask(target, self.config.pad_id), cross_mask(source_mask))
 
-    def encode(self, source: Tensor, source_mask: Tensor | None = None, *, record: Record | None = None) -> Tensor:
+    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
         """source: (batch, source length) -> memory (batch, source length, d_model)"""
-        return self.encoder(self.embed_source(source, record=record), source_mask, record=within(record, "encoder"))
-
-    def embed_source(self, source: Tensor, *, record: Record | None = None) -> Tensor:
-        """What the encoder reads. source: (batch, source length) -> (batch, source length, d_model)"""
-        embedded = self.source_embedding(source, record=within(record, "source_embedding"))
-        positions = self.source_positions(source.size(1))  # (source length, d_model)
-        if record is not None:
-            record("source_positions", positions)
-        return self.embedding_dropout(embedded + positions)
+        return self.encoder(self.embed_source(source), source_mask)
 
     def decode(
-        self,
-        target: Tensor,
-        memory: Tensor,
-        target_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        *,
-        record: Record | None = None,
+        self, target: Tensor, memory: Tensor, target_mask: Tensor | None = None, memory_mask: Tensor | None = None
     ) -> Tensor:
         """target: (batch, target length), memory: (batch, source length, d_model)
         -> hidden states (batch, target length, d_model); `output` makes logits of them."""
-        embedded = self.target_embedding(target, record=within(record, "target_embedding"))
-        positions = self.target_positions(target.size(1))  # (target length, d_model)
-        if record is not None:
-            record("target_positions", positions)
-        return self.decoder(
-            self.embedding_dropout(embedded + positions),
-            memory,
-            target_mask,
-            memory_mask,
-            record=within(record, "decoder"),
-        )
+        return self.decoder(self.embed_target(target), memory, target_mask, memory_mask)
+
+    def embed_source(self, source: Tensor) -> Tensor:
+        """What the encoder reads: embeddings plus positions. (batch, length) -> (batch, length, d_model)"""
+        return self.embedding_dropout(self.source_embedding(source) + self.source_positions(source.size(1)))
+
+    def embed_target(self, target: Tensor) -> Tensor:
+        """What the decoder reads. (batch, length) -> (batch, length, d_model)"""
+        return self.embedding_dropout(self.target_embedding(target) + self.target_positions(target.size(1)))
 
 
 def _positions(config: ModelConfig) -> nn.Module:

@@ -24,6 +24,7 @@ from headway.insight import read_edits
 from headway.serving.access import Access
 from headway.serving.batcher import QueueFullError
 from headway.serving.detection import Detected
+from headway.serving.examples import example_request
 from headway.serving.guard import Guard
 from headway.serving.pairs import Pair, english_name
 from headway.serving.refusals import error_response, refusal
@@ -88,7 +89,9 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
     """What works, and may need a key."""
     settings, pairs = service.settings, service.pairs
     codes = {"source": [AUTO, *pairs.sources()], "target": pairs.targets()}
-    translate_body, inspect_body = (request_body(kind, **codes) for kind in (TranslateRequest, InspectRequest))
+    example = example_request(pairs.first)
+    translate_body, inspect_body = (request_body(kind, example, **codes) for kind in (TranslateRequest, InspectRequest))
+    detect_body = request_body(DetectRequest, example)
 
     @app.post("/translate", responses=PROBLEMS, response_model=TranslateAnswer, openapi_extra=translate_body)
     async def translate(request: Request) -> Response:
@@ -116,7 +119,7 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
             answer = {name: values[0] for name, values in answer.items()}
         return JSONResponse(answer)
 
-    @app.post("/detect", responses=PROBLEMS, response_model=list[Detection], openapi_extra=request_body(DetectRequest))
+    @app.post("/detect", responses=PROBLEMS, response_model=list[Detection], openapi_extra=detect_body)
     async def detect(request: Request) -> Response:
         """The languages that a text may be in, of those that the server knows, likeliest first."""
         wanted = await _fields(access, request, DetectRequest)
@@ -189,7 +192,7 @@ def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
 
 def _add_page(app: FastAPI) -> None:
     page = files("headway.serving") / "page"
-    glass = files("headway.insight") / "page"
+    glass = files("headway.glass") / "page"
 
     @app.get("/", include_in_schema=False)
     async def index() -> Response:

@@ -9,7 +9,7 @@ from functools import lru_cache
 import regex
 from babel.core import get_global
 
-from headway.serving.elements import Atom, elements_of
+from headway.documents.elements import Atom, elements_of
 
 _SCRIPTS_OF = {
     "Kore": ("Hangul", "Han"),

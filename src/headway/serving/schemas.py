@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from headway.insight.document import Arrays
+from headway.glass import Arrays
 from headway.serving.settings import WIDEST_BEAM
 
 MOST_EDITS, MOST_CASES = 16, 4
@@ -104,10 +105,13 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def request_body(kind: type[BaseModel], **choices: list[str]) -> dict[str, Any]:
-    """The body of a request as OpenAPI describes it: JSON or a form. `choices` are all that a field may be."""
+def request_body(kind: type[BaseModel], example: Mapping[str, Any], **choices: list[str]) -> dict[str, Any]:
+    """The body of a request as OpenAPI describes it: JSON or a form. `example` may have fields of other requests too.
+    `choices` are all that a field may be."""
     schema = kind.model_json_schema()
     for name, values in choices.items():
         schema["properties"][name]["enum"] = values
+    given = {name: value for name, value in example.items() if name in schema["properties"]}
     forms = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
-    return {"requestBody": {"required": True, "content": {one: {"schema": schema} for one in forms}}}
+    content = {one: {"schema": schema, "example": given} for one in forms}
+    return {"requestBody": {"required": True, "content": content}}

@@ -10,18 +10,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
 from headway.devices import return_freed_memory
+from headway.documents import Document, Drafts, Found, TextFormat, parse_document
 from headway.errors import UserError
-from headway.insight.document import Arrays
+from headway.glass import Arrays
 from headway.serving.batcher import Batcher, QueueFullError
 from headway.serving.cache import LatestCache
 from headway.serving.detection import Detected, detect
-from headway.serving.documents import Document, Sentence, TextFormat, parse_document
-from headway.serving.elements import Element
 from headway.serving.metrics import Metrics
 from headway.serving.pairs import Pair, Pairs
 from headway.serving.settings import Settings
@@ -51,15 +50,6 @@ class Search:
     translator: Translator
     beam_size: int
     n_best: int
-
-
-class Found(NamedTuple):
-    """What the model made of a sentence, or of a text."""
-
-    texts: list[str]
-    """Its translation, and others after it."""
-    truncated: bool
-    """Whether a translation was cut off because it came to be as long as the model allows."""
 
 
 class Service:
@@ -112,18 +102,14 @@ class Service:
         else:
             documents = await self._in_thread(self._parse, texts, format_)
         searches = [_search(pair, beam_size, n_best) for _, pair in texts]
-        asked = [
-            (search, pair, sentence)
-            for document, search, (_, pair) in zip(documents, searches, texts, strict=True)
-            for sentence in document.sentences
-        ]
-        found = await self._translate_sentences(asked)
-        answers = []
-        for document in documents:
-            count = len(document.sentences)
-            answers.append(_joined(document, found[:count], n_best))
-            found = found[count:]
-        return answers
+
+        def asked(parts: Sequence[tuple[int, str]]) -> list[tuple[Search, str]]:
+            return [(searches[number], texts[number][1].prefix + part) for number, part in parts]
+
+        drafts = Drafts(documents)
+        drafts.take_wholes(await self._ask(asked(drafts.wholes)))
+        drafts.take_runs(await self._ask(asked(drafts.runs), admitted=True))
+        return drafts.joined(n_best)
 
     async def detect(self, texts: Sequence[str], candidates: Sequence[str]) -> list[list[Detected]]:
         """For each text the languages that it may be in."""
@@ -142,23 +128,6 @@ class Service:
         self._batcher.close()
         for pool in (self._text_work, self._inspecting):
             pool.shutdown(wait=False, cancel_futures=True)
-
-    async def _translate_sentences(self, asked: Sequence[tuple[Search, Pair, Sentence]]) -> list[_Translated]:
-        """Each sentence as a whole, or, where a mark was lost, by its runs."""
-        wholes = iter(
-            await self._ask([(search, pair.prefix + one.whole) for search, pair, one in asked if one.whole is not None])
-        )
-        found = [_by_whole(one, next(wholes)) if one.whole is not None else None for _, _, one in asked]
-        lost = [asked[place] for place, one in enumerate(found) if one is None]
-        runs = iter(
-            await self._ask(
-                [(search, pair.prefix + run.strip()) for search, pair, one in lost for run in one.runs], admitted=True
-            )
-        )
-        return [
-            one or _by_runs(sentence, [next(runs) for _ in sentence.runs])
-            for one, (_, _, sentence) in zip(found, asked, strict=True)
-        ]
 
     async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[Found]:
         """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`."""
@@ -206,33 +175,6 @@ def _one_thread() -> None:
 def _search(pair: Pair, beam_size: int | None, n_best: int) -> Search:
     usual = pair.translator.search_options(beam_size=beam_size).beam_size
     return Search(pair.translator, max(usual, n_best), n_best)
-
-
-class _Translated(NamedTuple):
-    """A sentence: its translations, best first, and whether they were cut off."""
-
-    translations: list[list[Element]]
-    truncated: bool
-
-
-def _by_whole(sentence: Sentence, found: Found) -> _Translated | None:
-    """None where no translation has all marks."""
-    translations = [one for text in found.texts if (one := sentence.from_whole(text)) is not None]
-    return _Translated(translations, found.truncated) if translations else None
-
-
-def _by_runs(sentence: Sentence, found: Sequence[Found]) -> _Translated:
-    translations = [sentence.from_runs(each) for each in zip(*(one.texts for one in found), strict=False)]
-    return _Translated(translations, any(one.truncated for one in found))
-
-
-def _joined(document: Document, sentences: Sequence[_Translated], n_best: int) -> Found:
-    """The document with the best translation of each sentence, with the second of each, and so on; each once."""
-    joined = [
-        document.joined([one.translations[min(number, len(one.translations) - 1)] for one in sentences])
-        for number in range(n_best)
-    ]
-    return Found(list(dict.fromkeys(joined)), any(one.truncated for one in sentences))
 
 
 def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:

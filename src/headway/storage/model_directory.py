@@ -25,7 +25,10 @@ from headway.storage.atomic import write_directory, write_json
 from headway.storage.checksums import checksum
 from headway.storage.tensors import LARGEST_HEADER, check_kinds, kind_of, load_tensors
 from headway.storage.untrusted import check_version, clipped, parse_json, plain_size, read_json, read_plain
-from headway.text.tokenizer import SubwordTokenizer, Tokenizer, WordTokenizer, fingerprint, parse_tokenizer
+from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import Tokenizer, fingerprint
+from headway.text.tokenizer_files import parse_tokenizer
+from headway.text.words import WordTokenizer
 
 FORMAT_VERSION = 1
 SIDES = ("source", "target")

@@ -88,10 +88,9 @@ def _within(
     return parts
 
 
-def pad(sequences: Sequence[Sequence[int]], pad_id: int = PAD_ID, multiple: int = 1) -> NDArray[np.int64]:
-    """Sequences of ids as rows of one array, padded at the end to the longest's length, or to the next `multiple`."""
-    length = -(-max(map(len, sequences)) // multiple) * multiple
-    rows = np.full((len(sequences), length), pad_id, dtype=np.int64)
+def pad(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Sequences of ids as rows of one array, padded at the end to the longest's length."""
+    rows = np.full((len(sequences), max(map(len, sequences))), PAD_ID, dtype=np.int64)
     for row, sequence in zip(rows, sequences, strict=True):
         row[: len(sequence)] = sequence
     return rows

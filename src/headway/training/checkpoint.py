@@ -9,7 +9,6 @@ of batches is a function of seed and epoch.
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,11 +26,11 @@ from headway.model import Transformer
 from headway.storage.atomic import remove_directory, write_directory, write_json
 from headway.storage.checksums import find_damage, write_checksums
 from headway.storage.model_directory import load_named_weights, named_weights
+from headway.storage.steps import step_folders, step_name
 from headway.storage.tensors import load_tensors, read_header
 from headway.storage.untrusted import check_version, clipped, read_json
 from headway.training.averaging import MovingAverage
 
-_STEP_NAME = re.compile(r"step-\d{8,}")
 KEPT = 2
 """The last one, and the one before it."""
 DAMAGED_SUFFIX = ".damaged"
@@ -167,15 +166,6 @@ def best_steps(folder: Path) -> set[int]:
         with suppress(UserError):
             steps.add(read_state(path).progress.best_step)
     return steps
-
-
-def step_name(step: int) -> str:
-    return f"step-{step:08d}"
-
-
-def step_folders(folder: Path) -> list[Path]:
-    """The `step-NNNNNNNN` folders, oldest first. What has another name is somebody else's."""
-    return sorted(path for path in folder.glob("step-*") if _STEP_NAME.fullmatch(path.name))
 
 
 def _optimizer_tensors(model: Transformer, optimizer: torch.optim.Adam) -> dict[str, Tensor]:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headway.errors import UserError
 from headway.model import ModelConfig
 from headway.storage import StoredModel, load_model
-from headway.text.tokenizer import WordTokenizer
+from headway.text.words import WordTokenizer
+from headway.training.recipe import DECIDED_BY_TOKENIZER, Recipe
 
-if TYPE_CHECKING:
-    from headway.training.recipe import Recipe
-
-DECIDED_BY_TOKENIZER = ("source_vocab_size", "target_vocab_size", "pad_id", "unk_id", "bos_id", "eos_id")
-"""Fields of ModelConfig that no recipe sets."""
 FREE_TO_CHANGE = ("dropout", "attention_dropout", "feedforward_dropout")
 """What a model may have otherwise than the one it starts from."""
 

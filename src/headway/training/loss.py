@@ -2,81 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from torch import Tensor, nn
 
-import torch
-from torch import Tensor
-
+from headway.kernels.cross_entropy import output_cross_entropy
 from headway.model import Transformer
 
-CHUNK, ACCELERATOR_CHUNK = 2**20, 2**26
-"""Logits that are looked at together: on CPU as many as stay in the cache."""
 
+class TranslationLoss(nn.Module):
+    """A model with its loss: ids in, loss out.
 
-def translation_loss(model: Transformer, source: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """Sum of the losses of a batch, in nats. source: (batch, source length) with <eos>; target:
-    (batch, target length + 1) with <bos> and <eos>: the decoder reads all but the last place and is trained to give all
-    but the first.
-
-    Logits are computed only where the target isn't padding.
-    """
-    read, given = target[:, :-1], target[:, 1:]
-    hidden = model.hidden_states(source, read)
-    real = given != model.config.pad_id
-    return output_cross_entropy(hidden[real], model.output.weight, model.output.bias, given[real], label_smoothing)
-
-
-def output_cross_entropy(
-    hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, label_smoothing: float = 0.0
-) -> Tensor:
-    """torch's cross_entropy(hidden @ weight.T + bias, targets, reduction="sum", label_smoothing=...), in less time and
-    memory. hidden: (tokens, d_model), weight: (vocabulary, d_model), bias: (vocabulary,), targets: (tokens,) -> scalar.
-
-    Label smoothing mixes the one-hot target with the uniform distribution over the vocabulary: epsilon / V each
-    (section 5.4).
-    """
-    kind = hidden.device.type
-    if torch.is_autocast_enabled(kind):
-        hidden, weight = (x.to(torch.get_autocast_dtype(kind)) for x in (hidden, weight))
-    loss: Tensor = _OutputCrossEntropy.apply(hidden, weight, bias, targets, label_smoothing)  # type: ignore[assignment]
-    return loss
-
-
-class _OutputCrossEntropy(torch.autograd.Function):
-    """With p = softmax(logits) and the smoothed target q, the loss of a token is log sum exp(logits) - q . logits, and
-    its gradient with respect to the logits p - q. Both come from one walk over the logits, a few rows at a time while
-    they are in the cache; of all that is as large as the logits only this gradient is kept, in the type of `hidden`.
+    All of it happens inside `forward`, because that is what wrappers for many devices (DDP, FSDP2) see. A loss that
+    runs the model more than once belongs here too.
     """
 
-    @staticmethod
-    def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, label_smoothing: float
-    ) -> Tensor:
-        vocabulary = len(weight)
-        uniform, one_hot = label_smoothing / vocabulary, 1.0 - label_smoothing
-        wide = torch.promote_types(hidden.dtype, torch.float32)
-        loss = torch.zeros((), dtype=wide, device=hidden.device)
-        gradient = torch.mm(hidden, weight.T)  # (tokens, vocabulary): logits, until their turn has come
-        rows = max(1, (CHUNK if hidden.device.type == "cpu" else ACCELERATOR_CHUNK) // vocabulary)
-        buffers = hidden.new_empty(2, min(rows, len(hidden)), vocabulary, dtype=wide)
-        for part, target in zip(gradient.split(rows), targets[:, None].split(rows), strict=True):
-            logits, p = buffers[:, : len(part)]  # (rows, vocabulary) each
-            logits.copy_(part)
-            if bias is not None:
-                logits += bias
-            torch.softmax(logits, dim=-1, out=p)
-            log_sums = logits.amax(dim=-1) - p.amax(dim=-1).log()  # (rows,): log sum exp(logits)
-            loss += (log_sums - one_hot * logits.gather(1, target)[:, 0] - uniform * logits.sum(dim=-1)).sum()
-            if any(ctx.needs_input_grad):
-                p -= uniform
-                part.copy_(p.scatter_add_(1, target, torch.full_like(target, -one_hot, dtype=wide)))
-        ctx.save_for_backward(hidden, weight, gradient)
-        ctx.has_bias = bias is not None
-        return loss
+    def __init__(self, model: Transformer, label_smoothing: float = 0.0) -> None:
+        super().__init__()
+        self.model = model
+        self.label_smoothing = label_smoothing
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        [scale] = gradients
-        hidden, weight, gradient = ctx.saved_tensors
-        of_bias = gradient.sum(dim=0, dtype=scale.dtype) * scale if ctx.has_bias else None
-        return gradient @ weight * scale, gradient.T @ hidden * scale, of_bias, None, None
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        """Sum of the losses of a batch, in nats. source: (batch, source length) with <eos>; target:
+        (batch, target length + 1) with <bos> and <eos>: the decoder reads all but the last place and is trained to
+        give all but the first.
+
+        Logits are computed only where the target isn't padding. Label smoothing, like dropout, is for training alone:
+        in evaluation mode the loss is the plain cross-entropy.
+        """
+        read, given = target[:, :-1], target[:, 1:]
+        hidden = self.model.hidden_states(source, read)  # (batch, target length, d_model)
+        real = given != self.model.config.pad_id
+        output, smoothing = self.model.output, self.label_smoothing if self.training else 0.0
+        return output_cross_entropy(hidden[real], output.weight, output.bias, given[real], smoothing)

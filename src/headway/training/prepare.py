@@ -14,16 +14,10 @@ from headway.storage.atomic import write_directory, write_json
 from headway.storage.checksums import checksum
 from headway.text.corpus import Pair, is_blank, is_plain, read_lines, read_pairs, same_text, unchanged
 from headway.text.shards import ParallelIds, write_ids
-from headway.text.tokenizer import (
-    CHARACTERS_PER_PIECE,
-    CONTROL_PIECES,
-    SubwordTokenizer,
-    Tokenizer,
-    WordTokenizer,
-    is_too_long,
-    language_tag,
-    read_tokenizer,
-)
+from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import CHARACTERS_PER_PIECE, CONTROL_PIECES, Tokenizer, is_too_long, language_tag
+from headway.text.tokenizer_files import read_tokenizer
+from headway.text.words import WordTokenizer
 from headway.training.recipe import ParallelFiles, Recipe
 
 VALID_TEXTS = "valid.json"

@@ -1,13 +1,15 @@
 """Recipes from YAML files and command lines.
 
-Precedence is defaults < file < command line. Unknown keys are errors that suggest the nearest known one. Paths in a
-file are relative to its folder, paths on the command line to the current one.
+Precedence is defaults < file < command line. Unknown keys are errors that suggest the nearest known one, and an error
+names the place where the slip was made: the file, or the argument. Paths in a file are relative to its folder, paths on
+the command line to the current one.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
@@ -26,6 +28,14 @@ _NOT_YAML = (yaml.YAMLError, ValueError, TypeError, RecursionError)
 """Text that PyYAML can't read, or can't build: a date that no calendar has, a list as a key, a thousand lists deep."""
 
 
+class _Problems(Exception):
+    """What is wrong with a recipe, in a line each; the first is the one to tell."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(problems[0])
+        self.problems = problems
+
+
 class _UniqueKeys(yaml.SafeLoader):
     """YAML in which no key may stand twice; the second would replace the first silently."""
 
@@ -39,8 +49,9 @@ class _UniqueKeys(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:
-    """Reads a recipe; `overrides` are `key.path=value`. Raises UserError."""
+def load_recipe(path: Path, overrides: Iterable[str] = (), *, as_in: Path | None = None) -> Recipe:
+    """Reads a recipe; `overrides` are `key.path=value`. Paths in it are relative to its own folder, or to `as_in`,
+    which needn't exist. Raises UserError."""
     try:
         document = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
     except IsADirectoryError:
@@ -54,12 +65,22 @@ def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:
         raise UserError(f"{path}: is not YAML: {problem}") from None
     if not isinstance(document, dict):
         raise UserError(f"{path}: must hold the sections data, tokenizer, model, training, decoding")
-    return make_recipe(_anchored(document, path.parent), overrides, origin=str(path))
+    document = _anchored(document, path.parent) if as_in is None else _anchored(document, as_in, exists=False)
+    return make_recipe(document, overrides, origin=str(path))
 
 
 def make_recipe(document: dict[str, Any], overrides: Iterable[str] = (), origin: str = "recipe") -> Recipe:
     """A recipe from nested dictionaries and `key.path=value` overrides; relative paths are to the current folder.
     Raises UserError."""
+    overrides = list(overrides)
+    try:
+        return _recipe_of(document, overrides)
+    except _Problems as error:
+        raise UserError(f"{_blamed(document, overrides, str(error)) or origin}: {error}") from None
+
+
+def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
+    """Raises _Problems for what is wrong with the recipe, UserError for what the error itself names the place of."""
     changes: dict[str, Any] = {}
     for override in overrides:
         _set(changes, override)
@@ -67,12 +88,30 @@ def make_recipe(document: dict[str, Any], overrides: Iterable[str] = (), origin:
     try:
         recipe = Recipe.model_validate(document)
     except ValidationError as error:
-        raise UserError(f"{origin}: {_first_problem(error)}") from None
+        raise _Problems(*_problems(error)) from None
     for corpus in (*recipe.data.train, *recipe.data.valid):
         for file in (*corpus.source, *corpus.target):
             check_name(file)
-    _check_model(recipe, origin)
+    _check_model(recipe)
     return _resolved(recipe)
+
+
+def _blamed(document: dict[str, Any], overrides: Sequence[str], problem: str) -> str:
+    """The overrides without which the problem is gone; empty where the document alone has it."""
+
+    def remains(kept: Sequence[str]) -> bool:
+        try:
+            _recipe_of(document, kept)
+        except _Problems as error:
+            return problem in error.problems
+        except UserError:
+            pass
+        return False
+
+    if remains([]):
+        return ""
+    guilty = [one for index, one in enumerate(overrides) if not remains([*overrides[:index], *overrides[index + 1 :]])]
+    return " ".join(guilty or overrides)
 
 
 def _with_initial_sections(document: dict[str, Any]) -> dict[str, Any]:
@@ -122,21 +161,20 @@ def _language_of(data: DataSection, side: str) -> str:
     return file.suffix.lstrip(".") or side
 
 
-def _check_model(recipe: Recipe, origin: str) -> None:
-    """Impossible sizes are told before any work starts."""
+def _check_model(recipe: Recipe) -> None:
+    """Impossible sizes are told before any work starts. Raises _Problems."""
     size = max(recipe.tokenizer.vocab_size, 4)
     try:
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
     except ValueError as error:
-        raise UserError(f"{origin}: model: {error}") from None
+        raise _Problems(f"model: {error}") from None
     if config.share_embeddings == "all" and not recipe.tokenizer.joint:
-        raise UserError(f"{origin}: model.share_embeddings: all needs one vocabulary; set tokenizer.joint: true")
+        raise _Problems("model.share_embeddings: all needs one vocabulary; set tokenizer.joint: true")
     if recipe.data.tags and recipe.tokenizer.kind == "word":
-        raise UserError(f"{origin}: data.train: tags need tokenizer.kind: bpe or unigram")
+        raise _Problems("data.train: tags need tokenizer.kind: bpe or unigram")
     if recipe.decoding.max_length is not None and recipe.decoding.max_length >= config.max_length:
-        raise UserError(
-            f"{origin}: decoding.max_length={recipe.decoding.max_length} must be less than "
-            f"model.max_length={config.max_length}"
+        raise _Problems(
+            f"decoding.max_length={recipe.decoding.max_length} must be less than model.max_length={config.max_length}"
         )
 
 
@@ -164,8 +202,9 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _anchored(document: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The document with the paths of its data section made absolute, relative to `folder`."""
+def _anchored(document: dict[str, Any], folder: Path, *, exists: bool = True) -> dict[str, Any]:
+    """The document with the paths of its data section made absolute, relative to `folder`. Where that need not exist,
+    `..` can't be left to the system and is worked out here."""
 
     def anchor(value: Any) -> Any:
         if isinstance(value, list):
@@ -175,7 +214,8 @@ def _anchored(document: dict[str, Any], folder: Path) -> dict[str, Any]:
         path = Path(value)
         with suppress(RuntimeError):  # a name that begins with `~`
             path = path.expanduser()
-        return str((folder / path).absolute())
+        place = (folder / path).absolute()
+        return str(place) if exists else os.path.normpath(place)
 
     def anchored_corpora(value: Any) -> Any:
         if isinstance(value, list):
@@ -195,14 +235,18 @@ def _anchored(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     return document
 
 
-def _first_problem(error: ValidationError) -> str:
-    problems = error.errors()
-    problem = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
+def _problems(error: ValidationError) -> list[str]:
+    """Unknown keys first: what lacks may stand under a misspelt name."""
+    return [_told(problem) for problem in sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")]
+
+
+def _told(problem: Any) -> str:
+    """One of pydantic's problems, in a line."""
     place = [str(part) for part in problem["loc"] if part != 0]  # the first corpus is mostly the only one
     name = ".".join(place)
     if problem["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(place[-1], _known_keys(place[:-1]), n=1, cutoff=0.5)
-        return f"unknown key {name}" + (f"; did you mean {'.'.join([*place[:-1], near[0]])}?" if near else "")
+        near = _nearest(place)
+        return f"unknown key {name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
     if problem["type"] == "missing":
         return f"{name} is missing"
     if problem["type"] == "model_type":
@@ -212,10 +256,26 @@ def _first_problem(error: ValidationError) -> str:
     return f"{name}: {message}" + ("" if isinstance(given, (dict, list, BaseModel)) else f" (given: {given!r})")
 
 
-def _known_keys(place: list[str]) -> list[str]:
-    section: Any = Recipe
-    for part in place:
-        if not part.isdigit():  # the number of a corpus among several
-            annotation = section.model_fields[part].annotation
-            section = next(iter(get_args(annotation)), annotation)  # that of a list's items
-    return list(section.model_fields)
+def _nearest(place: Sequence[str]) -> list[str]:
+    """The keys that were meant, as far as one can tell: those of this name in other sections, else the one that is
+    spelt most alike in this section."""
+    known = [".".join(key) for key in _known_keys(Recipe)]
+    elsewhere = [key for key in known if key.rpartition(".")[2] == place[-1]]
+    if elsewhere:
+        return difflib.get_close_matches(".".join(place), elsewhere, n=2, cutoff=0)
+    siblings = {
+        key.rpartition(".")[2]
+        for key in known
+        if key.split(".")[:-1] == [part for part in place[:-1] if not part.isdigit()]
+    }
+    near = difflib.get_close_matches(place[-1], sorted(siblings), n=1, cutoff=0.5)
+    return [".".join([*place[:-1], near[0]])] if near else []
+
+
+def _known_keys(section: Any) -> Iterator[tuple[str, ...]]:
+    """Every key of a recipe, and every section, by its path."""
+    for name, field in section.model_fields.items():
+        yield (name,)
+        inner = next(iter(get_args(field.annotation)), field.annotation)  # that of a list's items
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from ((name, *below) for below in _known_keys(inner))

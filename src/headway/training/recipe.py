@@ -22,11 +22,13 @@ from headway.devices import DeviceName, Precision
 from headway.model.config import PRESETS, ModelConfig
 from headway.text.corpus import is_two_sided
 from headway.text.tokenizer import TokenizerKind
-from headway.training.initial import DECIDED_BY_TOKENIZER
 from headway.translator import SearchOptions
 
 DEFAULT_LEARNING_RATE = 1e-3
+DECIDED_BY_TOKENIZER = ("source_vocab_size", "target_vocab_size", "pad_id", "unk_id", "bos_id", "eos_id")
+"""Fields of ModelConfig that no recipe sets."""
 Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant"]
+BestBy = Literal["valid_bleu", "valid_loss"]
 
 
 class Section(BaseModel):
@@ -168,7 +170,7 @@ class TrainingSection(Section):
     """In steps; by default once an epoch, but at least every 2,000 steps and not before 100."""
     save_every: int | None = Field(None, ge=1)
     """Checkpoint for --resume, in steps; by default at each validation."""
-    best_by: Literal["valid_bleu", "valid_loss"] = "valid_bleu"
+    best_by: BestBy = "valid_bleu"
     """What makes a model the best."""
     patience: int | None = Field(None, ge=1)
     """Stop after so many validations without a better one; by default never."""

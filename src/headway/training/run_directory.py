@@ -12,7 +12,8 @@ from typing import Any
 
 from headway.errors import UserError
 from headway.storage.atomic import remove_leftovers, write_file
-from headway.training.checkpoint import last_checkpoint, step_folders
+from headway.storage.steps import step_folders
+from headway.training.checkpoint import last_checkpoint
 from headway.training.recipe import Recipe
 
 MARK = "# The recipe of the run in this folder, every value written out.\n"

@@ -1,6 +1,7 @@
 """The front door of using a model."""
 
 from headway.decoding import SearchOptions
-from headway.translator.translator import Stopped, Translation, Translator
+from headway.translator.translation import Stopped, TranslatedDocument, Translation
+from headway.translator.translator import Translator
 
-__all__ = ["SearchOptions", "Stopped", "Translation", "Translator"]
+__all__ = ["SearchOptions", "Stopped", "TranslatedDocument", "Translation", "Translator"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine
+from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
 from headway.errors import UserError
+from headway.glass import ShownRecord
 from headway.insight import (
     BeamTree,
     Edit,
@@ -16,21 +18,23 @@ from headway.insight import (
     Outcome,
     PositionsOff,
     Text,
-    TranslationRecord,
     WhatIf,
     WordOrder,
     attention_names,
     changes_model,
     edited_model,
+    edited_text,
     log_probabilities,
     record_pass,
     sees_ahead,
-    step_of,
+    usual_cases,
+    word_order,
 )
 from headway.insight.recomputing import RecomputingEngine
 from headway.storage import StoredModel, load_model
-from headway.text.tokenizer import fingerprint
-from headway.translator.torch_searcher import TorchSearcher
+from headway.storage.steps import step_of
+from headway.text.tokenizer import Piece, fingerprint
+from headway.translator.codec import Codec
 
 ALTERNATIVES = 4
 """Other translations that a record has, at most."""
@@ -44,22 +48,52 @@ class Inspector:
     searcher: Searcher
     """Over the stored model."""
     options: SearchOptions
-    cap: Callable[[int], int]
-    """The most tokens of the translation of a source of so many."""
-    decode: Callable[[Sequence[int]], str]
+    codec: Codec
     rereads: bool = False
     """Whether the model's tokens see later ones, so that each step reads all of them anew."""
 
-    def record(self, source: Text, target: Text | None, original_text: str) -> TranslationRecord:
+    def inspect(
+        self,
+        text: str,
+        target: str | None,
+        edits: Sequence[Edit],
+        cases: Sequence[Sequence[Edit]] | Literal["usual"],
+        history: Sequence[str | Path],
+    ) -> ShownRecord:
+        """As `Translator.inspect`. Raises UserError."""
+        tag, text = self.stored.source_tokenizer.split_tag(text)
+        source = partial(self._source, tag)
+        given = None if target is None else self._target(target)
+        before = self.outcome(source(text), given) if edits else None
+        record = self.edited(edits).record(source(edited_text(text, edits)), given, text)
+        order = word_order(self.stored.source_language, text)
+        if cases == "usual":
+            cases = usual_cases(self.stored.model.config, text)
+            if order is not None and all(self.codec.is_readable(f"{tag} {one}") for one in order.sentences):
+                order = self.try_order(order, [source(one) for one in order.sentences])
+        tried = [self.what_if(case, source(edited_text(text, case)), record.target) for case in cases]
+        past = [self.past(path, record) for path in sorted(map(Path, history), key=_first_to_last)]
+        arrays = {f"history.{i}.{name}": one for i, (_, weights) in enumerate(past) for name, one in weights.items()}
+        return replace(
+            record,
+            arrays={**record.arrays, **arrays},
+            edits=list(edits),
+            before=before,
+            cases=tried,
+            order=order,
+            history=[moment for moment, _ in past],
+        )
+
+    def record(self, source: Text, target: Text | None, original_text: str) -> ShownRecord:
         """The record of the source with the target; None: the translation that the search finds. original_text: the
         source's before its words were swapped."""
         beam, alternatives, given = None, [], target is not None
         if target is None:
             best, beam = self._find(source)
             pieces = self.stored.target_tokenizer.decoded_pieces(best.ids)
-            target = Text.of(self.decode(best.ids), best.ids, pieces, self.stored.model.config.eos_id)
+            target = Text.of(self.codec.decode(best.ids), best.ids, pieces, self.stored.model.config.eos_id)
             alternatives = [] if beam is None else _alternatives(beam, target.text)
-        return TranslationRecord(
+        return ShownRecord(
             config=self.stored.model.config,
             source_language=self.stored.source_language,
             target_language=self.stored.target_language,
@@ -79,7 +113,7 @@ class Inspector:
         if target is not None:
             return Outcome(target.text, self._score(source, target))
         best, _ = self._find(source)
-        return Outcome(self.decode(best.ids), best.score)
+        return Outcome(self.codec.decode(best.ids), best.score)
 
     def what_if(self, edits: Sequence[Edit], source: Text, before: Text) -> WhatIf:
         """What the edits do. source: as they leave it; before: the translation without them. Raises UserError."""
@@ -92,7 +126,7 @@ class Inspector:
         with_positions, without_positions = (tuple(map(one.outcome, sources)) for one in (self, blind))
         return replace(order, with_positions=with_positions, without_positions=without_positions)
 
-    def past(self, path: Path, record: TranslationRecord) -> tuple[Moment, dict[str, Any]]:
+    def past(self, path: Path, record: ShownRecord) -> tuple[Moment, dict[str, Any]]:
         """What another model of the same run makes of the record's source and target: its score, and its weights by
         name. Raises UserError for a model that isn't like this one."""
         stored = load_model(path)
@@ -117,20 +151,44 @@ class Inspector:
         searcher = TorchSearcher(engine, model.config.pad_id, next(model.parameters()).device)
         return replace(self, stored=replace(self.stored, model=model), searcher=searcher, rereads=rereads)
 
+    def _source(self, tag: str, text: str) -> Text:
+        """The text as it is to be inspected; its tag, where it has one, is the first token. Raises UserError."""
+        [ids] = self.codec.sources([f"{tag} {text}" if tag else text])
+        if not ids or len(ids) > self.codec.longest_source:
+            size = f"{len(text):,} characters" if ids is None else f"{len(ids)} pieces"
+            raise UserError(f"text of {size} can't be inspected: 1 to {self.codec.longest_source} pieces are needed")
+        pieces = self.stored.source_tokenizer.encoded_pieces(text)
+        return Text.of(text, ids, [*([Piece(tag, 0, 0)] if tag else []), *pieces], self.stored.model.config.eos_id)
+
+    def _target(self, text: str) -> Text:
+        """The text as the translation that is to be inspected. Raises UserError."""
+        ids = self.codec.target(text)
+        if ids is None or len(ids) > self.codec.longest_source:
+            raise UserError(f"the target has more than {self.codec.longest_source} pieces, so it can't be inspected")
+        pieces = self.stored.target_tokenizer.encoded_pieces(text)
+        return Text.of(text, ids, pieces, self.stored.model.config.eos_id)
+
     def _find(self, source: Text) -> tuple[Hypothesis, BeamTree | None]:
         """Searches for the translation as `Translator.translate` does."""
-        work = [source.ids[:-1]], self.options, [self.cap(len(source.tokens) - 1)], [[]]
+        cap = self.codec.length_cap(len(source.tokens) - 1, 0, self.options.max_length)
+        work = [source.ids[:-1]], self.options, [cap], [[]]
         if not isinstance(self.searcher, TorchSearcher) or self.options.beam_size == 1 or self.options.sample:
             [[best, *_]] = self.searcher.search(*work)
             return best, None
         beam = BeamTree(self.options.beam_size, self.options.length_penalty)
         [[best, *_]] = self.searcher.search(*work, beam.watch)
-        beam.end(best, self.stored.model.config.eos_id, self.decode)
+        beam.end(best, self.stored.model.config.eos_id, self.codec.decode)
         return best, beam
 
     def _score(self, source: Text, target: Text) -> float:
         [score] = self.searcher.score([source.ids[:-1]], [target.ids[:-1]])
         return score
+
+
+def _first_to_last(model: Path) -> tuple[bool, int]:
+    """Models whose names say no step come last."""
+    step = step_of(model.name)
+    return step is None, step or 0
 
 
 def _alternatives(beam: BeamTree, best: str) -> list[Outcome]:

@@ -16,7 +16,6 @@ from torch.nn import functional as F
 
 from headway.decoding import SearchOptions
 from headway.errors import UserError
-from headway.interop.ctranslate2 import never_generated, pieces_of
 from headway.interop.faithful import Exported, check_faithful
 from headway.interop.huggingface.names import (
     BIAS,
@@ -35,6 +34,7 @@ from headway.interop.huggingface.names import (
     layer_weights,
     sines_first,
 )
+from headway.interop.vocabularies import never_generated, pieces_of
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory, write_json
@@ -78,14 +78,14 @@ def import_transformers() -> Any:
 
 def _check_exportable(stored: StoredModel) -> None:
     config = stored.model.config
+    if config.positions != "sinusoidal":
+        raise UserError(
+            f"Hugging Face has no such model with positions={config.positions}; train with model.positions=sinusoidal"
+        )
     if "word" in (stored.source_tokenizer.kind, stored.target_tokenizer.kind):
         raise UserError(
             "Hugging Face's tokenizer for such models is made of sentencepiece models, this one splits words; train "
             "with tokenizer.kind=bpe or unigram"
-        )
-    if config.positions != "sinusoidal":
-        raise UserError(
-            f"Hugging Face has no such model with positions={config.positions}; train with model.positions=sinusoidal"
         )
     if config.norm == "pre" and config.share_embeddings != "all":
         raise UserError(

@@ -39,7 +39,8 @@ from headway.storage.model_directory import load_named_weights
 from headway.storage.tensors import TensorKind, load_tensors, read_header
 from headway.storage.untrusted import clipped, parse_json, read_json, read_plain
 from headway.text.sentencepiece_model import renumbered, text_pieces
-from headway.text.tokenizer import BOS_ID, CONTROL_PIECES, EOS_ID, PAD_ID, UNK_ID, SubwordTokenizer, is_tag
+from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import BOS_ID, CONTROL_PIECES, EOS_ID, PAD_ID, UNK_ID, is_tag
 
 MARIAN_DEFAULTS = {
     "vocab_size": 58101,

@@ -2,8 +2,6 @@
 
 import { get } from "./server.js";
 
-const EXAMPLES = { q: "Ein Hund läuft.", source: "auto", target: "en" };
-
 show(await get("openapi.json"));
 
 function show(description) {
@@ -15,8 +13,8 @@ function show(description) {
 
 function section(method, path, route) {
   const parts = [element("h2", `${method} ${path}`), prose("p", route.description ?? route.summary)];
-  const schema = route.requestBody?.content["application/json"].schema;
-  if (schema) parts.push(table(schema), element("pre", example(path, schema)));
+  const body = route.requestBody?.content["application/json"];
+  if (body) parts.push(table(body.schema), element("pre", command(path, body.example)));
   parts.push(element("p", `Answers: ${Object.keys(route.responses).join(", ")}`));
   const whole = document.createElement("section");
   whole.append(...parts);
@@ -34,9 +32,10 @@ function table(schema) {
   return whole;
 }
 
-function example(path, schema) {
-  const fields = Object.fromEntries(Object.entries(EXAMPLES).filter(([name]) => name in schema.properties));
-  return `curl ${new URL(path.slice(1), document.baseURI)} -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(fields)}'`;
+/** A request as it is typed into a shell; JSON has another way to write the apostrophe, which would end the text there. */
+function command(path, fields) {
+  const data = JSON.stringify(fields).replaceAll("'", "\\u0027");
+  return `curl ${new URL(path.slice(1), document.baseURI)} -H 'Content-Type: application/json' \\\n  -d '${data}'`;
 }
 
 /** Text in which what stands between `backticks` is code. */

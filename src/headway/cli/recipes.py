@@ -1,0 +1,69 @@
+"""The recipes that come with headway, by name.
+
+In the repository they are the folder `recipes/`; the wheel has a copy of it inside the package.
+"""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import headway
+from headway.errors import UserError
+
+if TYPE_CHECKING:
+    from headway.training.recipe import Recipe
+
+
+def shipped_recipes() -> dict[str, Path]:
+    """The file of each recipe by its name."""
+    package = Path(headway.__file__).parent
+    inside = package / "recipes"
+    folder = inside if inside.is_dir() else package.parents[1] / "recipes"  # installed in place, from a clone
+    return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+
+
+def read_recipe(argument: str, overrides: Sequence[str]) -> tuple[Recipe, str]:
+    """The recipe that `argument` names, and its name. A path that exists is a path; anything else is the name of a
+    shipped recipe, whose data is in `data/` of the current folder, where `headway data` puts it. Raises UserError."""
+    from headway.training.reading import load_recipe
+
+    path, shipped = Path(argument), shipped_recipes()
+    if path.exists():
+        if path.is_dir() and argument in shipped:
+            raise UserError(
+                f"{argument}: is a folder here, which hides the recipe of that name; rename it, or go on with the run "
+                f"in it: --resume {argument}"
+            )
+        return load_recipe(path, overrides), path.stem
+    if argument in shipped:
+        return load_recipe(shipped[argument], overrides, as_in=Path("recipes")), argument
+    near = difflib.get_close_matches(path.stem, shipped, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else "`headway train --list` shows them all"
+    raise UserError(f"{argument}: can't be read: no such file, and no recipe of that name; {hint}")
+
+
+def recipe_list() -> str:
+    """Name and purpose of each shipped recipe: wrapped in a terminal, a line each elsewhere."""
+    shipped = shipped_recipes()
+    wide = max(map(len, shipped)) + 2
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    return "\n".join(
+        textwrap.fill(f"{name:<{wide}}{_purpose(file)}", max(width, 2 * wide), subsequent_indent=" " * wide)
+        for name, file in shipped.items()
+    )
+
+
+def _purpose(file: Path) -> str:
+    """What the file says of itself: the comment at its top, as far as the commands in it."""
+    words: list[str] = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("# ") or line.startswith("#  "):
+            break
+        words += line.removeprefix("#").split()
+    return " ".join(words)

@@ -1,0 +1,50 @@
+"""Sampling over an `Engine`: each token is drawn by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headway.decoding.constraints import FREE, Constraints
+from headway.decoding.engine import Engine
+from headway.decoding.greedy import extend
+from headway.decoding.hypothesis import Hypothesis
+from headway.decoding.options import Sampling
+
+
+def sample(
+    engine: Engine,
+    source: Tensor,
+    max_lengths: Sequence[int],
+    sampling: Sampling,
+    generators: Sequence[np.random.Generator],
+    constraints: Constraints = FREE,
+) -> list[Hypothesis]:
+    """As `greedy`, but each token is drawn by chance. Scores are those of the model, whatever the temperature.
+
+    generators: one a sentence, so that what is drawn doesn't depend on the others of the batch.
+    """
+
+    def draw(log_probabilities: Tensor, sentences: Sequence[int]) -> Tensor:
+        chances = torch.tensor([[generators[sentence].random()] for sentence in sentences], dtype=torch.float64)
+        return draw_tokens(log_probabilities.cpu(), chances, sampling).to(log_probabilities.device)
+
+    return extend(engine, source, max_lengths, constraints, draw)
+
+
+def draw_tokens(log_probabilities: Tensor, chances: Tensor, sampling: Sampling) -> Tensor:
+    """log_probabilities: (rows, vocabulary), chances: (rows, 1) uniform in [0, 1) -> tokens (rows,). On CPU: not every
+    device has numbers of double precision, which sums over a vocabulary need."""
+    ranked, tokens = (log_probabilities / sampling.temperature).log_softmax(-1).sort(dim=-1, descending=True)
+    probabilities = ranked.double().exp()  # (rows, vocabulary), likeliest first
+    if sampling.top_k:
+        probabilities[:, sampling.top_k :] = 0.0
+    before = probabilities.cumsum(-1) - probabilities
+    probabilities = probabilities.masked_fill(before >= sampling.top_p, 0.0)
+    totals = probabilities.cumsum(-1)
+    places = torch.searchsorted(totals, chances.double() * totals[:, -1:], right=True)  # (rows, 1)
+    last = (probabilities > 0).sum(-1, keepdim=True) - 1
+    return tokens.gather(1, places.minimum(last))[:, 0]

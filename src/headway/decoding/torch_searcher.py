@@ -1,0 +1,140 @@
+"""Translating many sources with torch: in batches of like length, on CPU each core with batches of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headway.decoding.beam import BeamWatch, beam_search
+from headway.decoding.constraints import Constraints
+from headway.decoding.engine import Engine
+from headway.decoding.greedy import greedy
+from headway.decoding.hypothesis import Hypothesis
+from headway.decoding.options import Sampling, SearchOptions
+from headway.decoding.sampling import sample
+
+SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
+"""Sentences that are translated together, at most, and hypotheses of theirs (see docs/results.md)."""
+TOKENS_PER_BATCH = 4096
+"""Padded source tokens that are translated together, at most."""
+LENGTHS = 4
+"""Sources are padded to a multiple of this length: oneDNN compiles its products for each shape, and keeps them."""
+
+
+class TorchSearcher:
+    """A `Searcher` over an engine of torch's."""
+
+    default_length_penalty = None
+
+    def __init__(self, engine: Engine, pad_id: int, device: torch.device) -> None:
+        self._engine, self._pad_id, self._device = engine, pad_id, device
+
+    def search(
+        self,
+        sources: Sequence[list[int]],
+        options: SearchOptions,
+        caps: Sequence[int],
+        prefixes: Sequence[list[int]],
+        watch: BeamWatch | None = None,
+    ) -> list[list[Hypothesis]]:
+        """`watch` sees the steps of beam search; with it, give one source alone."""
+        width = 1 if options.sample is not None else options.beam_size
+        batches = _batches(dict(enumerate(map(len, sources))), ROWS_PER_BATCH // width)
+
+        def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
+            return self._search_batch(
+                [sources[i] for i in batch], [caps[i] for i in batch], [prefixes[i] for i in batch], options, watch
+            )
+
+        found: dict[int, list[Hypothesis]] = {}
+        for batch, hypotheses in zip(batches, self._map(search_batch, batches), strict=True):
+            found.update(zip(batch, hypotheses, strict=True))
+        return [found[i] for i in range(len(sources))]
+
+    def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
+        engine = self._engine
+        lengths = {
+            i: len(source) + len(target) for i, (source, target) in enumerate(zip(sources, targets, strict=True))
+        }
+        scores: dict[int, float] = {}
+        for batch in _batches(lengths, SENTENCES_PER_BATCH):
+            source = _padded([[*sources[i], engine.eos_id] for i in batch], self._pad_id)
+            target = _padded([[engine.bos_id, *targets[i], engine.eos_id] for i in batch], self._pad_id)
+            totals = engine.score(source, target).sum(dim=1)  # (batch,)
+            scores.update(zip(batch, totals.tolist(), strict=True))
+        return [scores[i] for i in range(len(sources))]
+
+    def _search_batch(
+        self,
+        sources: list[list[int]],
+        caps: list[int],
+        prefixes: list[list[int]],
+        options: SearchOptions,
+        watch: BeamWatch | None = None,
+    ) -> list[list[Hypothesis]]:
+        engine = self._engine
+        constraints = Constraints(prefixes if any(prefixes) else (), options.no_repeat_ngram)
+        padded = _padded([[*source, engine.eos_id] for source in sources], self._pad_id, LENGTHS)
+        rows = padded.to(self._device)  # (batch, source length)
+        if options.sample is not None:
+            draws = [
+                sample(engine, rows, caps, options.sample, _generators(options.sample, number, sources), constraints)
+                for number in range(options.n_best)
+            ]
+            return [sorted(drawn, key=lambda one: -one.score) for drawn in zip(*draws, strict=True)]
+        if options.beam_size == 1:
+            return [[hypothesis] for hypothesis in greedy(engine, rows, caps, constraints)]
+        return beam_search(
+            engine,
+            rows,
+            caps,
+            beam_size=options.beam_size,
+            n_best=options.n_best,
+            alpha=options.length_penalty,
+            constraints=constraints,
+            watch=watch,
+        )
+
+    def _map(
+        self, search: Callable[[list[int]], list[list[Hypothesis]]], batches: list[list[int]]
+    ) -> Iterator[list[list[Hypothesis]]]:
+        """The search of each batch, in order. On CPU each core has batches of its own: the operations of a step are too
+        small to be shared."""
+        cores = torch.get_num_threads() if self._device.type == "cpu" else 1
+        workers = min(cores, len(batches))
+        if workers < 2:
+            yield from map(search, batches)
+            return
+        try:
+            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                yield from pool.map(search, batches)
+        finally:
+            torch.set_num_threads(cores)  # what the workers set is in part set for the whole process
+
+
+def _batches(lengths: Mapping[int, int], most: int) -> list[list[int]]:
+    """The keys in batches of like length, longest first, at most so many in one."""
+    order = sorted(lengths, key=lambda i: lengths[i], reverse=True)
+    batches: list[list[int]] = []
+    start = 0
+    while start < len(order):
+        width = lengths[order[start]] + 1  # the longest of the batch comes first
+        end = start + max(1, min(most, SENTENCES_PER_BATCH, TOKENS_PER_BATCH // width))
+        batches.append(order[start:end])
+        start = end
+    return batches
+
+
+def _padded(sequences: Sequence[list[int]], pad_id: int, multiple: int = 1) -> Tensor:
+    """(batch, length): padded at the end to the length of the longest, or to the next `multiple` of it."""
+    length = -(-max(map(len, sequences)) // multiple) * multiple
+    return torch.tensor([sequence + [pad_id] * (length - len(sequence)) for sequence in sequences])
+
+
+def _generators(sampling: Sampling, number: int, sources: list[list[int]]) -> list[np.random.Generator]:
+    """One a source, from its ids: the same text with the same seed gives the same sample wherever it stands."""
+    return [np.random.default_rng([sampling.seed, number, *source]) for source in sources]

@@ -1,0 +1,171 @@
+"""HTML: its text in blocks, its tags kept as they stand.
+
+No tree is made: the markup is cut at its tags, and every piece but text comes back as it was. Python's own HTML parser
+can do that, too, but takes a second for 5,000 hostile characters.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from headway.documents.elements import Atom, Element, elements_of
+
+
+def _names(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+INLINE = _names(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q s samp small span strike "
+    "strong sub sup time tt u var wbr"
+)
+"""Tags inside a sentence; every other one ends it."""
+VOID = _names("area base br col embed hr img input link meta param source track wbr")
+RAW = _names("script style textarea iframe xmp")
+"""Elements in which nothing is markup but their own end."""
+VERBATIM = _names("code pre svg math kbd samp var noscript template object") | RAW
+"""Elements whose inside isn't translated."""
+
+_MARKUP = re.compile(
+    r"""
+      <!--.*?(?:-->|\Z)
+    | <[!?][^>]*+>
+    | <(?P<end>/?)(?P<name>[a-z][^\s<>/]*+)
+      (?P<attributes>(?: [^<>"'=]++ | =\s*+(?: "[^"]*+" | '[^']*+' | [^\s<>"']*+ ) | ["'] )*+)>
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+_ATTRIBUTE = re.compile(r"""([^\s"'=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"']*+)))?""")
+_BLOCKS = _names(
+    "address article aside blockquote details dialog dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 "
+    "h5 h6 header hgroup hr li main menu nav ol p pre search section table ul"
+)
+_ENDED_BY = {
+    "p": _BLOCKS,
+    "li": _names("li"),
+    "dt": _names("dt dd"),
+    "dd": _names("dt dd"),
+    "option": _names("option optgroup"),
+    "td": _names("td th tr tbody tfoot"),
+    "th": _names("td th tr tbody tfoot"),
+    "tr": _names("tr tbody tfoot"),
+}
+"""Elements whose end tag may be left out, and the tags that end them then."""
+_WALLS = _names("ul ol menu dl select table")
+"""Elements whose inside ends nothing outside."""
+
+
+def blocks_of(text: str) -> list[str | list[Element]]:
+    """The markup between blocks of text as it stands, and each block as its elements: text without entities, and tags
+    as atoms. Nothing is lost: tags, comments and whatever is no text are slices of the given one."""
+    cutter = _Cutter()
+    place = 0
+    while match := _MARKUP.search(text, place):
+        cutter.take_text(text[place : match.start()])
+        cutter.take_markup(match)
+        place = match.end()
+        if cutter.raw is not None:  # only its end tag is markup
+            end = re.compile(f"</{re.escape(cutter.raw)}", re.IGNORECASE).search(text, place)
+            until = len(text) if end is None else end.start()
+            cutter.take_text(text[place:until])
+            place = until
+    cutter.take_text(text[place:])
+    return cutter.blocks
+
+
+def escape(text: str) -> str:
+    """Text as it may stand in HTML, whatever it is."""
+    return html.escape(text, quote=False)
+
+
+def tag_pairs(elements: Sequence[Element]) -> list[tuple[int, int]]:
+    """The places of the tags, among words and others, that open and close the same element."""
+    pairs: list[tuple[int, int]] = []
+    waiting: list[tuple[str, int]] = []
+    for place, one in enumerate(elements):
+        tag = _MARKUP.fullmatch(one.raw) if isinstance(one, Atom) and one.in_order else None
+        if tag is None or tag["name"] is None or (name := tag["name"].lower()) in VOID:
+            continue
+        if not tag["end"]:
+            waiting.append((name, place))
+        elif waiting and waiting[-1][0] == name:
+            pairs.append((waiting.pop()[1], place))
+    return pairs
+
+
+class _Cutter:
+    """Collects the pieces; knows whether they are inside of an element that isn't translated."""
+
+    def __init__(self) -> None:
+        self.blocks: list[str | list[Element]] = []
+        self._open: list[str] = []
+        """The element that isn't translated, and what in it keeps it from being ended: those of its name, and walls."""
+        self._around: Counter[str] = Counter()
+        """The elements that are open outside of it."""
+
+    @property
+    def raw(self) -> str | None:
+        """The element that is open, where nothing in it is markup but its end."""
+        return self._open[0] if self._open and self._open[0] in RAW else None
+
+    def take_text(self, raw: str) -> None:
+        if not raw:
+            return
+        if self._open:
+            self._block().append(Atom(raw, "x", in_order=True))
+            return
+        self._block().extend(
+            Atom(escape(one.raw), one.stand_in) if isinstance(one, Atom) else one
+            for one in elements_of(html.unescape(raw))
+        )
+
+    def take_markup(self, match: re.Match[str]) -> None:
+        name = (match["name"] or "").lower()
+        if name in INLINE or match.group().startswith("<!--"):
+            self._block().append(Atom(match.group(), "", in_order=True))
+        else:
+            self.blocks.append(match.group())
+        if not name or name in VOID:
+            return
+        if match["end"]:
+            self._end(name)
+        elif name not in ("svg", "math") or not match["attributes"].endswith("/"):
+            self._start(name, match["attributes"])
+
+    def _start(self, name: str, attributes: str) -> None:
+        if len(self._open) == 1 and name in _ENDED_BY.get(self._open[0], ()):
+            self._open.clear()
+        if not self._open and (name in VERBATIM or _is_verbatim(attributes)):
+            self._open.append(name)
+        elif not self._open:
+            self._around[name] += 1
+        elif name == self._open[0] or name in _WALLS:
+            self._open.append(name)
+
+    def _end(self, name: str) -> None:
+        if name in self._open:
+            while self._open.pop() != name:
+                pass
+        elif self._around[name] > 0 and not (self._open and (name in INLINE or name == "p" or "table" in self._open)):
+            self._around[name] -= 1
+            self._open.clear()  # what is inside ends with what is around it
+
+    def _block(self) -> list[Element]:
+        """The block that is being filled."""
+        if not self.blocks or isinstance(self.blocks[-1], str):
+            self.blocks.append([])
+        block = self.blocks[-1]
+        assert isinstance(block, list)
+        return block
+
+
+def _is_verbatim(attributes: str) -> bool:
+    """Whether they say that the element isn't translated."""
+    for match in _ATTRIBUTE.finditer(attributes):
+        name, value = match[1].lower(), (match[2] or match[3] or match[4] or "").lower()
+        if (name == "translate" and value == "no") or (name == "class" and "notranslate" in value.split()):
+            return True
+    return False

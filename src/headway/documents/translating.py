@@ -1,0 +1,97 @@
+"""Documents on their way through a model: a sentence goes as a whole, or, where a mark was lost, by its runs.
+
+Nothing here calls a model. Whoever has one asks it for `wholes`, then for `runs`, and reads what is `joined`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from headway.documents.elements import Element
+from headway.documents.parsing import Document, Sentence
+
+
+class Found(NamedTuple):
+    """What the model made of a sentence, or of a text."""
+
+    texts: list[str]
+    """Its translation, and others after it."""
+    truncated: bool
+    """Whether a translation was cut off because it came to be as long as the model allows."""
+
+
+class _Translated(NamedTuple):
+    """A sentence: its translations, best first, and whether they were cut off."""
+
+    translations: list[list[Element]]
+    truncated: bool
+
+
+class Drafts:
+    """Documents, and what is known so far of their translations."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._documents = documents
+        self._sentences = [(number, one) for number, document in enumerate(documents) for one in document.sentences]
+        self._found: list[_Translated | None] = [None] * len(self._sentences)
+
+    @property
+    def wholes(self) -> list[tuple[int, str]]:
+        """What to translate first: each sentence that the model can get as a whole, with its document's number."""
+        return [(number, one.whole) for number, one in self._sentences if one.whole is not None]
+
+    def take_wholes(self, found: Iterable[Found]) -> None:
+        """found: one for each of `wholes`."""
+        following = iter(found)
+        self._found = [None if one.whole is None else _by_whole(one, next(following)) for _, one in self._sentences]
+
+    @property
+    def runs(self) -> list[tuple[int, str]]:
+        """What to translate then: the words between the marks, where a mark was lost or none could be set, with the
+        numbers of their documents."""
+        return [
+            (number, run.strip())
+            for (number, sentence), known in zip(self._sentences, self._found, strict=True)
+            if known is None
+            for run in sentence.runs
+        ]
+
+    def take_runs(self, found: Iterable[Found]) -> None:
+        """found: one for each of `runs`."""
+        following = iter(found)
+        self._found = [
+            known or _by_runs(sentence, [next(following) for _ in sentence.runs])
+            for (_, sentence), known in zip(self._sentences, self._found, strict=True)
+        ]
+
+    def joined(self, n_best: int = 1) -> list[Found]:
+        """Each document, once all is taken: with the best translation of each sentence, with the second of each, and so
+        on; each text once."""
+        known = [one for one in self._found if one is not None]
+        assert len(known) == len(self._sentences), "wholes and runs are to be taken first"
+        answers = []
+        for document in self._documents:
+            count = len(document.sentences)
+            answers.append(_joined(document, known[:count], n_best))
+            known = known[count:]
+        return answers
+
+
+def _by_whole(sentence: Sentence, found: Found) -> _Translated | None:
+    """None where no translation has all marks."""
+    translations = [one for text in found.texts if (one := sentence.from_whole(text)) is not None]
+    return _Translated(translations, found.truncated) if translations else None
+
+
+def _by_runs(sentence: Sentence, found: Sequence[Found]) -> _Translated:
+    translations = [sentence.from_runs(each) for each in zip(*(one.texts for one in found), strict=False)]
+    return _Translated(translations, any(one.truncated for one in found))
+
+
+def _joined(document: Document, sentences: Sequence[_Translated], n_best: int) -> Found:
+    joined = [
+        document.joined([one.translations[min(number, len(one.translations) - 1)] for one in sentences])
+        for number in range(n_best)
+    ]
+    return Found(list(dict.fromkeys(joined)), any(one.truncated for one in sentences))

@@ -1,0 +1,148 @@
+"""One self-contained page for a record: its modules joined into one script, its numbers beside them.
+
+The modules are those of `page/`, plain ES modules that a server hands out as they are. To be joined they keep to a
+small part of the language, and anything else is refused. At the start of a line there may be
+`import {a, b as c} from "./x.js"`, `import * as x from "./x.js"`, `export {a, b as c}`, and `export` in front of
+`function`, `async function`, `class` and `const`. A policy in the page lets nothing run but that script, known by its
+hash, and nothing be loaded.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from headway.glass.document import record_document
+from headway.insight import TranslationRecord
+
+ENTRY, STYLE = "standalone.js", "glass.css"
+
+_IMPORT = re.compile(
+    r'^import\s+(?:\{(?P<names>[^{}]*)\}|\*\s+as\s+(?P<all>[\w$]+))\s+from\s+"\./(?P<file>[\w./-]+\.js)";?[ \t]*$', re.M
+)
+_EXPORTED_NAME = re.compile(
+    r"^export\s+(?=(?:async\s+)?function\*?\s+([\w$]+)|class\s+([\w$]+)|const\s+([\w$]+)\s*=)", re.M
+)
+_EXPORT_LIST = re.compile(r"^export\s*\{([^{}]*)\};?[ \t]*$", re.M)
+_LEFT_OVER = re.compile(r"^\s*(?:import\b|export\b).*$|\bimport\s*[(.].*$", re.M)
+
+
+def record_page(record: TranslationRecord, language: str | None = None) -> str:
+    """The page as HTML. `language`: `en` or `ko`; None: as the reader's browser."""
+    folder = files("headway.glass") / "page"
+    modules = {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".js")}
+    return page_of(record_document(record, "layers"), modules, (folder / STYLE).read_text(encoding="utf-8"), language)
+
+
+def page_of(document: dict[str, Any], modules: Mapping[str, str], style: str, language: str | None = None) -> str:
+    """The page of a record's JSON form. modules: the texts of the ES modules by file name, ENTRY among them. Raises
+    ValueError for a module that can't be joined."""
+    script = joined(modules, ENTRY)
+    for name, text in (("script", script), ("style", style)):
+        if f"</{name}" in text.lower() or "<!--" in text:
+            raise ValueError(f"the page's {name} holds </{name} or <!--, which would end it or hide its end")
+    groups = grouped(document["arrays"])
+    index = {**document, "arrays": {name: list(entries) for name, entries in groups.items()}}
+    title = html.escape(f"{document['source']['text'][:80]} · headway")
+    policy = f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'"
+    policy += "; base-uri 'none'; form-action 'none'"
+    data = "\n".join(
+        f'<script type="application/json" id="{name}">{inert(value)}</script>'
+        for name, value in (("record", index), *((f"arrays.{name}", entries) for name, entries in groups.items()))
+    )
+    lang = f' lang="{language}"' if language else ""
+    return f"""<!DOCTYPE html>
+<html{lang}>
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main id="glass"></main>
+{data}
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def grouped(arrays: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The entries of a document's arrays in groups that are loaded together: each layer, and all that is in none."""
+    groups: dict[str, dict[str, Any]] = {}
+    for name, entry in arrays.items():
+        found = re.match(r"(?:history\.\d+|(?:encoder|decoder)\.layers\.\d+)(?=\.)", name)
+        groups.setdefault(found[0] if found else "rest", {})[name] = entry
+    return groups
+
+
+def inert(value: Any) -> str:
+    """JSON that no reader of HTML takes for anything else."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def digest(text: str) -> str:
+    """As a policy names an inline script or style."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def joined(modules: Mapping[str, str], entry: str) -> str:
+    """One script that runs the modules from `entry` on, each once, those that it needs before it. Raises ValueError."""
+    order: list[str] = []
+    _visit(entry, modules, order, ())
+    numbers = {name: f"module{number}" for number, name in enumerate(order)}
+    parts = [_as_function(name, modules[name], numbers) for name in order]
+    return '"use strict";\n' + "\n".join(parts)
+
+
+def _visit(name: str, modules: Mapping[str, str], order: list[str], above: tuple[str, ...]) -> None:
+    if name in above:
+        raise ValueError(f"{name}: imports itself by way of {', '.join(above[above.index(name) + 1 :]) or 'itself'}")
+    if name in order:
+        return
+    if name not in modules:
+        raise ValueError(f"{above[-1] if above else 'the page'}: imports {name}, which is not there")
+    for found in _IMPORT.finditer(modules[name]):
+        _visit(found["file"], modules, order, (*above, name))
+    order.append(name)
+
+
+def _as_function(name: str, text: str, numbers: Mapping[str, str]) -> str:
+    """A module as a function that is called at once and returns what it exports."""
+    exports: list[str] = []
+
+    def imported(found: re.Match[str]) -> str:
+        what = found["all"] or "{" + ", ".join(_renamed(found["names"], ": ")) + "}"
+        return f"const {what} = {numbers[found['file']]};"
+
+    def exported(found: re.Match[str]) -> str:
+        exports.append(next(filter(None, found.groups())))
+        return ""
+
+    def listed(found: re.Match[str]) -> str:
+        exports.extend(_renamed(found[1], ": ", swapped=True))
+        return ""
+
+    body = _EXPORT_LIST.sub(listed, _EXPORTED_NAME.sub(exported, _IMPORT.sub(imported, text)))
+    if left := _LEFT_OVER.search(body):
+        line = body.count("\n", 0, left.start()) + 1
+        raise ValueError(f"page/{name}:{line}: {left[0].strip()!r} is a form of import or export that can't be joined")
+    return f"const {numbers[name]} = (() => {{\n{body}\nreturn {{{', '.join(exports)}}};\n}})();"
+
+
+def _renamed(names: str, sign: str, *, swapped: bool = False) -> list[str]:
+    """`a, b as c` as properties of an object: what an import takes, or, swapped, what an export gives."""
+    pairs = [one.split() for one in names.split(",") if one.strip()]
+    found = [(one[0], one[-1]) for one in pairs]
+    return [
+        theirs if theirs == ours else sign.join((ours, theirs) if swapped else (theirs, ours)) for theirs, ours in found
+    ]

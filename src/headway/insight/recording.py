@@ -1,0 +1,167 @@
+"""Recording: every tensor of one pass through a model, by name (docs/record.md).
+
+The model knows nothing of it. The pass runs on a copy of its modules that shares its weights: forward hooks on them
+report what goes in and comes out, and where that is too little, in the core of attention, a twin that reports each of
+its steps takes the place of the module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from headway.errors import UserError
+from headway.insight.heads import alignment
+from headway.insight.maps import attention_names
+from headway.insight.recomputing import prefix_logits
+from headway.insight.sharing import sharing_copy
+from headway.model import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    MultiHeadAttention,
+    PositionwiseFeedForward,
+    Residual,
+    ScaledDotProductAttention,
+    TokenEmbedding,
+    Transformer,
+)
+from headway.model.attention import join_heads, split_heads
+
+Record = Callable[[str, Tensor], None]
+"""Receives named tensors, such as ("encoder.layers.0.self_attention.weights", ...)."""
+
+
+def recording_copy(model: Transformer, record: Record) -> Transformer:
+    """A copy that shares the weights and gives the same results, and tells `record` everything it computes."""
+    copied = sharing_copy(model)
+    for name, module in list(copied.named_modules()):
+        if isinstance(module, TokenEmbedding):
+            _watch_embedding(module, name, record)
+        elif isinstance(module, (Encoder, Decoder, EncoderLayer, DecoderLayer)):
+            _watch_input(module, f"{name}.input", record)
+            _watch_output(module, f"{name}.output", record)
+        elif isinstance(module, MultiHeadAttention):
+            module.core = _RecordedAttention(module.core, name, record)
+            _watch_output(module, f"{name}.output", record)
+        elif isinstance(module, PositionwiseFeedForward):
+            _watch_input(module.outer, f"{name}.hidden", record)  # dropout before it does nothing outside training
+            _watch_output(module, f"{name}.output", record)
+        elif isinstance(module, Residual):
+            _watch_residual(module, name, record)
+    for name in ("source_positions", "target_positions"):
+        _watch_output(getattr(copied, name), name, record)
+    _watch_output(copied.output, "logits", record)
+    return copied
+
+
+@torch.inference_mode()
+def record_pass(
+    model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int], *, rereads: bool = False
+) -> dict[str, NDArray[Any]]:
+    """Runs a model once over a source and its translation and keeps every tensor, by name.
+
+    Ids are with <eos>. A tensor that has two names, such as the output of a layer and the input of the next, is one
+    array. `rereads` is for a model whose tokens see later ones, which the pass has and a search has not: its logits are
+    those of each prefix of the target, read by itself; all else is of the last step, which reads the whole.
+    """
+    device = next(model.parameters()).device
+    source = torch.tensor([list(source_ids)], device=device)
+    target = torch.tensor([[model.config.bos_id, *target_ids[:-1]]], device=device)
+    seen: dict[str, Tensor] = {}
+    recording_copy(model, lambda name, tensor: seen.update({name: tensor}))(source, target)
+    if rereads:
+        seen["logits"] = prefix_logits(model, source, target)
+    return _arrays(seen)
+
+
+def align(model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> list[int]:
+    """For each token of a translation the number of the source token that it is aligned with, as docs/record.md has it.
+    Ids are with <eos>, which neither side aligns; none for a model without encoder-decoder attention."""
+    arrays = record_pass(model, source_ids, target_ids)
+    cross = [arrays[name] for name in attention_names(model.config)["cross"]]
+    return alignment(np.stack(cross))[:-1].tolist() if cross else []
+
+
+class _RecordedAttention(nn.Module):
+    """The twin of `ScaledDotProductAttention`: the readable lines of `attend`, each told to the record."""
+
+    def __init__(self, core: nn.Module, name: str, record: Record) -> None:
+        super().__init__()
+        if type(core) is not ScaledDotProductAttention:
+            raise UserError(f"{name}: attention of the kind {type(core).__name__} can't be looked into")
+        self.num_heads, self.name, self.record = core.num_heads, name, record
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, *, return_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """As `ScaledDotProductAttention`, without dropout."""
+        query, key, value = (split_heads(x, self.num_heads) for x in (queries, keys, values))
+        scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))  # (batch, heads, query, key)
+        visible = scores if mask is None else scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        weights = visible.softmax(dim=-1)
+        if mask is not None:
+            weights = weights.masked_fill(~mask, 0.0)
+            self.record(f"{self.name}.mask", mask)
+        heads = weights @ value  # (batch, heads, query, d_head)
+        named = {"scores": scores, "masked_scores": visible, "weights": weights}
+        named |= {"queries": query, "keys": key, "values": value, "heads": heads}
+        for name, tensor in named.items():
+            self.record(f"{self.name}.{name}", tensor)
+        return join_heads(heads), weights if return_weights else None
+
+
+def _watch_input(module: nn.Module, name: str, record: Record) -> None:
+    module.register_forward_pre_hook(lambda _, inputs: record(name, inputs[0]))
+
+
+def _watch_output(module: nn.Module, name: str, record: Record) -> None:
+    def watch(_: nn.Module, inputs: Any, output: Tensor | tuple[Tensor, Any]) -> None:
+        record(name, output[0] if isinstance(output, tuple) else output)
+
+    module.register_forward_hook(watch)
+
+
+def _watch_embedding(embedding: TokenEmbedding, name: str, record: Record) -> None:
+    def watch(_: nn.Module, inputs: tuple[Tensor], scaled: Tensor) -> None:
+        record(f"{name}.embedded", F.embedding(inputs[0], embedding.weight))
+        record(f"{name}.scaled", scaled)
+
+    embedding.register_forward_hook(watch)
+
+
+def _watch_residual(residual: Residual, name: str, record: Record) -> None:
+    """What the norm reads and gives says, with the output, what the sum was."""
+    read, normalised = [], []
+
+    def watch_norm(_: nn.Module, inputs: tuple[Tensor], output: Tensor) -> None:
+        read[:], normalised[:] = inputs, [output]
+
+    def watch(_: nn.Module, inputs: Any, output: Tensor) -> None:
+        record(f"{name}.sum", output if residual.norm_first else read.pop())
+        record(f"{name}.normalised", normalised.pop())
+
+    residual.norm.register_forward_hook(watch_norm)
+    residual.register_forward_hook(watch)
+
+
+def _arrays(seen: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {}
+    known: dict[tuple[int, tuple[int, ...]], NDArray[Any]] = {}
+    for name, tensor in seen.items():
+        one = tensor if name.endswith("_positions") else tensor[0]
+        if name.endswith(".mask"):
+            one = one[0].expand(seen[f"{name.removesuffix('mask')}scores"].shape[-2:])  # alike for all heads
+        key = (one.data_ptr(), tuple(one.shape))  # all of them are alive, so that no memory is used twice
+        if key not in known:
+            known[key] = (one if one.dtype == torch.bool else one.float()).detach().cpu().numpy()
+        arrays[name] = known[key]
+    return arrays

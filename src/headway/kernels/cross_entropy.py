@@ -1,0 +1,67 @@
+"""The output layer and the cross-entropy of its logits in one walk, in less time and memory than torch's two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+CHUNK, ACCELERATOR_CHUNK = 2**20, 2**26
+"""Logits that are looked at together: on CPU as many as stay in the cache."""
+
+
+def output_cross_entropy(
+    hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, label_smoothing: float = 0.0
+) -> Tensor:
+    """torch's cross_entropy(hidden @ weight.T + bias, targets, reduction="sum", label_smoothing=...), in less time and
+    memory. hidden: (tokens, d_model), weight: (vocabulary, d_model), bias: (vocabulary,), targets: (tokens,) -> scalar.
+
+    Label smoothing mixes the one-hot target with the uniform distribution over the vocabulary: epsilon / V each
+    (section 5.4).
+    """
+    kind = hidden.device.type
+    if torch.is_autocast_enabled(kind):
+        hidden, weight = (x.to(torch.get_autocast_dtype(kind)) for x in (hidden, weight))
+    loss: Tensor = _OutputCrossEntropy.apply(hidden, weight, bias, targets, label_smoothing)  # type: ignore[assignment]
+    return loss
+
+
+class _OutputCrossEntropy(torch.autograd.Function):
+    """With p = softmax(logits) and the smoothed target q, the loss of a token is log sum exp(logits) - q . logits, and
+    its gradient with respect to the logits p - q. Both come from one walk over the logits, a few rows at a time while
+    they are in the cache; of all that is as large as the logits only this gradient is kept, in the type of `hidden`.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, label_smoothing: float
+    ) -> Tensor:
+        vocabulary = len(weight)
+        uniform, one_hot = label_smoothing / vocabulary, 1.0 - label_smoothing
+        wide = torch.promote_types(hidden.dtype, torch.float32)
+        loss = torch.zeros((), dtype=wide, device=hidden.device)
+        gradient = torch.mm(hidden, weight.T)  # (tokens, vocabulary): logits, until their turn has come
+        rows = max(1, (CHUNK if hidden.device.type == "cpu" else ACCELERATOR_CHUNK) // vocabulary)
+        buffers = hidden.new_empty(2, min(rows, len(hidden)), vocabulary, dtype=wide)
+        for part, target in zip(gradient.split(rows), targets[:, None].split(rows), strict=True):
+            logits, p = buffers[:, : len(part)]  # (rows, vocabulary) each
+            logits.copy_(part)
+            if bias is not None:
+                logits += bias
+            torch.softmax(logits, dim=-1, out=p)
+            log_sums = logits.amax(dim=-1) - p.amax(dim=-1).log()  # (rows,): log sum exp(logits)
+            loss += (log_sums - one_hot * logits.gather(1, target)[:, 0] - uniform * logits.sum(dim=-1)).sum()
+            if any(ctx.needs_input_grad):
+                p -= uniform
+                part.copy_(p.scatter_add_(1, target, torch.full_like(target, -one_hot, dtype=wide)))
+        ctx.save_for_backward(hidden, weight, gradient)
+        ctx.has_bias = bias is not None
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        [scale] = gradients
+        hidden, weight, gradient = ctx.saved_tensors
+        of_bias = gradient.sum(dim=0, dtype=scale.dtype) * scale if ctx.has_bias else None
+        return gradient @ weight * scale, gradient.T @ hidden * scale, of_bias, None, None

@@ -1,0 +1,234 @@
+"""Subwords by sentencepiece. Python normalises the text first, because sentencepiece's own tables don't put marks in
+their order.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import random
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+import sentencepiece
+
+from headway.errors import UserError
+from headway.text.corpus import is_blank
+from headway.text.sentencepiece_model import check_normalizers
+from headway.text.tokenizer import (
+    BOS_ID,
+    CONTROL_PIECES,
+    EOS_ID,
+    LEADING_TAG,
+    PAD_ID,
+    UNK_ID,
+    Piece,
+    TokenizerKind,
+    language_tag,
+)
+
+MOST_LINES = 2_000_000
+"""A vocabulary is learned from so many lines at most."""
+
+_SKIPPED = "\u2585"
+"""sentencepiece learns nothing from a line with this character in it, and says nothing about it."""
+_SPACE_MARK, _SPACE_MARK_IN_TEXT = "▁", "\ufdd0"
+"""sentencepiece takes U+2581 for a space. In a text it is a character, so a code point that never is one stands for
+it."""
+
+
+class SubwordTokenizer:
+    """A sentencepiece model: NFKC, byte fallback (nothing is unknown), `▁` at the start of words. Spaces in a row are
+    one, and none begins or ends a text; any other character comes back.
+
+    Tags of target languages are control pieces of it: only a tag that stands first in a text is one, anywhere else it
+    is text.
+    """
+
+    suffix = ".spm"
+
+    def __init__(self, model: bytes) -> None:
+        """`model`: the bytes of its file, from anybody. Raises UserError."""
+        if not model:
+            raise UserError("not a sentencepiece model (it is empty)")
+        check_normalizers(model)
+        self._model = model
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+            self._check_pieces()
+        except (RuntimeError, ValueError, OSError) as error:
+            raise UserError(f"not a sentencepiece model ({_one_line(error)})") from None
+        self._tags: dict[str, int] = {}
+        for id_ in range(len(CONTROL_PIECES), self.vocab_size):
+            if not self._processor.is_control(id_):
+                break
+            self._tags[self._processor.id_to_piece(id_)] = id_
+        self.target_tags = [tag.removeprefix(">>").removesuffix("<<") for tag in self._tags]
+        self.never_generated = [UNK_ID, *self._tags.values()]
+
+    def _check_pieces(self) -> None:
+        """Raises ValueError where a piece is no text (which sentencepiece itself finds), or not what its id says."""
+        if self.vocab_size < len(CONTROL_PIECES) or len(self.vocabulary) != self.vocab_size:
+            raise ValueError("lacks the control symbols")
+        for id_, piece in enumerate(CONTROL_PIECES):
+            if not (self._processor.is_unknown(id_) if id_ == UNK_ID else self._processor.is_control(id_)):
+                raise ValueError(f"id {id_} is not a control symbol, as {piece} must be")
+        if not all(map(math.isfinite, self._processor.get_score(list(range(self.vocab_size))))):
+            raise ValueError("a score is not finite")
+
+    @property
+    def vocab_size(self) -> int:
+        return self._processor.get_piece_size()
+
+    @property
+    def vocabulary(self) -> list[str]:
+        return self._processor.id_to_piece(list(range(self.vocab_size)))
+
+    @property
+    def kind(self) -> TokenizerKind:
+        """BPE scores its pieces by their rank, unigram by log-probability."""
+        return "bpe" if self._processor.get_score(self.vocab_size - 1).is_integer() else "unigram"
+
+    def encode(self, text: str, *, tagged: bool = False) -> list[int]:
+        tag, start = self._leading_tag(text) if tagged else (None, 0)
+        ids = self._processor.encode(_normalized(text[start:]))
+        return [self._tags[tag.text], *ids] if tag and ids else ids
+
+    def split_tag(self, text: str) -> tuple[str, str]:
+        tag, start = self._leading_tag(text)
+        return tag.text if tag else "", text[start:]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self._processor.decode(self._text_ids(ids)).replace(_SPACE_MARK_IN_TEXT, _SPACE_MARK)
+
+    def encoded_pieces(self, text: str, *, tagged: bool = False) -> list[Piece]:
+        tag, start = self._leading_tag(text) if tagged else (None, 0)
+        mapping = self._processor.encode(_normalized(text[start:]), return_type="offset_mapping")
+        pieces = _placed(mapping["pieces"], _original_offsets(mapping["offsets"], text[start:]), text[start:], start)
+        return [tag, *pieces] if tag and pieces else pieces
+
+    def decoded_pieces(self, ids: Sequence[int]) -> list[Piece]:
+        mapping = self._processor.decode(self._text_ids(ids), return_type="offset_mapping")
+        return _placed(mapping["pieces"], mapping["offsets"], mapping["text"])
+
+    def _leading_tag(self, text: str) -> tuple[Piece | None, int]:
+        """The tag that the text begins with, and where the text itself begins."""
+        match = LEADING_TAG.match(text) if self._tags else None
+        return (Piece(match[1], *match.span(1)), match.end()) if match and match[1] in self._tags else (None, 0)
+
+    def _text_ids(self, ids: Sequence[int]) -> list[int]:
+        return [id_ for id_ in ids if id_ >= len(CONTROL_PIECES) + len(self._tags)]
+
+    def to_bytes(self) -> bytes:
+        return self._model
+
+    @classmethod
+    def train(
+        cls, lines: Iterable[str], kind: Literal["bpe", "unigram"], vocab_size: int, target_tags: Sequence[str] = ()
+    ) -> SubwordTokenizer:
+        """Learns at most `vocab_size` pieces; fewer where the text doesn't give them. Lines have no tags in front."""
+        lines, tags = (
+            [_normalized(line).replace(_SKIPPED, " ") for line in lines],
+            [language_tag(language) for language in target_tags],
+        )
+        if len(lines) > MOST_LINES:
+            lines = random.Random(1).sample(lines, MOST_LINES)  # sentencepiece's own sample differs from run to run
+        try:
+            return cls(_train_sentencepiece(lines, kind, vocab_size, tags))
+        except RuntimeError as error:
+            too_many = re.search(r"Vocabulary size too high .* a value <= (\d+)", str(error))
+            if too_many:
+                return cls(_train_sentencepiece(lines, kind, int(too_many.group(1)), tags))
+            too_few = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
+            if too_few or vocab_size <= len(CONTROL_PIECES) + len(tags) + 256:
+                needed = too_few.group(1) if too_few else f"more than {len(CONTROL_PIECES) + len(tags) + 256}"
+                raise UserError(
+                    f"tokenizer.vocab_size={vocab_size} is too small: the characters of the text, the 256 bytes and "
+                    f"the control symbols need {needed} pieces already; use more"
+                ) from None
+            raise UserError(f"sentencepiece can't learn a vocabulary from this text ({_one_line(error)})") from None
+
+
+def _normalized(text: str) -> str:
+    """What sentencepiece gets: NFKC as Unicode has it, of which its own knows no marks in another order."""
+    if is_blank(text):
+        return ""
+    return unicodedata.normalize("NFKC", text).replace(_SPACE_MARK, _SPACE_MARK_IN_TEXT)
+
+
+def _original_offsets(offsets: Sequence[tuple[int, int]], text: str) -> Sequence[tuple[int, int]]:
+    """Offsets in the normalised text to offsets in the text: of the characters that were normalised together."""
+    if unicodedata.is_normalized("NFKC", text):
+        return offsets
+    starts: list[int] = []  # of each normalised character
+    ends: list[int] = []
+    for start, end in _normalized_together(text):
+        length = len(unicodedata.normalize("NFKC", text[start:end]))
+        starts += [start] * length
+        ends += [end] * length
+    starts.append(len(text))
+    return [(starts[start], ends[end - 1] if start < end else starts[start]) for start, end in offsets]
+
+
+def _normalized_together(text: str) -> Iterator[tuple[int, int]]:
+    """The shortest parts of the text whose normal forms make up that of the text."""
+    start = 0
+    for place in range(1, len(text)):
+        if unicodedata.combining(unicodedata.normalize("NFKD", text[place])[0]):
+            continue  # a mark
+        part, char = text[start:place], text[place]
+        apart = unicodedata.normalize("NFKC", part) + unicodedata.normalize("NFKC", char)
+        if unicodedata.normalize("NFKC", part + char) == apart:
+            yield start, place
+            start = place
+    if text:
+        yield start, len(text)
+
+
+def _placed(pieces: Sequence[str], offsets: Sequence[tuple[int, int]], text: str, shift: int = 0) -> list[Piece]:
+    """Spans without the white space at their ends; each part of one character has the character's whole span."""
+    placed: list[Piece] = []
+    end_of_character = 0
+    for piece, (start, end) in zip(reversed(pieces), reversed(offsets), strict=True):
+        if start == end and piece != "▁":
+            span = (start, end_of_character)
+        else:
+            span = (start, end)
+            end_of_character = end
+        while span[0] < span[1] and text[span[0]].isspace():
+            span = (span[0] + 1, span[1])
+        while span[0] < span[1] and text[span[1] - 1].isspace():
+            span = (span[0], span[1] - 1)
+        name = piece.replace(_SPACE_MARK_IN_TEXT, _SPACE_MARK)
+        placed.append(Piece(name, span[0] + shift, span[1] + shift))
+    return placed[::-1]
+
+
+def _train_sentencepiece(lines: list[str], kind: str, vocab_size: int, tags: list[str]) -> bytes:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        model_type=kind,
+        vocab_size=vocab_size,
+        normalization_rule_name="nfkc",
+        byte_fallback=True,
+        pad_id=PAD_ID,
+        unk_id=UNK_ID,
+        bos_id=BOS_ID,
+        eos_id=EOS_ID,
+        pad_piece="<pad>",
+        unk_piece="<unk>",
+        bos_piece="<sos>",
+        eos_piece="<eos>",
+        control_symbols=tags,
+        max_sentence_length=1 << 24,
+        minloglevel=2,
+    )
+    return model.getvalue()
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,115 @@
+"""What a run keeps: checkpoints, its best and its last models, and `best.json`, which names the best."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import torch
+
+from headway.errors import UserError
+from headway.model import Transformer
+from headway.storage import StoredModel, save_model
+from headway.storage.atomic import remove_directory, write_json
+from headway.storage.steps import step_folders, step_name, step_of
+from headway.training.card import model_card
+from headway.training.checkpoint import Progress, State, best_steps, conditions, save_checkpoint
+from headway.training.recipe import BestBy
+from headway.training.run import Run
+from headway.training.run_directory import check_in_place
+from headway.training.validation import Validation
+
+MODELS_KEPT = 5
+"""The last few model directories, beside the best."""
+
+
+def stored_model(run: Run) -> StoredModel:
+    """The run's model with all that a model directory holds, but for its card."""
+    return StoredModel(
+        model=run.model,
+        source_tokenizer=run.data.source_tokenizer,
+        target_tokenizer=run.data.target_tokenizer,
+        source_language=run.recipe.data.source_language,
+        target_language=run.recipe.data.target_language,
+        decoding=run.recipe.decoding.model_dump(exclude_none=True),
+    )
+
+
+def is_better(progress: Progress, validation: Validation, best_by: BestBy) -> bool:
+    """Whether a model is better than the best before it: by the recipe's measure, and by its loss among equals."""
+    if progress.best_score is None:
+        return True
+    before = progress.best_score, -(progress.best_loss or math.inf)
+    return (_score(validation, best_by), -validation.loss) > before
+
+
+def keep_model(run: Run, stored: StoredModel, validation: Validation, *, better: bool) -> None:
+    """Saves the model that was validated; where it is better than those before, best.json names it."""
+    progress, best_by = run.progress, run.recipe.training.best_by
+    stored.card = model_card(run.recipe, run.model.config, progress, validation.loss, validation.scores)
+    save_model(run.folder / "models" / step_name(progress.step), stored)
+    if better:
+        progress.best_score, progress.best_loss = _score(validation, best_by), validation.loss
+        progress.best_step, progress.validations_without_better = progress.step, 0
+        write_best(run.folder, progress, best_by)
+    else:
+        progress.validations_without_better += 1
+    progress.validated_step = progress.step
+
+
+def _score(validation: Validation, best_by: BestBy) -> float:
+    """The higher, the better."""
+    return validation.scores.bleu if best_by == "valid_bleu" else -validation.loss
+
+
+def write_best(folder: Path, progress: Progress, best_by: BestBy) -> None:
+    """best.json names the best model, and is absent where there is none yet."""
+    if progress.best_score is None:
+        (folder / "best.json").unlink(missing_ok=True)
+    else:
+        best = {"model": step_name(progress.best_step), best_by: abs(progress.best_score)}
+        write_json(folder / "best.json", best)
+
+
+def take_back_models(folder: Path, step: int) -> None:
+    """Removes the models of later steps, which come again."""
+    for path in step_folders(folder / "models"):
+        if (step_of(path.name) or 0) > step:
+            remove_directory(path)
+
+
+def save_run(run: Run) -> None:
+    """Saves where the run stands; models that no checkpoint needs any more go after that."""
+    check_fit_to_keep(run)
+    run.progress.minutes = run.minutes()
+    state = State(
+        run.progress, run.recipe.model_dump(mode="json"), run.data.fingerprint, conditions(run.device, run.dtype)
+    )
+    save_checkpoint(run.folder / "checkpoints", run.model, run.optimizer, run.average, state)
+    sweep_models(run.folder)
+
+
+def sweep_models(folder: Path) -> None:
+    """Removes all models but the last few and those that a checkpoint, any of which may be resumed, has as its best."""
+    models = step_folders(folder / "models")
+    best = {step_name(step) for step in best_steps(folder / "checkpoints")}
+    for path in models[:-MODELS_KEPT]:
+        if path.name not in best:
+            remove_directory(path)
+
+
+def check_fit_to_keep(run: Run) -> None:
+    """Raises UserError where the run's folder was moved away, or where a weight is not finite: such a model is never
+    saved."""
+    check_in_place(run.folder, run.identity)
+    refuse_broken_weights(run.model, run.progress.step)
+
+
+def refuse_broken_weights(model: Transformer, step: int) -> None:
+    """Raises UserError where a weight is not finite."""
+    for name, parameter in model.named_parameters():
+        if not torch.isfinite(parameter).all():
+            raise UserError(
+                f"step {step}: weight {name!r} is not finite, nothing of it was saved; "
+                "begin a new run with a lower training.learning_rate"
+            )

@@ -1,0 +1,59 @@
+"""When a run validates, and when it ends."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from headway.training.checkpoint import Progress
+from headway.training.recipe import TrainingSection
+
+EPOCH_LIMITS = (100, 2000)
+"""By default validation comes once an epoch, but not before and not after so many steps."""
+
+
+class Outlook(NamedTuple):
+    """How far a run is, by its nearest limit; None where no limit tells."""
+
+    done: float | None
+    """The share of the run that is done, 0 to 1."""
+    minutes_left: float | None
+
+
+def steps_between_validations(options: TrainingSection, steps_per_epoch: int) -> int:
+    """As the recipe says, or once an epoch."""
+    return options.validate_every or min(max(steps_per_epoch, EPOCH_LIMITS[0]), EPOCH_LIMITS[1])
+
+
+def last_step(options: TrainingSection, steps_per_epoch: int) -> int | None:
+    """By the recipe's steps and epochs. Each epoch has its own plan, so that of epochs is a good estimate."""
+    by_epochs = options.max_epochs and options.max_epochs * steps_per_epoch
+    return min((limit for limit in (options.max_steps, by_epochs) if limit), default=None)
+
+
+def reached(options: TrainingSection, progress: Progress, minutes: float, steps_in_epoch: int) -> str | None:
+    """The recipe's limit that ends the run, such as `training.max_steps=800`, if one is reached. steps_in_epoch: of the
+    epoch that the run is in."""
+    spent = {
+        "max_steps": progress.step,
+        "max_epochs": progress.epoch + (progress.step_in_epoch == steps_in_epoch),
+        "max_minutes": minutes,
+        "patience": progress.validations_without_better,
+    }
+    for name, value in spent.items():
+        limit = getattr(options, name)
+        if limit is not None and value >= limit:
+            return f"training.{name}={limit:g}"
+    return None
+
+
+def outlook(options: TrainingSection, progress: Progress, last_step: int | None) -> Outlook:
+    """How far the run is, by the steps and the minutes that it may have."""
+    shares = []
+    if last_step is not None:
+        shares.append(progress.step / last_step)
+    if options.max_minutes is not None:
+        shares.append(progress.minutes / options.max_minutes)
+    if not shares:
+        return Outlook(None, None)
+    done = min(1.0, max(shares))
+    return Outlook(done, progress.minutes * (1 - done) / done)

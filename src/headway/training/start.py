@@ -1,0 +1,152 @@
+"""Opening a run: a new one from its recipe, one that goes on from its last checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
+from headway.model import ModelConfig, Transformer
+from headway.storage import StoredModel, load_model
+from headway.storage.steps import step_folders
+from headway.text.batches import CorpusShare
+from headway.training.averaging import MovingAverage
+from headway.training.batches import Batches
+from headway.training.checkpoint import Progress, State, conditions, load_checkpoint, read_state
+from headway.training.initial import load_initial_model
+from headway.training.keeping import take_back_models, write_best
+from headway.training.limits import last_step, steps_between_validations
+from headway.training.log import check_tensorboard
+from headway.training.loss import TranslationLoss
+from headway.training.optim import make_optimizer
+from headway.training.prepare import PreparedData, prepare
+from headway.training.recipe import Recipe
+from headway.training.run import Run
+from headway.training.run_directory import open_run, rate_will_jump, refuse_changes, write_recipe
+
+Notice = Callable[[str], None]
+
+
+def start(recipe: Recipe, folder: Path, notice: Notice) -> Run:
+    """The run in the folder, ready for its next step. Raises UserError for what the user can mend."""
+    options = recipe.training
+    device = pick_device(options.device)
+    dtype = training_dtype(options.precision, device)
+    keep_large_allocations(device)
+    keep_matrix_kernels(device)
+    if options.tensorboard:
+        check_tensorboard()
+    checkpoint = open_run(folder, notice)
+    identity = folder.stat()
+    state = read_state(checkpoint) if checkpoint is not None else None
+    if state is not None:
+        _check_same_run(state, recipe, conditions(device, dtype), notice)
+    write_recipe(folder, recipe)
+
+    config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
+    initial = load_initial_model(recipe, config) if state is None else None
+    data = _prepare(recipe, folder, config, initial, state, notice)
+    model = _make_model(config, data, initial, options.seed).to(device)
+    loss_of = TranslationLoss(model, options.label_smoothing)
+    optimizer = make_optimizer(model, options.adam_beta2)
+    average = MovingAverage(model, options.ema_decay) if options.ema_decay else None
+
+    train, valid = _batches(recipe, data, device)
+    plan = train.plan()
+    last = last_step(options, len(plan))
+    if last is not None and last <= options.warmup_steps:
+        notice(
+            f"notice: the run ends after {last} steps, within the warm-up of the learning rate "
+            f"(training.warmup_steps={options.warmup_steps})"
+        )
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}")
+    progress = state.progress if state is not None else Progress()
+    if checkpoint is not None:
+        load_checkpoint(checkpoint, model, optimizer, average)
+        write_best(folder, progress, options.best_by)
+        take_back_models(folder, progress.step)
+        notice(f"resuming after step {progress.step:,}")
+    validate_every = steps_between_validations(options, len(plan))
+    return Run(
+        folder=folder,
+        identity=identity,
+        recipe=recipe,
+        device=device,
+        dtype=dtype,
+        data=data,
+        train=train,
+        valid=valid,
+        model=model,
+        loss_of=loss_of,
+        optimizer=optimizer,
+        average=average,
+        largest=train.largest(batch for step in plan for batch in step),
+        last_step=last,
+        validate_every=validate_every,
+        save_every=options.save_every or validate_every,
+        progress=progress,
+    )
+
+
+def _check_same_run(state: State, recipe: Recipe, now: dict[str, str | int], notice: Notice) -> None:
+    """Raises UserError for a checkpoint of another run, and says what may make a difference in the last digits. now:
+    the `conditions` of this process."""
+    refuse_changes(state.recipe, recipe)
+    if rate_will_jump(state.recipe, recipe):
+        notice("notice: schedule: cosine ends at the last step, which is another one now, so the learning rate jumps")
+    before = state.made_with
+    changed = [name for name in now if before.get(name) != now[name]]
+    if changed:
+        changes = ", ".join(f"{name} {before.get(name, 'unknown')} -> {now[name]}" for name in changed)
+        notice(f"notice: resuming with {changes}: the last digits will differ")
+
+
+def _prepare(
+    recipe: Recipe,
+    folder: Path,
+    config: ModelConfig,
+    initial: StoredModel | None,
+    state: State | None,
+    notice: Notice,
+) -> PreparedData:
+    """With the vocabulary of the model that the run starts from, if there is one, or has come to already."""
+    vocabulary_of = initial or (_last_model(folder) if state is not None else None)
+    tokenizers = (vocabulary_of.source_tokenizer, vocabulary_of.target_tokenizer) if vocabulary_of else None
+    fingerprint = state.data if state is not None else None
+    return prepare(recipe, folder / "data", config.max_length, notice, tokenizers, fingerprint)
+
+
+def _last_model(folder: Path) -> StoredModel | None:
+    """The last model that the run has kept; its vocabulary is the run's, should the prepared data be gone."""
+    models = step_folders(folder / "models")
+    return load_model(models[-1]) if models and not (folder / "data").exists() else None
+
+
+def _make_model(config: ModelConfig, data: PreparedData, initial: StoredModel | None, seed: int) -> Transformer:
+    """With the vocabularies of the data, and the weights of `initial` or random ones."""
+    torch.manual_seed(seed)
+    sizes = {
+        "source_vocab_size": data.source_tokenizer.vocab_size,
+        "target_vocab_size": data.target_tokenizer.vocab_size,
+    }
+    model = Transformer(replace(config, **sizes))
+    if initial:
+        model.load_state_dict(initial.model.state_dict())
+    return model
+
+
+def _batches(recipe: Recipe, data: PreparedData, device: torch.device) -> tuple[Batches, Batches]:
+    """Of training and of validation, whose steps are single micro-batches."""
+    options = recipe.training
+    budget = options.micro_batch_budget
+    shares = [
+        CorpusShare(size, corpus.weight) for size, corpus in zip(data.train.sizes, recipe.data.train, strict=True)
+    ]
+    return (
+        Batches(data.train, device, options.tokens_per_batch, budget, options.seed, shares),
+        Batches(data.valid, device, budget, budget),
+    )

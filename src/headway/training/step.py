@@ -1,0 +1,63 @@
+"""One optimizer step: gradients of all its micro-batches, clipped, and the update. Tensors in, tensors out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from headway.devices import autocast
+from headway.training.batches import Batch
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What a step found. Reading it waits for the device."""
+
+    losses: Tensor
+    """(micro-batches,): the sum of each one's losses, in nats."""
+    gradient_norm: Tensor
+    """(): of the gradients together, before they were clipped."""
+
+
+def train_step(
+    loss_of: nn.Module,
+    optimizer: torch.optim.Adam,
+    batches: Iterable[Batch],
+    *,
+    tokens: int,
+    rate: float,
+    max_gradient_norm: float,
+    dtype: torch.dtype,
+) -> StepResult:
+    """Updates the weights by the mean loss of `tokens` target tokens, those of all the batches.
+
+    Gradients are scaled down to `max_gradient_norm`; 0: never. Where a loss or a gradient is not finite, weights and
+    optimizer stay as they were; the result shows it. dtype: of matrix products.
+    """
+    loss_of.train()
+    losses = accumulate(loss_of, batches, tokens, dtype)
+    norm = torch.nn.utils.clip_grad_norm_(loss_of.parameters(), max_gradient_norm or math.inf)
+    finite = losses.isfinite().all() & norm.isfinite()
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.found_inf = (~finite).float()  # type: ignore[attr-defined]  # fused optimizers pass over such a step
+    optimizer.step()
+    optimizer.zero_grad()
+    return StepResult(losses, norm)
+
+
+def accumulate(loss_of: nn.Module, batches: Iterable[Batch], tokens: int, dtype: torch.dtype) -> Tensor:
+    """Forward and backward of each batch in turn. Adds the gradients of the mean loss of `tokens` target tokens to the
+    weights' own, and returns the sum of each batch's losses: (batches,)."""
+    device = next(loss_of.parameters()).device
+    losses = []
+    for batch in batches:
+        with autocast(device, dtype):
+            loss = loss_of(*batch)
+        (loss / tokens).backward()
+        losses.append(loss.detach())
+    return torch.stack(losses)

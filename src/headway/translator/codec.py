@@ -1,0 +1,95 @@
+"""Between text and ids, for one model: which ids a text has, and whether the model can read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headway.errors import UserError
+from headway.storage import StoredModel
+from headway.text.corpus import is_blank
+from headway.text.tokenizer import Tokenizer, is_too_long, language_tag
+
+_LINE_BREAKS = str.maketrans("\n\r", "  ")
+"""Byte pieces can spell a line break; one text is one line."""
+
+
+@dataclass(frozen=True)
+class Codec:
+    """The tokenizers of a model, and the most places that it has for a text."""
+
+    stored: StoredModel
+    max_length: int
+    """Of the model; of an ensemble the least of its models'."""
+
+    @property
+    def longest_source(self) -> int:
+        """The most pieces that a text may have."""
+        return self.max_length - 1  # <eos> takes a place
+
+    def is_readable(self, text: str, most: int | None = None) -> bool:
+        """Whether the model can read the source as a whole, and it has at most so many pieces."""
+        ids = self.source(text)
+        return ids is not None and len(ids) <= min(self.longest_source, most or self.longest_source)
+
+    @property
+    def target_languages(self) -> list[str]:
+        """The languages that a tag in front of a source may ask for; none for a model of one."""
+        return self.stored.source_tokenizer.target_tags
+
+    def sources(self, texts: Sequence[str]) -> list[list[int] | None]:
+        """The ids of each source, without <eos>; None for one that is so long that it isn't tokenised. Raises UserError
+        for a text that doesn't say into which language."""
+        ids = [self.source(text) for text in texts]
+        if tags := [language_tag(language) for language in self.target_languages]:
+            for number, text in enumerate(texts, start=1):
+                if not is_blank(text) and not text.lstrip().startswith(tuple(tags)):
+                    raise UserError(
+                        f"text {number}: this model has several target languages, begin each text with one of "
+                        f"{' '.join(tags)}"
+                    )
+        return ids
+
+    def source(self, text: str) -> list[int] | None:
+        """As one of `sources`, with a tag or without."""
+        return self._ids(self.stored.source_tokenizer, text, tagged=True)
+
+    def target(self, text: str) -> list[int] | None:
+        """The ids of a target, without <eos>; None for one that is so long that it isn't tokenised."""
+        return self._ids(self.stored.target_tokenizer, text)
+
+    def prefixes(self, prefix: str | Sequence[str], count: int, max_length: int | None) -> list[list[int]]:
+        """The ids that each of so many translations begins with. Raises UserError."""
+        texts = [prefix] * count if isinstance(prefix, str) else list(prefix)
+        if len(texts) != count:
+            raise UserError(f"{len(texts)} prefixes for {count} texts: give one for each, or one for all")
+        room = min(self.max_length - 1, max_length or self.max_length)
+        known: dict[str, list[int]] = {}
+        for text in set(texts):
+            ids = self.target(text)
+            if ids is None or len(ids) >= max(1, room):
+                size = f"{len(text):,} characters" if ids is None else f"{len(ids)} pieces"
+                raise UserError(f"a prefix of {size} leaves no room: a translation has at most {room} pieces")
+            known[text] = ids
+        return [known[text] for text in texts]
+
+    def length_cap(self, source_length: int, prefix_length: int, max_length: int | None) -> int:
+        """The most pieces that a translation may have. max_length: as of `SearchOptions`."""
+        cap = max_length if max_length is not None else max(2 * source_length, prefix_length) + 50
+        return min(cap, self.max_length - 1)  # <bos> takes a place
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of a translation, as one line."""
+        return self.stored.target_tokenizer.decode(ids).translate(_LINE_BREAKS)
+
+    def _ids(self, tokenizer: Tokenizer, text: str, *, tagged: bool = False) -> list[int] | None:
+        _check_characters(text)
+        return None if is_too_long(text, self.max_length) else tokenizer.encode(text, tagged=tagged)
+
+
+def _check_characters(text: str) -> None:
+    """Raises UserError for what no file could hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{text!r}: holds half of a surrogate pair, or bytes that are not UTF-8") from None

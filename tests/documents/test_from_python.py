@@ -1,0 +1,181 @@
+"""Documents from Python: the same as from a server, and nothing but sentences reaches the model."""
+
+import asyncio
+import html
+import subprocess
+import sys
+from dataclasses import replace
+
+import httpx
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.documents.test_parsing import ATOMS, HTML, TEXT, seen
+from tests.test_inspecting import random_translator
+
+from headway.documents import Drafts, Found, parse_document
+from headway.errors import UserError
+from headway.model import Transformer
+from headway.serving.app import make_app
+from headway.serving.pairs import Pairs
+from headway.serving.service import Service
+from headway.serving.settings import Settings
+from headway.translator import Translator
+
+SENTENCES = [
+    "the cat sat. A dog ran after the mat!  the cat\n\nthe mat sat on the mat.\r\n",
+    "a dog https://example.org/a?b=c ran 😀 after. the cat\u2028 sat",
+    "  the ⟦0⟧ cat 👍🏽 sat",
+    "",
+    " \n\u2029 ",
+    "😀 https://example.org",
+    "the cat " * 600,
+]
+MARKUP = [
+    "<p>the <b>cat</b> sat. <i>a dog</i> ran<br> after &amp; &lt;the&gt; mat</p>",
+    '<h1 class="x">the cat</h1><script>the("cat")</script><ul><li>a dog<li translate=no>the mat</ul><!-- cat -->',
+    "",
+    "<p> </p>\n<img src='the cat.png'>",
+]
+
+
+@pytest.fixture(scope="module")
+def door() -> Translator:
+    found = random_translator()
+    return Translator(replace(found.stored, decoding={"max_length": 12, "beam_size": 3}), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def tagged() -> Translator:
+    """A random model of two target languages."""
+    plain = random_translator().stored
+    lines = ["the cat sat on the mat", "a dog ran after"] * 20
+    tokenizer = type(plain.source_tokenizer).train(lines, "bpe", 292, ["de", "ko"])
+    torch.manual_seed(3)
+    size = tokenizer.vocab_size
+    model = Transformer(replace(plain.model.config, source_vocab_size=size, target_vocab_size=size))
+    with torch.no_grad():
+        model.output.weight.mul_(8.0)
+    tokenizers = {"source_tokenizer": tokenizer, "target_tokenizer": tokenizer}
+    stored = replace(plain, model=model, target_language="mul", decoding={"max_length": 9}, **tokenizers)
+    return Translator(stored, device="cpu")
+
+
+def of_server(door: Translator, requests: list[dict]) -> list[dict]:
+    """What a server of this model answers to each."""
+    service = Service(Pairs([door]), Settings())
+
+    async def ask() -> list[dict]:
+        transport = httpx.ASGITransport(make_app(service))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return [(await client.post("/translate", json={"source": "en", **one})).json() for one in requests]
+
+    try:
+        return asyncio.run(ask())
+    finally:
+        service.close()
+
+
+@pytest.mark.parametrize(("format_", "texts"), [("text", SENTENCES), ("html", MARKUP)])
+@pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"n_best": 3}])
+def test_a_document_is_what_the_server_answers(door, format_, texts, options):
+    fields = {"target": "en", "format": format_, "alternatives": options.get("n_best", 1) - 1}
+    fields |= {name: value for name, value in options.items() if name == "beam_size"}
+    answers = of_server(door, [{"q": text, **fields} for text in texts])
+    for text, answer in zip(texts, answers, strict=True):
+        found = door.translate_document(text, format=format_, **options)
+        assert (found.text, found.alternatives) == (answer["translatedText"], answer.get("alternatives", []))
+        assert found.truncated == answer.get("truncated", False)
+    assert len({one["translatedText"] for one in answers}) > 2, "the model says different things"
+
+
+def test_a_tag_is_for_all_sentences(tagged):
+    text = "  the cat sat.\n<b>the mat</b> "
+    for code in ("de", "ko"):
+        for format_ in ("text", "html"):
+            [answer] = of_server(tagged, [{"q": text, "target": code, "format": format_}])
+            assert tagged.translate_document(f">>{code}<< {text}", format=format_).text == answer["translatedText"]
+    assert tagged.translate_document(f">>de<< {text}") != tagged.translate_document(f">>ko<< {text}")
+    with pytest.raises(UserError, match="begin each text with one of >>de<< >>ko<<"):
+        tagged.translate_document(text)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n \t", "\u2028", "... !", *ATOMS])
+def test_without_words_nothing_is_asked(door, text, monkeypatch):
+    def translate(texts, **_):
+        assert texts == []
+        return []
+
+    monkeypatch.setattr(door, "translate", translate)
+    assert door.translate_document(text).text == text
+    assert html.unescape(door.translate_document(text, format="html").text) == text
+
+
+def test_what_was_cut_off_is_told(door):
+    texts = ["the cat", "a dog ran after the cat", "the mat sat"]
+    ended = [door.translate_document(text).truncated for text in texts]
+    assert ended == [door.translate([text])[0].stopped == "max_length" for text in texts]
+    assert True in ended
+
+
+def through(document, change):
+    """The document by a model that makes this of each text."""
+    drafts = Drafts([document])
+    drafts.take_wholes(Found([change(text)], False) for _, text in drafts.wholes)
+    drafts.take_runs(Found([change(text)], False) for _, text in drafts.runs)
+    [found] = drafts.joined()
+    return found.texts[0]
+
+
+@given(TEXT, st.sampled_from([str, lambda text: text.replace("⟦", "").replace("⟧", "")]))
+def test_a_model_that_copies_words_copies_the_text_with_marks_or_without(text, change):
+    if "⟦" not in text:
+        assert through(parse_document(text, "text", "de"), change) == text
+
+
+@given(HTML, st.sampled_from([str, lambda text: text.replace("⟦", "").replace("⟧", "")]))
+def test_markup_comes_back_whatever_becomes_of_the_marks(text, change):
+    assert seen(through(parse_document(text, "html", "de"), change)) == seen(text)
+
+
+def test_several_documents_get_each_its_own():
+    texts = ["Eins 😀 zwei. Drei.", "", "Vier.", "Fünf <b>sechs</b>."]
+    drafts = Drafts([parse_document(text, "html", "de") for text in texts])
+    assert {number for number, _ in drafts.wholes} == {0, 2, 3}
+    drafts.take_wholes(
+        Found([text.replace("⟦", "").upper(), text.lower()], text == "Vier.") for _, text in drafts.wholes
+    )
+    assert drafts.runs == [], "the second translation has the marks"
+    drafts.take_runs([])
+    found = drafts.joined(2)
+    assert [one.texts for one in found] == [
+        ["eins 😀 zwei. DREI.", "eins 😀 zwei. drei."],
+        [""],
+        ["VIER.", "vier."],
+        ["fünf <b>sechs</b>."],
+    ]
+    assert [one.truncated for one in found] == [False, False, True, False]
+
+
+def test_an_unknown_format_is_refused(door):
+    with pytest.raises(UserError, match="format 'pdf' is unknown; there are text and html"):
+        door.translate_document("the cat", format="pdf")
+
+
+@pytest.mark.parametrize("package", ["sentencex", "regex"])
+def test_without_its_packages_one_line_names_the_extra(door, package, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("headway.documents")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UserError, match=rf"^{package} is not installed: pip install 'headway\[documents\]'$"):
+        door.translate_document("the cat")
+    assert door.translate(["the cat"])[0].text
+
+
+def test_a_translator_needs_none_of_them():
+    script = (
+        "import sys, headway, headway.translator; "
+        "sys.exit(any(name.split('.')[0] in ('sentencex', 'regex') for name in sys.modules))"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

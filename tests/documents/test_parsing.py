@@ -1,0 +1,320 @@
+"""What isn't words comes back unharmed, whatever the model does."""
+
+import re
+
+import lxml.html
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.documents.parsing import parse_document
+
+ATOMS = [
+    "https://example.org/a/b?c=d&e=%20#f",
+    "http://localhost:5000",
+    "www.example.org",
+    "https://de.wikipedia.org/wiki/Köln",
+    "first.last+tag@mail.example.co.kr",
+    "😀",
+    "👩‍👩‍👧‍👦",
+    "🇰🇷",
+    "👍🏽",
+    "1️⃣",
+    "❤️",
+    "🏴󠁧󠁢󠁥󠁮󠁧󠁿",
+]
+TEXT = st.lists(
+    st.one_of(
+        st.sampled_from(ATOMS),
+        st.sampled_from(
+            [
+                " ",
+                "\n",
+                "\r\n",
+                "\t",
+                "\u2028",
+                "\u00a0",
+                "\u00a0.",
+                "\u3000. ",
+                " X",
+                ". ",
+                "! ",
+                "。",
+                "⟦0⟧",
+                "⟦",
+                ", ",
+            ]
+        ),
+        st.sampled_from(["Ein", "Hund", "läuft", "한국어", "문장입니다", "日本", "z. B.", "Dr."]),
+        st.text(max_size=8).filter(lambda text: text.isprintable()),
+    ),
+    max_size=12,
+).map("".join)
+TAGS = ["<b>", "</b>", "<p class='x'>", "</p>", "<br>", "<!-- Hund -->", '<a href="u?a=1&amp;b">', "</a>", "<img>"]
+WORDS = ["Ein ", "Hund. ", "&lt;b&gt;", " & ", "&amp;", "\n", "<", "ä", "x>"]
+UNENDED = re.compile(r"<[A-Za-z][^<>]*(?:<|\Z)")
+"""A tag that has no end: it is text to us, and to lxml a tag all the same."""
+HTML = (
+    st.lists(st.one_of(st.sampled_from(TAGS), st.sampled_from(WORDS)), max_size=14)
+    .map("".join)
+    .filter(lambda text: not UNENDED.search(text))
+)
+
+
+def copied(document):
+    """By a model that gives everything back, marks and all."""
+    return document.joined(
+        [
+            one.from_whole(one.whole) if one.whole is not None else one.from_runs([run.strip() for run in one.runs])
+            for one in document.sentences
+        ]
+    )
+
+
+def copied_in_runs(document):
+    return document.joined([one.from_runs([run.strip() for run in one.runs]) for one in document.sentences])
+
+
+def readable(most):
+    return lambda text: len(text) <= most
+
+
+@given(TEXT, st.sampled_from(["de", "ko", "ja", "xx"]), st.sampled_from([5, 40, 1000]))
+def test_a_text_that_is_copied_is_the_same(text, language, longest):
+    document = parse_document(text, "text", language, readable(longest))
+    assert copied(document) == text
+    assert copied_in_runs(document) == text
+
+
+@given(HTML, st.sampled_from([5, 40, 1000]))
+def test_html_that_is_copied_says_the_same(text, longest):
+    document = parse_document(text, "html", "de", readable(longest))
+    for found in (copied(document), copied_in_runs(document)):
+        assert seen(found) == seen(text)
+
+
+def seen(text):
+    """What a browser makes of it: texts, tags, attributes, comments."""
+    root = lxml.html.fragment_fromstring(text, create_parent="root")
+    return lxml.html.tostring(root)
+
+
+@given(TEXT, st.sampled_from([3, 20, 1000]))
+def test_the_model_gets_only_what_it_can_read(text, longest):
+    for sentence in parse_document(text, "text", "de", readable(longest)).sentences:
+        asked = sentence.runs if sentence.whole is None else [sentence.whole]
+        assert all(len(one.strip()) <= longest for one in asked)
+        assert all(any(map(str.isalnum, one)) for one in asked)
+
+
+@pytest.mark.parametrize("atom", ATOMS)
+def test_addresses_and_emoji_are_no_words(atom):
+    document = parse_document(f"Das ist {atom} von mir.", "text", "de")
+    [sentence] = document.sentences
+    assert sentence.whole == "Das ist ⟦0⟧ von mir."
+    assert parse_document(f"{atom} {atom}", "text", "de").sentences == []
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("Siehe https://a.de/b.", "https://a.de/b"),
+        ("Siehe (https://a.de/b), ja", "https://a.de/b"),
+        ("https://a.kr/b에서 왔다", "https://a.kr/b"),
+        ("An a.b@c.de, bitte", "a.b@c.de"),
+    ],
+)
+def test_an_address_ends_where_the_text_goes_on(text, address):
+    document = parse_document(text, "text", "de")
+    words = [run for one in document.sentences for run in one.runs]
+    assert not any(part in run for run in words for part in ("http", "@"))
+    assert copied(document) == text
+    assert address in "".join(
+        [one.raw for one in _atoms(document)] + [part for part in document.parts if isinstance(part, str)]
+    )
+
+
+def _atoms(document):
+    return [one for sentence in document.sentences for one in sentence.elements if not isinstance(one, str)]
+
+
+def test_sentences_are_sentences():
+    text = "Das ist z. B. ein Satz. Dr. Müller kam um 3.5 Uhr!  Ja?\n\n안녕하세요. 저는 학생입니다."
+    wanted = ["Das ist z. B. ein Satz.", "Dr. Müller kam um 3.5 Uhr!", "Ja?", "안녕하세요.", "저는 학생입니다."]
+    assert [one.whole for one in parse_document(text, "text", "de").sentences] == wanted
+
+
+@pytest.mark.parametrize(
+    "translation",
+    ["lost", "⟦0⟧ twice ⟦0⟧ ⟦1⟧", "only ⟦0⟧", "⟦0⟧⟦1⟧⟦2⟧", "⟦1⟧ before ⟦0⟧", "⟦00⟧ ⟦1⟧ ⟦0⟧"],
+)
+def test_a_translation_with_broken_marks_is_not_used(translation):
+    [sentence] = parse_document("Ein <b>Hund</b> läuft.", "html", "de").sentences
+    assert sentence.whole == "Ein ⟦0⟧Hund⟦1⟧ läuft."
+    assert sentence.from_whole(translation) is None
+    assert [run.strip() for run in sentence.runs] == ["Ein", "Hund", "läuft."]
+
+
+def test_addresses_may_change_their_order():
+    document = parse_document("Von a@b.de nach c@d.de gehen.", "text", "de")
+    [sentence] = document.sentences
+    assert document.joined([sentence.from_whole("To ⟦1⟧ from ⟦0⟧ go.")]) == "To c@d.de from a@b.de go."
+
+
+def test_marks_that_stand_in_the_text_are_text():
+    document = parse_document("Das ⟦0⟧ ist 😀 ein ⟦1⟧ Zeichen.", "text", "de")
+    assert [one.whole for one in document.sentences] == [None]
+    assert copied(document) == "Das ⟦0⟧ ist 😀 ein ⟦1⟧ Zeichen."
+
+
+def test_what_a_model_says_is_text_and_never_markup():
+    document = parse_document("<p>Hund</p>", "html", "de")
+    assert document.joined([["<script>alert(1)</script> &amp;"]]) == (
+        "<p>&lt;script&gt;alert(1)&lt;/script&gt; &amp;amp;</p>"
+    )
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "<script>if (a < b) Hund();</script>",
+        "<style>Hund { }</style>",
+        "<!-- Ein Hund -->",
+        "<pre>Ein Hund</pre>",
+        '<p translate="no">Ein <b>Hund</b></p>',
+        '<div class="x notranslate"><div>Hund</div> läuft</div>',
+        "<!DOCTYPE html>",
+        '<img alt="Ein Hund">',
+    ],
+)
+def test_what_is_not_to_be_translated_stays(kept):
+    document = parse_document(f"<p>Eins</p>{kept}<p>Zwei</p>", "html", "de")
+    assert [one.whole for one in document.sentences] == ["Eins", "Zwei"]
+    assert document.joined([["One"], ["Two"]]) == f"<p>One</p>{kept}<p>Two</p>"
+
+
+def test_entities_are_characters_for_the_model():
+    document = parse_document("<p>Ein &lt;Hund&gt; &amp; K&ouml;ter&#33;</p>", "html", "de")
+    [sentence] = document.sentences
+    assert sentence.whole == "Ein <Hund> & Köter!"
+
+
+def test_long_words_without_end_are_cut_anywhere():
+    document = parse_document("x" * 1000, "text", "de", readable(100))
+    assert all(len(one.whole) <= 100 for one in document.sentences)
+    assert copied(document) == "x" * 1000
+
+
+HOSTILE = [
+    "<b>",
+    "<!--",
+    "</",
+    "&",
+    "a@",
+    "www.",
+    "⟦0⟧",
+    " a",
+    "( ",
+    "a. ",
+    "http://",
+    "<a ",
+    '<a b="',
+    "<a b='",
+    '<a "',
+    "<script>",
+    '="',
+    "<p translate=no>",
+    "<div translate=no><ul>",
+    "<b>a ",
+]
+"""Texts that are these again and again have taken parsers long; that they don't is a test of the system."""
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_hostile_texts_come_back(unit):
+    text = (unit * 5000)[:5000]
+    assert re.sub(r"\s", "", copied(parse_document(text, "text", "de", readable(500)))) == re.sub(r"\s", "", text)
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u2009", "\u3000", "&nbsp;"])
+def test_an_initial_before_a_wide_space_is_no_defect(space, capfd):
+    for text in (f"Das ist Plan B{space}.", f"B{space}. Ja", f"Ein Hund. Typ{space}A{space}. Ende"):
+        document = parse_document(text, "html" if "&" in space else "text", "de")
+        assert copied(document) == text.replace("&nbsp;", "\u00a0")
+    assert capfd.readouterr().err == "", "a panic is not to quote a text on standard error"
+
+
+def test_where_the_splitter_panics_a_block_is_one_sentence(monkeypatch):
+    class PanicException(BaseException):
+        """As that of pyo3, which is no Exception."""
+
+    def panic(*_):
+        raise PanicException
+
+    monkeypatch.setattr("headway.documents.parsing.sentencex.segment", panic)
+    sentences = parse_document("Eins. Zwei.\nDrei.", "text", "de").sentences
+    assert [one.whole for one in sentences] == ["Eins. Zwei.", "Drei."]
+
+
+@pytest.mark.parametrize(
+    ("text", "wholes"),
+    [
+        ("Sind Sie <b>Anna</b>?", ["Sind Sie ⟦0⟧Anna⟦1⟧?"]),
+        ("<p>Ein <b>Hund</b>. Eine <i>Katze</i></p>", ["Ein ⟦0⟧Hund⟦1⟧.", "Eine ⟦0⟧Katze⟦1⟧"]),
+        ("<b>Anna</b> kommt.", ["⟦0⟧Anna⟦1⟧ kommt."]),
+        ("<b>Anna kommt.</b>", ["Anna kommt."]),
+        ("<b><i>Anna</i> kommt.</b> <br>", ["⟦0⟧Anna⟦1⟧ kommt."]),
+        ("<i>Eins. Zwei.</i>", ["Eins.", "Zwei."]),
+        ("<b><i>Anna</b></i> kommt", ["⟦0⟧Anna⟦1⟧⟦2⟧ kommt"]),
+    ],
+)
+def test_a_sentence_keeps_its_end_and_the_partners_of_its_tags(text, wholes):
+    document = parse_document(text, "html", "de")
+    assert [one.whole for one in document.sentences] == wholes
+    assert copied(document) == copied_in_runs(document) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("Wo bist du 😀?", "Wo bist du ⟦0⟧?"),
+        ("Kennst du https://a.de?", "Kennst du ⟦0⟧?"),
+        ("😀 „Ja“, 😀 sagte er 😀.", "„Ja“, ⟦0⟧ sagte er ⟦1⟧."),
+        ("😀 Ein Hund läuft. 😀", "Ein Hund läuft."),
+        ("  Ein Hund 😀 ", "Ein Hund"),
+    ],
+)
+def test_what_stands_at_the_edge_stays_outside_but_not_punctuation(text, whole):
+    document = parse_document(text, "text", "de")
+    assert [one.whole for one in document.sentences] == [whole]
+    assert copied(document) == copied_in_runs(document) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "translated"),
+    [
+        ("<p translate=no>Eins<p>Zwei</p><p>Drei</p>", ["Zwei", "Drei"]),
+        ("<ul><li class=notranslate>A<li>B</ul><p>C</p>", ["B", "C"]),
+        ("<ul><li>A<li class='x notranslate'>B</ul><p>C</p>", ["A", "C"]),
+        ("<ul><li class=notranslate>A<ul><li>B<li>C</ul>D<li>E</ul>", ["E"]),
+        ("<dl><dt translate=no>A<dd>B</dl>", ["B"]),
+        ("<table><tr><td translate=no>A<td>B<tr><td>C</table>", ["B", "C"]),
+        ("<table><tr><td translate=no>A<table><tr><td>B</table>C<td>D</table>", ["D"]),
+        ("<div translate=no>A<div>B</div>C</div>D", ["D"]),
+        ("<div translate=no><p>A<p>B</div>C", ["C"]),
+        ("<p>A<div translate=no>B</p>C</div>D", ["A", "D"]),
+        ("<b>A<div translate=no>B</b>C</div>D", ["A", "D"]),
+        ("<svg/><p>Hund</p>", ["Hund"]),
+        ("<svg><path/><text>A</text></svg>Hund", ["Hund"]),
+        ("<code/>Hund", []),
+        ("<p title='say translate=no'>Hund</p>", ["Hund"]),
+        ("<p class='notranslate-x'>Hund</p>", ["Hund"]),
+        ("<p data-translate=no>Hund</p>", ["Hund"]),
+        ("<p CLASS=NoTranslate>Hund</p>", []),
+        ("<p a='b'translate=no>Hund</p>", []),
+    ],
+)
+def test_what_is_not_translated_ends_where_a_browser_ends_it(text, translated):
+    document = parse_document(text, "html", "de")
+    assert [one.whole for one in document.sentences] == translated
+    assert copied(document) == text

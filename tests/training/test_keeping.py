@@ -1,0 +1,87 @@
+"""What a run keeps: which models stay, which is the best, and that best.json says so."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.evaluation import Scores
+from headway.storage.steps import step_folders, step_name, step_of
+from headway.training.checkpoint import FORMAT_VERSION, Progress, State
+from headway.training.keeping import MODELS_KEPT, is_better, sweep_models, take_back_models, write_best
+from headway.training.validation import Validation
+
+NUMBERS = st.floats(0.01, 20)
+
+
+def found(bleu: float, loss: float) -> Validation:
+    return Validation(loss, Scores(bleu=bleu, chrf=0.0, bleu_signature="", chrf_signature=""))
+
+
+def make_models(run, steps):
+    for step in steps:
+        (run / "models" / step_name(step)).mkdir(parents=True)
+
+
+def make_checkpoint(run, step, best_step):
+    folder = run / "checkpoints" / step_name(step)
+    folder.mkdir(parents=True)
+    state = State(Progress(step=step, best_step=best_step), {}, "", {})
+    (folder / "state.json").write_text(json.dumps({"format_version": FORMAT_VERSION, **asdict(state)}))
+
+
+def models(run):
+    return [step_of(path.name) for path in step_folders(run / "models")]
+
+
+def test_the_last_models_stay_and_the_best_of_every_checkpoint(tmp_path):
+    make_models(tmp_path, range(10, 130, 10))
+    make_checkpoint(tmp_path, 110, best_step=20)
+    make_checkpoint(tmp_path, 120, best_step=50)
+    sweep_models(tmp_path)
+    assert models(tmp_path) == [20, 50, *range(130 - 10 * MODELS_KEPT, 130, 10)]
+    sweep_models(tmp_path)
+    assert models(tmp_path) == [20, 50, *range(130 - 10 * MODELS_KEPT, 130, 10)]
+
+
+def test_a_checkpoint_that_can_not_be_read_needs_no_model(tmp_path):
+    make_models(tmp_path, range(10, 130, 10))
+    make_checkpoint(tmp_path, 110, best_step=20)
+    make_checkpoint(tmp_path, 120, best_step=50)
+    (tmp_path / "checkpoints" / step_name(110) / "state.json").write_text("{")
+    sweep_models(tmp_path)
+    assert models(tmp_path)[:2] == [50, 130 - 10 * MODELS_KEPT]
+
+
+def test_models_of_later_steps_are_taken_back(tmp_path):
+    make_models(tmp_path, [8, 16, 24, 99_999_999, 100_000_000])
+    (tmp_path / "models" / "mine").mkdir()
+    take_back_models(tmp_path, 16)
+    assert models(tmp_path) == [8, 16]
+    assert (tmp_path / "models" / "mine").is_dir()
+
+
+@pytest.mark.parametrize(("best_by", "score"), [("valid_bleu", 31.5), ("valid_loss", -1.25)])
+def test_best_json_names_the_best_and_its_figure(tmp_path, best_by, score):
+    write_best(tmp_path, Progress(step=30, best_step=20, best_score=score), best_by)
+    assert json.loads((tmp_path / "best.json").read_text()) == {"model": "step-00000020", best_by: abs(score)}
+    write_best(tmp_path, Progress(step=30), best_by)
+    assert not (tmp_path / "best.json").exists()
+
+
+def test_the_first_model_is_the_best():
+    assert is_better(Progress(), found(bleu=0.0, loss=99.0), "valid_bleu")
+    assert is_better(Progress(), found(bleu=0.0, loss=99.0), "valid_loss")
+
+
+@given(NUMBERS, NUMBERS, NUMBERS, NUMBERS)
+def test_the_higher_bleu_is_better_or_the_lower_loss(bleu, loss, best_bleu, best_loss):
+    by_bleu = Progress(best_score=best_bleu, best_loss=best_loss)
+    by_loss = Progress(best_score=-best_loss, best_loss=best_loss)
+    assert is_better(by_bleu, found(bleu, loss), "valid_bleu") == (
+        bleu > best_bleu or (bleu == best_bleu and loss < best_loss)
+    )
+    assert is_better(by_bleu, found(best_bleu, loss), "valid_bleu") == (loss < best_loss)
+    assert is_better(by_loss, found(bleu, loss), "valid_loss") == (loss < best_loss)

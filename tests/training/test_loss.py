@@ -1,0 +1,38 @@
+"""The loss of a model, one module: teacher forcing, label smoothing in training alone, and nothing but `forward`."""
+
+import pytest
+import torch
+
+from headway.model import ModelConfig, Transformer
+from headway.training.loss import TranslationLoss
+
+
+@pytest.fixture
+def model() -> Transformer:
+    options = {"d_model": 16, "num_heads": 2, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
+    return Transformer(ModelConfig(source_vocab_size=20, target_vocab_size=20, **options)).double()
+
+
+SOURCE = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]])
+TARGET = torch.tensor([[2, 9, 10, 3], [2, 11, 3, 0]])
+
+
+def test_teacher_forcing_shifts_by_one(model):
+    """The sum over places of -log p(next | source, what came before), each asked from the plain model."""
+    expected = 0.0
+    for source, target in (([5, 6, 7, 3], [2, 9, 10, 3]), ([8, 3], [2, 11, 3])):
+        log_p = model(torch.tensor([source]), torch.tensor([target[:-1]])).log_softmax(-1)[0]
+        expected -= sum(log_p[place, token].item() for place, token in enumerate(target[1:]))
+    assert TranslationLoss(model)(SOURCE, TARGET).item() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_label_smoothing_is_for_training_alone(model, smoothing):
+    """In training the loss is (1 - epsilon) of the cross-entropy and epsilon of the mean over the vocabulary."""
+    loss_of, log_p = TranslationLoss(model, smoothing), model(SOURCE, TARGET[:, :-1]).log_softmax(-1)
+    given = TARGET[:, 1:]
+    real = given != 0
+    plain = -log_p.gather(2, given[..., None])[..., 0][real].sum()
+    smoothed = (1 - smoothing) * plain - smoothing * log_p.mean(-1)[real].sum()
+    torch.testing.assert_close(loss_of.train()(SOURCE, TARGET), smoothed)
+    torch.testing.assert_close(loss_of.eval()(SOURCE, TARGET), plain)

@@ -1,0 +1,198 @@
+"""One step: a function of its inputs, tensors in and tensors out; what isn't finite changes nothing; wrappers fit."""
+
+import copy
+import math
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from headway.model import ModelConfig, Transformer
+from headway.training.loss import TranslationLoss
+from headway.training.optim import make_optimizer
+from headway.training.step import accumulate, train_step
+
+SOURCE = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]])
+TARGET = torch.tensor([[2, 9, 10, 3], [2, 11, 3, 0]])
+BATCHES = [(SOURCE, TARGET), (SOURCE[1:, :2], TARGET[1:, :3])]
+TOKENS = 7
+
+
+def small_loss(dropout: float = 0.1) -> TranslationLoss:
+    torch.manual_seed(1)
+    sizes = {"d_model": 16, "num_heads": 2, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1, "dropout": dropout}
+    return TranslationLoss(Transformer(ModelConfig(20, 20, **sizes)), label_smoothing=0.1)
+
+
+class Line(nn.Module):
+    """The sum of weight * x * y: any batch that is two tensors."""
+
+    def __init__(self, *weights: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor(weights))
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return (self.weight * x * y).sum()
+
+
+class Root(nn.Module):
+    """The square root of a weight: at 0 it is finite, its gradient isn't."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.weight.sqrt() + x
+
+
+def step(loss_of, optimizer, batches, tokens=1, rate=0.1, norm=0.0):
+    return train_step(
+        loss_of, optimizer, batches, tokens=tokens, rate=rate, max_gradient_norm=norm, dtype=torch.float32
+    )
+
+
+def state(loss_of, optimizer):
+    """Every weight, and all that Adam remembers of it."""
+    return [
+        tensor.detach().clone()
+        for weight in loss_of.parameters()
+        for tensor in (weight, *optimizer.state.get(weight, {}).values())
+    ]
+
+
+def assert_equal(some, others):
+    assert len(some) == len(others)
+    assert all(torch.equal(one, other) for one, other in zip(some, others, strict=True))
+
+
+def test_equal_inputs_give_equal_steps_to_the_last_bit(capfd):
+    first = small_loss()
+    second = copy.deepcopy(first)
+    results = []
+    for loss_of in (first, second):
+        optimizer = make_optimizer(loss_of.model, 0.98)
+        torch.manual_seed(5)
+        found = [step(loss_of, optimizer, BATCHES, TOKENS, rate=1e-3, norm=1.0) for _ in range(3)]
+        results.append(
+            [*state(loss_of, optimizer), *(one.losses for one in found), *(one.gradient_norm for one in found)]
+        )
+    assert_equal(*results)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_no_gradient_is_left_for_the_next_step():
+    loss_of = small_loss()
+    step(loss_of, make_optimizer(loss_of.model, 0.98), BATCHES, TOKENS)
+    assert all(weight.grad is None for weight in loss_of.parameters())
+
+
+def test_losses_are_sums_of_each_batch():
+    loss_of = small_loss(dropout=0.0)
+    wanted = [loss_of(*batch).item() for batch in BATCHES]
+    found = step(loss_of, make_optimizer(loss_of.model, 0.98), BATCHES, TOKENS)
+    assert found.losses.tolist() == wanted
+    assert not found.losses.requires_grad
+
+
+@pytest.mark.parametrize(("norm", "scale"), [(0.0, 1.0), (10.0, 0.5), (100.0, 1.0)])
+def test_gradients_are_of_the_mean_and_scaled_down_to_the_norm(norm, scale):
+    """By plain gradient descent, which shows them: (3, 4) * (2 + 10) / 3 is (12, 16), of norm 20."""
+    loss_of, x = Line(1.0, 1.0), torch.tensor([3.0, 4.0])
+    descent = torch.optim.SGD(loss_of.parameters(), lr=99.0, fused=True)
+    found = step(loss_of, descent, [(x, torch.tensor(2.0)), (x, torch.tensor(10.0))], tokens=3, rate=0.5, norm=norm)
+    assert found.gradient_norm.item() == pytest.approx(20.0)
+    torch.testing.assert_close(loss_of.weight.detach(), 1 - 0.5 * scale * torch.tensor([12.0, 16.0]))
+
+
+def test_adam_moves_every_weight_by_the_rate_at_first():
+    """Its first step is the rate times the gradient's sign, whatever the gradient's size."""
+    loss_of = Line(5.0, 5.0, 5.0)
+    x = torch.tensor([1e-3, -1.0, 1e3])
+    step(loss_of, torch.optim.Adam(loss_of.parameters(), fused=True), [(x, torch.ones(()))], rate=0.25)
+    torch.testing.assert_close(loss_of.weight.detach(), torch.tensor([4.75, 5.25, 4.75]), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("wrong", ["a loss", "a gradient"])
+def test_what_is_not_finite_changes_nothing_and_is_shown(wrong):
+    """Also not the optimizer's count of its steps; and the next step is as if this one had not been."""
+    loss_of: nn.Module = Root() if wrong == "a gradient" else Line(1.0, 2.0)
+    optimizer = torch.optim.Adam(loss_of.parameters(), fused=True)
+    good, bad = torch.ones(()), torch.tensor(math.inf)
+    if wrong == "a loss":
+        step(loss_of, optimizer, [(good, good)])
+    before = state(loss_of, optimizer)
+    found = step(loss_of, optimizer, [(good,)] if wrong == "a gradient" else [(good, good), (good, bad)])
+    assert found.losses.isfinite().all().item() == (wrong == "a gradient")
+    assert not found.gradient_norm.isfinite()
+    if wrong == "a loss":
+        assert_equal(before, state(loss_of, optimizer))
+        step(loss_of, optimizer, [(good, good)])
+        assert optimizer.state[loss_of.weight]["step"] == 2
+    assert loss_of.weight.isfinite().all()
+
+
+class Reads(TorchDispatchMode):
+    """Counts how often a number is read from a tensor, for which Python must wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count += func is torch.ops.aten._local_scalar_dense.default
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_step_waits_for_no_number():
+    loss_of, x = Line(1.0, 2.0), torch.ones(2)
+    optimizer = torch.optim.Adam(loss_of.parameters(), fused=True)
+    with Reads() as reads:
+        found = step(loss_of, optimizer, [(x, x), (x, x)], norm=1.0)
+        assert reads.count == 0
+        found.losses.sum().item()
+        assert reads.count == 1
+
+
+@pytest.fixture
+def one_rank():
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+def sharded(loss_of: TranslationLoss) -> nn.Module:
+    for layer in (*loss_of.model.encoder.layers, *loss_of.model.decoder.layers):
+        fully_shard(layer)
+    return fully_shard(loss_of)
+
+
+@pytest.mark.skipif(not dist.is_available(), reason="this torch has no distributed training")
+@pytest.mark.parametrize("wrap", [DistributedDataParallel, sharded], ids=["DDP", "FSDP2"])
+@pytest.mark.usefixtures("one_rank")
+def test_wrappers_for_many_devices_fit(wrap):
+    """Of one rank, where they must give the losses of the bare module: they see its `forward` and its weights alone."""
+    losses = []
+    for make in (lambda loss_of: loss_of, wrap):
+        loss_of = make(small_loss())
+        optimizer = torch.optim.Adam(loss_of.parameters(), fused=True)
+        torch.manual_seed(3)
+        losses.append(
+            [step(loss_of, optimizer, BATCHES, TOKENS, rate=1e-2, norm=1.0).losses.tolist() for _ in range(3)]
+        )
+    assert losses[0] == losses[1]
+    assert losses[0][2] != losses[0][0]
+
+
+def test_ranks_that_share_the_batches_have_the_gradients_of_one():
+    """Each divides by the tokens of all, so the sum of their gradients is that of a single process."""
+    alone, *ranks = (small_loss(dropout=0.0) for _ in range(3))
+    accumulate(alone, BATCHES, TOKENS, torch.float32)
+    for rank, batch in zip(ranks, BATCHES, strict=True):
+        accumulate(rank, [batch], TOKENS, torch.float32)
+    for whole, *parts in zip(*(one.parameters() for one in (alone, *ranks)), strict=True):
+        torch.testing.assert_close(whole.grad, sum(part.grad for part in parts))

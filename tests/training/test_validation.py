@@ -1,0 +1,76 @@
+"""Batches of a corpus and the loss over it, against sums over all pairs alone."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from headway.model import ModelConfig, Transformer
+from headway.text.corpus import Pair
+from headway.text.shards import ParallelIds, write_ids
+from headway.text.words import WordTokenizer
+from headway.training.batches import Batches
+from headway.training.loss import TranslationLoss
+from headway.training.validation import mean_loss
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> ParallelIds:
+    random = np.random.default_rng(2)
+
+    def text() -> str:
+        return " ".join(random.choice(list("abcdef"), random.integers(1, 12)))
+
+    words = WordTokenizer(list("abcdef"))
+    folder = tmp_path_factory.mktemp("corpus") / "ids"
+    pairs = [Pair(text(), text(), folder, line) for line in range(1, 41)]
+    write_ids(folder, [pairs], words, words, max_length=100, max_tokens=100)
+    return ParallelIds(folder)
+
+
+@pytest.fixture(scope="module")
+def loss_of() -> TranslationLoss:
+    torch.manual_seed(1)
+    sizes = {"d_model": 16, "num_heads": 2, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.3}
+    return TranslationLoss(Transformer(ModelConfig(10, 10, **sizes)), label_smoothing=0.2).double()
+
+
+@pytest.mark.parametrize("budget", [1, 60, 10_000])
+def test_the_mean_loss_is_that_of_all_tokens(corpus, loss_of, budget):
+    """However they are cut into batches; without dropout and label smoothing, though training has both."""
+    loss_of.model.eval()
+    total, tokens = 0.0, 0
+    for index in range(len(corpus)):
+        source, target = corpus.source[index].tolist(), corpus.target[index].tolist()
+        given = torch.tensor([*target, 3])
+        logits = loss_of.model(torch.tensor([[*source, 3]]), torch.tensor([[2, *target]]))[0]
+        total, tokens = total + F.cross_entropy(logits, given, reduction="sum").item(), tokens + len(given)
+    loss_of.train()
+    found = mean_loss(loss_of, Batches(corpus, CPU, budget, budget), torch.float32)
+    assert found == pytest.approx(total / tokens, rel=1e-12)
+
+
+def test_batches_count_what_is_in_their_tensors(corpus):
+    batches = Batches(corpus, CPU, tokens_per_batch=120, tokens_per_micro_batch=60, seed=1)
+    micro_batches = [one for step in batches.plan(epoch=3) for one in step]
+    assert sorted(index for one in micro_batches for index in one) == list(range(40))
+    sizes = {}
+    for one in micro_batches:
+        source, target = batches.tensors(one)
+        assert batches.longest(one) == (source.size(1), target.size(1) - 1)
+        assert batches.target_tokens([one]) == int((target[:, 1:] != 0).sum())
+        sizes[tuple(one)] = source.numel() + target[:, 1:].numel()
+    assert batches.target_tokens(micro_batches) == int(corpus.target.lengths.sum()) + 40
+    assert sizes[tuple(batches.largest(micro_batches))] == max(sizes.values())
+
+
+def test_the_plan_is_a_function_of_seed_and_epoch(corpus):
+    def plan(seed: int, epoch: int) -> list[list[list[int]]]:
+        batches = Batches(corpus, CPU, tokens_per_batch=120, tokens_per_micro_batch=60, seed=seed)
+        return [[one.tolist() for one in step] for step in batches.plan(epoch)]
+
+    assert plan(1, 0) == plan(1, 0)
+    assert plan(1, 0) != plan(1, 1)
+    assert plan(1, 0) != plan(2, 0)
