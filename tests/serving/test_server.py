@@ -1,7 +1,6 @@
 """Connections, and the options of `headway serve`."""
 
 import asyncio
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -80,12 +79,3 @@ def test_what_is_loopback():
     for host in ("0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.example.org"):
         assert not _is_loopback(host), host
     assert set(LOOPBACK) == {"localhost", "127.0.0.1", "[::1]"}
-
-
-def test_modules_of_the_page_do_not_touch_the_storage_unguarded():
-    """It throws where a browser keeps nothing."""
-    for path in (Path(__file__).parents[2] / "src/headway/serving/page").glob("*.js"):
-        lines = path.read_text().splitlines()
-        for number, line in enumerate(lines):
-            if "localStorage." in line:
-                assert lines[number - 1].strip() == "try {", f"{path.name}:{number + 1}"

@@ -5,11 +5,11 @@ import os
 import time
 
 import pytest
-from headway.serving.documents import parse_document
 
+from headway.documents import parse_document
+from tests.documents.test_parsing import HOSTILE as HOSTILE_TEXTS
+from tests.documents.test_parsing import readable
 from tests.faults.hostile import change_config, make_directory, piece, replace, subword_model
-from tests.serving.test_documents import HOSTILE as HOSTILE_TEXTS
-from tests.serving.test_documents import readable
 from tests.system.conftest import complaint, run_headway
 
 

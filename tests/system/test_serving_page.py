@@ -234,19 +234,31 @@ def test_a_view_of_the_text_before_is_asked_for_no_longer(open_page):
     assert [url.rpartition("/")[2] for url in given_up] == ["inspect"]
 
 
-def test_without_storage_it_works(browser, server):
-    """As where a browser is told to keep nothing: every use of it throws."""
+@pytest.mark.parametrize("missing", ["localStorage", "getItem", "setItem"])
+def test_without_storage_it_works(browser, server, missing):
+    """As where a browser is told to keep nothing, or has no room: every use of it throws. Each is tried."""
     context = browser.new_context(locale="en-US")
+    holder = "window" if missing == "localStorage" else "Storage.prototype"
     context.add_init_script(
-        "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('denied', 'SecurityError'); }})"
+        f"""window.tried = [];
+        Object.defineProperty({holder}, '{missing}', {{
+          get() {{ window.tried.push('{missing}'); throw new DOMException('denied', 'SecurityError'); }},
+        }});"""
     )
     page, said = context.new_page(), []
+    page.set_default_timeout(10_000)
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(f"http://127.0.0.1:{server.port}/")
     page.wait_for_selector("#target option", state="attached")
     translated(page, "ant bee", "bee ant")
+    tried = "() => window.tried.length"
+    page.wait_for_timeout(2000)  # what was translated is kept when nothing else has come for a moment
+    after_translating = page.evaluate(tried)
+    assert after_translating > 0
     page.click("text=한국어")
     sync_api.expect(page.locator("#clear")).to_have_text("지우기")
+    if missing != "getItem":
+        assert page.evaluate(tried) > after_translating
     context.close()
     assert said == []
 
