@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 
@@ -130,6 +131,8 @@ def test_loss_falls_and_the_run_directory_is_complete(files, tmp_path):
     translator = Translator.load(tmp_path / "run")
     assert translator.stored.source_language == "src"
     assert "validation BLEU" in translator.stored.card
+    rows = [line for line in translator.stored.card.splitlines() if line.startswith("|")]
+    assert {len(re.split(r"(?<!\\)\|", row)) for row in rows} == {4}  # two cells, whatever a signature holds
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

@@ -34,8 +34,8 @@ A Transformer (Vaswani et al., 2017) trained with headway.
 | training data | {files} |
 | steps, epochs, minutes | {progress.step:,}, {progress.epoch + 1}, {progress.minutes:.1f} |
 | validation loss | {valid_loss:.4f} nats a token |
-| validation BLEU | {scores.bleu:.2f} (`{scores.bleu_signature}`) |
-| validation chrF | {scores.chrf:.2f} (`{scores.chrf_signature}`) |
+| validation BLEU | {scores.bleu:.2f} (`{_in_cell(scores.bleu_signature)}`) |
+| validation chrF | {scores.chrf:.2f} (`{_in_cell(scores.chrf_signature)}`) |
 | size | {size} |
 | vocabulary | {vocabulary} |
 | optimizer | {optimizer} |
@@ -44,3 +44,8 @@ Use it:
 
     headway translate THIS_FOLDER input.txt
 """
+
+
+def _in_cell(text: str) -> str:
+    """A bar would end the cell of a Markdown table, in code as well."""
+    return text.replace("|", r"\|")

@@ -39,7 +39,7 @@ def is_better(progress: Progress, validation: Validation, best_by: BestBy) -> bo
     """Whether a model is better than the best before it: by the recipe's measure, and by its loss among equals."""
     if progress.best_score is None:
         return True
-    before = progress.best_score, -(progress.best_loss or math.inf)
+    before = progress.best_score, -math.inf if progress.best_loss is None else -progress.best_loss
     return (_score(validation, best_by), -validation.loss) > before
 
 
