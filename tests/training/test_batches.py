@@ -15,10 +15,10 @@ PAIRS = [("a b c", "d"), ("a", "d e"), ("b c", "f"), ("a b c d e f", "a b c")]
 def batches(tmp_path):
     words = WordTokenizer(list("abcdef"))
     pairs = [Pair(*texts, tmp_path / "file", line) for line, texts in enumerate(PAIRS, 1)]
-    write_ids(tmp_path / "ids", [pairs], words, words, max_length=100, max_tokens=100)
+    write_ids(tmp_path / "not" / "there" / "ids", [pairs], words, words, max_length=100, max_tokens=100)
 
     def make(tokens_per_micro_batch: int) -> Batches:
-        corpus = ParallelIds(tmp_path / "ids")
+        corpus = ParallelIds(tmp_path / "not" / "there" / "ids")
         return Batches(corpus, torch.device("cpu"), 10 * tokens_per_micro_batch, tokens_per_micro_batch)
 
     return make
