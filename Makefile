@@ -36,7 +36,7 @@ test-faults: setup
 # Do the unit tests notice when the code is changed? 60 changes, two at a time; SEED=... draws others. Half an hour.
 SEED := 2017
 mutants: setup
-	$(BIN)/python tests/mutants --count 60 --seed $(SEED) --jobs 2 --least 0.95
+	$(BIN)/python -m tests.mutants --count 60 --seed $(SEED) --jobs 2 --least 0.95
 
 # Ten minutes, by coverage, in an environment of its own; one target at a time: config, decoding, header, subwords, words.
 FUZZ := .venv-fuzz

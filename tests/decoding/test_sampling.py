@@ -121,3 +121,10 @@ def test_scores_of_given_targets_are_those_of_the_whole_model():
 def test_impossible_sampling(options, message):
     with pytest.raises(UserError, match=message):
         Sampling(**options)
+
+
+@pytest.mark.parametrize(("options", "last"), [({"top_k": 2}, 3), ({"top_p": 0.6}, 3), ({}, 0)])
+def test_the_highest_chance_draws_the_last_token_that_may_be_drawn(options, last):
+    """A chance below 1 may be rounded to it."""
+    ranked = torch.tensor([[0.1, 0.4, 0.2, 0.3]]).log()  # of the four: 1, 3, 2, 0
+    assert draw_tokens(ranked, torch.ones(1, 1), Sampling(**options)).tolist() == [last]

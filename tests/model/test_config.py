@@ -74,3 +74,8 @@ def test_table_3():
 def test_unknown_preset():
     with pytest.raises(ValueError, match=r"'huge'.*textbook, tiny, small, base, big"):
         ModelConfig.preset("huge", source_vocab_size=10, target_vocab_size=10)
+
+
+def test_a_number_that_may_be_left_out_says_so():
+    with pytest.raises(ValueError, match="decoder_num_heads='4': must be of type int or none"):
+        ModelConfig(10, 10, decoder_num_heads="4")

@@ -2,9 +2,7 @@
 
 A change ("mutant") is made in a copy of the tree. The tests that enter its function run, those of its own file and room
 first, up to the first failure; if none fails, all others. Whatever runs far longer than it should counts as noticed.
-`equivalent.toml` names changes that no test can notice, with the reason; they are not drawn.
-
-The same seed on the same code draws the same mutants.
+`equivalent.toml` names changes that no test can notice, with the reason; they don't count.
 """
 
 from __future__ import annotations
@@ -14,19 +12,19 @@ import hashlib
 import json
 import os
 import queue
-import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
 import tomllib
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from changes import Change, changes
-from reaching import telling
+from tests.mutants.changes import Change, changes
+from tests.mutants.reaching import telling
 
 HERE = Path(__file__).parent
 ROOMS = ("model", "kernels", "decoding", "training", "text")
@@ -41,6 +39,11 @@ class Mutant:
     change: Change
     code: str
     """The line it begins in."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What it is called wherever it stands."""
+        return Path(self.file).name, self.code, str(self.change)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.change.line}  {self.change}"
@@ -61,6 +64,11 @@ def main() -> int:
     if options.list:
         print(*mutants, sep="\n")
         return 0
+    known = equivalent()
+    for mutant in mutants:
+        if mutant.key in known:
+            print(f"{mutant}  |  equivalent: {known[mutant.key]}")
+    mutants = [mutant for mutant in mutants if mutant.key not in known]
     reach = _reach(options.tree, out, options.jobs)
     copies = [_copied(options.tree, out / f"copy-{number}") for number in range(options.jobs)]
     free: queue.Queue[Path] = queue.Queue()
@@ -101,17 +109,23 @@ def _options() -> argparse.Namespace:
 
 
 def drawn(tree: Path, count: int, seed: int, only: str = "") -> list[Mutant]:
-    """A sample of all changes of the rooms, without the equivalent ones, in the order of the files."""
-    known = {(one["file"], one["code"], one["change"]) for one in tomllib.loads(EQUIVALENT.read_text())["equivalent"]}
-    every = [
-        mutant
-        for path in _files(tree)
-        if only in str(path.relative_to(tree))
-        for mutant in _mutants(path, tree)
-        if (path.name, mutant.code, str(mutant.change)) not in known
-    ]
-    places = random.Random(seed).sample(range(len(every)), min(count, len(every)))
-    return [every[place] for place in sorted(places)]
+    """A sample of all changes of the rooms, in the order of the files. What is drawn depends on the changed lines
+    alone: most of it stays when others are written or files move."""
+    every = [mutant for path in _files(tree) if only in str(path.relative_to(tree)) for mutant in _mutants(path, tree)]
+    times: Counter[tuple[str, str, str]] = Counter()
+    lots: dict[bytes, Mutant] = {}
+    for mutant in every:
+        times[mutant.key] += 1
+        lot = json.dumps([seed, *mutant.key, times[mutant.key]])
+        lots[hashlib.sha256(lot.encode()).digest()] = mutant
+    chosen = {id(lots[lot]) for lot in sorted(lots)[:count]}
+    return [mutant for mutant in every if id(mutant) in chosen]
+
+
+def equivalent() -> dict[tuple[str, str, str], str]:
+    """The reason of each."""
+    known = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))["equivalent"]
+    return {(one["file"], one["code"], one["change"]): one["reason"] for one in known}
 
 
 def _files(tree: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from reaching import first_line
+from tests.mutants.reaching import first_line
 
 COMPARED: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.Lt: ("<", "<=", ">="),
@@ -152,7 +152,8 @@ class _Finder:
 
     def _of_call(self, node: ast.Call) -> Iterator[tuple[int, int, str]]:
         """Two arguments swapped, one by name left out."""
-        for place, (one, other) in enumerate(pairwise(node.args)):
+        in_order = not (isinstance(node.func, ast.Name) and node.func.id in ("min", "max"))
+        for place, (one, other) in enumerate(pairwise(node.args if in_order else [])):
             if not isinstance(one, ast.Starred) and not isinstance(other, ast.Starred):
                 args = [*node.args[:place], other, one, *node.args[place + 2 :]]
                 yield (*self._span(node), ast.unparse(ast.Call(node.func, args, node.keywords)))

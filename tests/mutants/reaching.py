@@ -10,7 +10,7 @@ def telling(source: str, file: str) -> str:
     lines = source.split("\n")
     for node in sorted(_functions(ast.parse(source)), key=lambda node: node.body[0].lineno, reverse=True):
         first = node.body[1] if _is_docstring(node.body[0]) and len(node.body) > 1 else node.body[0]
-        tell = f"import reached; reached.functions.add({f'{file}:{first_line(node)}'!r})"
+        tell = f"__import__('reached').functions.add({f'{file}:{first_line(node)}'!r})"
         line = _first_line_of_statement(first)
         before = lines[line - 1].encode()[: first.col_offset].decode()
         if not before.strip():

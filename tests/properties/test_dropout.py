@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from headway.kernels.dropout import dropout
 from headway.model import (
     Decoder,
     DecoderLayer,
@@ -217,6 +218,12 @@ def test_attention_weights_are_dropped_with_the_probability(dtype, return_weight
         assert_dropped(64 * output.float(), 1.0, 0.25)
     if return_weights:
         torch.testing.assert_close(weights, torch.full((4, 1, 64, 64), 1 / 64))  # as they are before dropout
+
+
+def test_a_probability_is_exact_to_one_of_32768():
+    """Of 2^23 elements that are kept with 2^-15 each, 256 are, within five deviations of 16."""
+    kept = dropout(torch.ones(2**23), 1 - 2**-15).count_nonzero().item()
+    assert kept == pytest.approx(256, abs=80)
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

@@ -191,6 +191,7 @@ STATES = {
     "recipe: Input should be an object": lambda document: document.update(recipe=None),
     "data: Input should be a valid string": lambda document: document.update(data=5),
     "made_with.threads": lambda document: document.update(made_with={"threads": [2]}),
+    "made_with.device": lambda document: document.update(made_with={"device": True}),
 }
 
 

@@ -120,6 +120,42 @@ def test_a_run_that_starts_from_a_model_has_its_sizes_unless_it_says_otherwise(r
     assert load_recipe(recipe_file, [start, "model.preset=tiny"]).model_options()["d_ff"] == 256
 
 
+BOUNDS = [
+    ("tokenizer.vocab_size", 1, 0),
+    ("training.max_steps", 1, 0),
+    ("training.max_epochs", 1, 0),
+    ("training.max_minutes", 0.01, 0),
+    ("training.tokens_per_batch", 1, 0),
+    ("training.tokens_per_micro_batch", 1, 0),
+    ("training.learning_rate", 1e-9, 0),
+    ("training.warmup_steps", 0, -1),
+    ("training.adam_beta2", 0.001, 0),
+    ("training.adam_beta2", 0.9999, 1),
+    ("training.label_smoothing", 0, -0.1),
+    ("training.label_smoothing", 0.99, 1),
+    ("training.max_gradient_norm", 0, -0.1),
+    ("training.seed", 0, -1),
+    ("training.seed", 2**63 - 1, 2**63),
+    ("training.validate_every", 1, 0),
+    ("training.save_every", 1, 0),
+    ("training.patience", 1, 0),
+    ("training.ema_decay", 0, -0.1),
+    ("training.ema_decay", 0.99, 1),
+    ("decoding.beam_size", 1, 0),
+    ("decoding.length_penalty", 0, -0.1),
+    ("decoding.length_penalty", 10, 10.1),
+    ("decoding.max_length", 1, 0),
+]
+"""Of each key: the last value that is taken, the first that is not."""
+
+
+@pytest.mark.parametrize(("key", "last", "beyond"), BOUNDS)
+def test_numbers_have_their_bounds(recipe_file, key, last, beyond):
+    load_recipe(recipe_file, [f"{key}={last}"])
+    with pytest.raises(UserError, match=f"{key}: Input should be (greater|less) than"):
+        load_recipe(recipe_file, [f"{key}={beyond}"])
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [

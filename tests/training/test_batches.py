@@ -1,0 +1,51 @@
+"""What a step reads, against the tensors themselves and pairs counted by hand."""
+
+import pytest
+import torch
+
+from headway.text.corpus import Pair
+from headway.text.shards import ParallelIds, write_ids
+from headway.text.words import WordTokenizer
+from headway.training.batches import Batches
+
+PAIRS = [("a b c", "d"), ("a", "d e"), ("b c", "f"), ("a b c d e f", "a b c")]
+
+
+@pytest.fixture
+def batches(tmp_path):
+    words = WordTokenizer(list("abcdef"))
+    pairs = [Pair(*texts, tmp_path / "file", line) for line, texts in enumerate(PAIRS, 1)]
+    write_ids(tmp_path / "not" / "there" / "ids", [pairs], words, words, max_length=100, max_tokens=100)
+
+    def make(tokens_per_micro_batch: int) -> Batches:
+        corpus = ParallelIds(tmp_path / "not" / "there" / "ids")
+        return Batches(corpus, torch.device("cpu"), 10 * tokens_per_micro_batch, tokens_per_micro_batch)
+
+    return make
+
+
+def test_lengths_are_those_of_the_texts_with_their_end(batches):
+    source, target = batches(100).lengths
+    assert source.tolist() == [len(one.split()) + 1 for one, _ in PAIRS]
+    assert target.tolist() == [len(other.split()) + 1 for _, other in PAIRS]
+
+
+def test_a_micro_batch_of_exactly_the_budget_is_one(batches):
+    """Four rows of 7 places for a source and 4 for a target."""
+    assert [len(step) for step in batches(4 * (7 + 4)).plan()] == [1]
+    assert sum(len(step) for step in batches(4 * (7 + 4) - 1).plan()) == 2
+
+
+def test_what_is_told_of_a_micro_batch_is_what_its_tensors_hold(batches):
+    found = batches(14)
+    micro_batches = [one for step in found.plan() for one in step]
+    assert len(micro_batches) > 1
+    places = []
+    for one in micro_batches:
+        source, target = found.tensors(one)
+        assert found.longest(one) == (source.size(1), target.size(1) - 1)
+        assert found.target_tokens([one]) == (target[:, 1:] != 0).sum().item()
+        places.append(len(one) * sum(found.longest(one)))
+    largest = found.largest(micro_batches)
+    assert len(largest) * sum(found.longest(largest)) == max(places)
+    assert found.target_tokens(micro_batches) == sum(len(other.split()) + 1 for _, other in PAIRS)
