@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-faults mutants fuzz lint bench bench-peers soak reference clean
+.PHONY: setup demo test test-system test-argos test-faults mutants fuzz lint bench bench-peers soak reference clean
 
 setup: $(READY)
 
@@ -27,6 +27,17 @@ test: setup
 
 test-system: setup
 	$(PYTEST_ON_EACH_CORE) tests/system
+
+# What Argos Translate does with our package, in an environment of its own: it brings 1.5 GB.
+ARGOS := .venv-argos
+$(ARGOS)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(ARGOS)
+	$(ARGOS)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
+	$(ARGOS)/bin/python -m pip install --quiet -c constraints.txt -e '.[ctranslate2]' argostranslate==1.11.0 pytest hypothesis
+	touch $@
+
+test-argos: $(ARGOS)/.ready
+	$(ARGOS)/bin/python -m pytest -q -m argos tests/interop/test_argos.py
 
 # The full counts of docs/reliability.md; half an hour.
 test-faults: setup
@@ -96,4 +107,4 @@ bench-peers: $(PEERS)/.ready $(BENCH_MODEL)/best.json
 	$(PEERS)/bin/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(FUZZ) .mutants headway-demo
+	rm -rf $(VENV) $(PEERS) $(FUZZ) $(ARGOS) .mutants headway-demo

@@ -104,8 +104,8 @@ def test_it_translates_as_we_do(package, tmp_path):
     assert [text.replace("\n", " ").replace("\r", " ") for text in theirs] == wanted
 
 
+@pytest.mark.argos
 def test_argos_itself_installs_and_runs_it(package, tmp_path):
-    pytest.importorskip("argostranslate")
     _, file = package
     homes = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("DATA", "CONFIG", "CACHE")}
     done = subprocess.run(
