@@ -139,7 +139,8 @@ def _watch_embedding(embedding: TokenEmbedding, name: str, record: Record) -> No
 
 
 def _watch_residual(residual: Residual, name: str, record: Record) -> None:
-    """What the norm reads and gives says, with the output, what the sum was."""
+    """The norm's hook runs before that of the residual around it. Post-norm, the norm reads the sum; pre-norm, the
+    residual gives it."""
     read, normalised = [], []
 
     def watch_norm(_: nn.Module, inputs: tuple[Tensor], output: Tensor) -> None:

@@ -145,7 +145,7 @@ def edited_model(model: Transformer, edits: Sequence[Edit]) -> Transformer:
                     _undo_scaling(module)
     if sees_ahead(edits):
         for layer in _decoder_layers(model):
-            layer.self_attention.register_forward_pre_hook(_without_mask)
+            layer.self_attention.register_forward_pre_hook(_without_mask, with_kwargs=True)
     return model
 
 
@@ -167,9 +167,11 @@ class NoPositions(nn.Module):
         return self.zero.expand(length, -1)
 
 
-def _without_mask(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def _without_mask(
+    _: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A hook for an attention: the mask, its fourth input, is left out."""
-    return (*inputs[:3], None)
+    return inputs[:3], {**named, "mask": None}
 
 
 def _swapped(text: str, edit: SwapWords) -> str:

@@ -7,7 +7,6 @@ export as `translate.py` and needs neither torch nor headway.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import logging
 import shutil
@@ -16,13 +15,14 @@ from collections.abc import Iterable
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from headway.decoding import SearchOptions
 from headway.errors import UserError
+from headway.insight.sharing import sharing_copy
 from headway.interop.faithful import Exported, check_faithful, check_positions
 from headway.model import Transformer, padding_mask
 from headway.model.attention import MultiHeadAttention, ScaledDotProductAttention
@@ -33,8 +33,6 @@ from headway.text.tokenizer import fingerprint
 
 if TYPE_CHECKING:
     from headway.interop.onnx_translate import Model
-
-Module = TypeVar("Module", bound=nn.Module)
 
 FORMAT_VERSION = 2
 """2: keys and values are rows of d_model; they were split into heads before."""
@@ -99,7 +97,7 @@ class EncoderGraph(nn.Module):
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
-        self.embedding, self.encoder = model.source_embedding, _readable(model.encoder)
+        self.embedding, self.encoder = model.source_embedding, model.encoder
         self.register_buffer("positions", model.source_positions(model.config.max_length).detach().clone())
         self.attentions = nn.ModuleList(layer.cross_attention for layer in _layers(model.decoder))
         self.pad_id = model.config.pad_id
@@ -121,7 +119,7 @@ class DecoderGraph(nn.Module):
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
-        self.embedding, self.decoder, self.output = model.target_embedding, _readable(model.decoder), model.output
+        self.embedding, self.decoder, self.output = model.target_embedding, model.decoder, model.output
         self.register_buffer("positions", model.target_positions(model.config.max_length).detach().clone())
         self.pad_id = model.config.pad_id
 
@@ -151,13 +149,13 @@ class DecoderGraph(nn.Module):
         return self.output(self.decoder.norm(x))[:, 0], torch.stack(new_keys), torch.stack(new_values)
 
 
-def _readable(stack: Module) -> Module:
+def _readable(model: Transformer) -> Transformer:
     """A copy whose attention goes by its readable lines, which are plain products and sums in the graph."""
-    stack = copy.deepcopy(stack)
-    for module in stack.modules():
+    model = sharing_copy(model)
+    for module in model.modules():
         if isinstance(module, ScaledDotProductAttention):
             module.fused = False
-    return stack
+    return model
 
 
 def _layers(decoder: nn.Module) -> Iterable[DecoderLayer]:
@@ -165,7 +163,7 @@ def _layers(decoder: nn.Module) -> Iterable[DecoderLayer]:
 
 
 def _save_graphs(stored: StoredModel, folder: Path) -> None:
-    model, config = stored.model.eval(), stored.model.config
+    model, config = _readable(stored.model).eval(), stored.model.config
     sizes = {
         "rows": 2,
         "source_length": 3,

@@ -64,9 +64,10 @@ def join_heads(x: Tensor) -> Tensor:
 
 
 class ScaledDotProductAttention(nn.Module):
-    """What multi-head attention does between its projections, for all heads at once; it has no parameters.
+    """Equation 1 for all heads at once: what multi-head attention does between its projections. It has no parameters.
 
-    Another scheme of attention is another module in its place (docs/architecture.md).
+    Another scheme of attention is another module in its place (docs/architecture.md). `decoding/step.py` has its own,
+    for one position.
     """
 
     def __init__(self, num_heads: int, dropout: float = 0.0) -> None:
@@ -74,7 +75,7 @@ class ScaledDotProductAttention(nn.Module):
         self.num_heads = num_heads
         self.dropout = dropout
         self.fused = True
-        """False: `attend` goes by its readable lines even where nobody asks for the weights, for whoever traces it."""
+        """False: always the readable lines of `attend`, and the weights with them; exports trace these."""
 
     def forward(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, *, return_weights: bool = False
@@ -87,9 +88,9 @@ class ScaledDotProductAttention(nn.Module):
             raise ValueError(f"mask {tuple(mask.shape)}: is it (batch, query, key)? Then mask[:, None] fits all heads")
         query, key, value = (split_heads(x, self.num_heads) for x in (queries, keys, values))
         dropout = self.dropout if self.training else 0.0
-        readable = return_weights or not self.fused
-        heads, weights = attend(query, key, value, mask, dropout=dropout, return_weights=readable)
-        return join_heads(heads), weights if return_weights else None
+        return_weights = return_weights or not self.fused
+        heads, weights = attend(query, key, value, mask, dropout=dropout, return_weights=return_weights)
+        return join_heads(heads), weights
 
 
 class MultiHeadAttention(nn.Module):

@@ -75,7 +75,7 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """x: (batch, length, d_model), mask: broadcastable to (batch, heads, length, length) -> as x."""
-        x = self.self_residual(x, lambda y: self.self_attention(y, y, y, mask)[0])
+        x = self.self_residual(x, lambda y: self.self_attention(y, y, y, mask)[0])  # of (output, weights)
         return self.feed_forward_residual(x, self.feed_forward)
 
 

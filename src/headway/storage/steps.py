@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-_NAME = re.compile(r"step-(\d{8,})")
+_NAME = re.compile(r"step-(\d+)")
+_OURS = re.compile(r"step-\d{8,}")
+"""As `step_name` writes it; any other folder is somebody's own."""
 
 
 def step_name(step: int) -> str:
@@ -14,12 +16,12 @@ def step_name(step: int) -> str:
 
 
 def step_of(name: str) -> int | None:
-    """`step-00002000` -> 2000; None for what isn't named so."""
+    """`step-00002000` or `step-2000` -> 2000; None for what isn't named so."""
     found = _NAME.fullmatch(name)
     return int(found[1]) if found else None
 
 
 def step_folders(folder: Path) -> list[Path]:
-    """The folders in `folder` that are named for a step, oldest first. Others are left alone: they are not ours."""
-    steps = {path: step_of(path.name) for path in folder.glob("step-*")}
-    return [path for step, path in sorted((step, path) for path, step in steps.items() if step is not None)]
+    """The folders in `folder` that `step_name` has named, oldest first."""
+    ours = (path for path in folder.glob("step-*") if _OURS.fullmatch(path.name))
+    return sorted(ours, key=lambda path: int(path.name.removeprefix("step-")))

@@ -79,7 +79,7 @@ def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
 def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: Reporter) -> None:
     """One optimizer step on the micro-batches, logged. Raises UserError where a loss or a gradient is not finite, or
     memory runs out."""
-    start = time.monotonic()
+    began = time.monotonic()
     progress, options = run.progress, run.recipe.training
     step, tokens = progress.step + 1, run.train.target_tokens(micro_batches)
     rate = rate_of_step(step, options, run.model.config.d_model, run.last_step)
@@ -99,7 +99,7 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: 
             run.average.update(step)
     progress.step, progress.step_in_epoch = step, progress.step_in_epoch + 1
     progress.minutes = run.minutes()
-    speed = tokens / (time.monotonic() - start)
+    speed = tokens / (time.monotonic() - began)
     log.write(
         {
             "step": step,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -97,21 +98,36 @@ def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
 
 
 def _blamed(document: dict[str, Any], overrides: Sequence[str], problem: str) -> str:
-    """The overrides without which the problem is gone; empty where the document alone has it."""
+    """The overrides that the problem comes from; empty where the document is at fault.
 
-    def remains(kept: Sequence[str]) -> bool:
+    Without such an override there is either no problem at all, or another one; a recipe that breaks elsewhere proves
+    little, so in that case the problem must name a key of the override.
+    """
+
+    def problems_with(kept: Sequence[str]) -> Sequence[str]:
         try:
             _recipe_of(document, kept)
         except _Problems as error:
-            return problem in error.problems
-        except UserError:
-            pass
-        return False
+            return error.problems
+        except UserError as error:
+            return [str(error)]
+        return []
 
-    if remains([]):
+    if problem in problems_with([]):
         return ""
-    guilty = [one for index, one in enumerate(overrides) if not remains([*overrides[:index], *overrides[index + 1 :]])]
-    return " ".join(guilty or overrides)
+    named = [one for one in overrides if _names(problem, one)]
+    guilty = []
+    for index, one in enumerate(overrides):
+        left = problems_with([*overrides[:index], *overrides[index + 1 :]])
+        if not left or (problem not in left and one in named):
+            guilty.append(one)
+    return " ".join(guilty or named)
+
+
+def _names(problem: str, override: str) -> bool:
+    """Whether the problem's text has a key of the override in it; names of sections prove nothing."""
+    keys = set(override.partition("=")[0].split(".")) - Recipe.model_fields.keys()
+    return not keys.isdisjoint(re.findall(r"\w+", problem))
 
 
 def _with_initial_sections(document: dict[str, Any]) -> dict[str, Any]:

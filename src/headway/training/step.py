@@ -37,6 +37,7 @@ def train_step(
 
     Gradients are scaled down to `max_gradient_norm`; 0: never. Where a loss or a gradient is not finite, weights and
     optimizer stay as they were; the result shows it. dtype: of matrix products.
+    The optimizer must be a fused one: only those leave a step out on the device.
     """
     loss_of.train()
     losses = accumulate(loss_of, batches, tokens, dtype)

@@ -36,9 +36,6 @@ class Pieces:
     def alignment(self) -> list[int]:
         return self._find["alignment"]()
 
-    def __copy__(self) -> Pieces:
-        return self
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Pieces:
         return self
 
