@@ -186,6 +186,26 @@ def test_ranks_share_the_work_the_sums_and_the_end(files, tmp_path):
     assert [path.name for path in step_folders(tmp_path / "run" / "checkpoints")] == ["step-00000003"]
 
 
+class AnotherAtItsLimit(Alone):
+    """Another rank has come to its limit of minutes after the fourth step. Each turn asks for a signal, then for a
+    limit."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def agreed(self, reason):
+        self.asked += 1
+        about_limits, turn = self.asked % 2 == 0, (self.asked + 1) // 2
+        return "the limit of another" if about_limits and turn > 4 else reason
+
+
+def test_a_limit_that_another_rank_has_reached_ends_this_one(files, tmp_path):
+    opened = begin(recipe(files), tmp_path / "run")
+    opened.ranks = AnotherAtItsLimit()
+    finish(opened)
+    assert opened.progress.step == 4
+
+
 def test_steps_after_the_last_checkpoint_are_done_again(files, tmp_path):
     run(recipe(files), tmp_path / "run")
     before = losses(tmp_path / "run")
@@ -501,6 +521,21 @@ def test_weights_that_are_not_finite_are_never_saved(files, tmp_path, monkeypatc
     with pytest.raises(UserError, match=r"step 8: weight .* is not finite, nothing of it was saved"):
         finish(opened)
     assert [path.name for path in step_folders(tmp_path / "run" / "checkpoints")] == ["step-00000004"]
+
+
+def test_weights_that_are_not_finite_are_in_no_checkpoint_between_validations(files, tmp_path, monkeypatch):
+    opened = begin(recipe(files, save_every=3, validate_every=20), tmp_path / "run")
+    real = opened.optimizer.step
+
+    def step():
+        real()
+        if opened.progress.step == 5:
+            opened.model.output.weight.data[0, 0] = float("nan")
+
+    monkeypatch.setattr(opened.optimizer, "step", step)
+    with pytest.raises(UserError, match=r"step 6: weight .* is not finite, nothing of it was saved"):
+        finish(opened)
+    assert [path.name for path in step_folders(tmp_path / "run" / "checkpoints")] == ["step-00000003"]
 
 
 def test_a_validation_loss_that_is_not_finite_is_no_model(files, tmp_path, monkeypatch):

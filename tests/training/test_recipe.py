@@ -228,6 +228,23 @@ def test_the_file_is_to_blame_for_what_is_in_it(recipe_file, slip, problem):
         assert str(error.value).startswith(f"{recipe_file}: {problem}")
 
 
+@pytest.mark.parametrize(
+    ("section", "overrides", "problem"),
+    [
+        ("model: {num_heads: 7}\n", ["training.max_steps=3"], "model: d_model=256 is not divisible by num_heads=7"),
+        ("model: {num_heads: 7}\n", ["training.max_steps=3", "training.seed=2"], "model: d_model=256 is not divisible"),
+        ("", ["training.seed=3"], "training: nothing ends the run"),
+    ],
+)
+def test_an_argument_that_lets_the_file_be_read_further_is_not_to_blame(tmp_path, section, overrides, problem):
+    """Without the argument the file breaks earlier, which proves nothing."""
+    document = TEXT.partition("training:")[0]
+    (tmp_path / "r.yaml").write_text(document + section, encoding="utf-8")
+    with pytest.raises(UserError) as error:
+        load_recipe(tmp_path / "r.yaml", overrides)
+    assert str(error.value).startswith(f"{tmp_path / 'r.yaml'}: {problem}")
+
+
 def test_an_argument_that_mends_the_file_is_not_to_blame(tmp_path):
     (tmp_path / "r.yaml").write_text(TEXT.replace("max_steps", "warmup_steps"), encoding="utf-8")
     with pytest.raises(UserError) as error:

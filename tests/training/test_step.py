@@ -206,3 +206,25 @@ def test_ranks_that_share_the_batches_have_the_gradients_of_one():
         accumulate(rank, [batch], TOKENS, torch.float32)
     for whole, *parts in zip(*(one.parameters() for one in (alone, *ranks)), strict=True):
         torch.testing.assert_close(whole.grad, sum(part.grad for part in parts))
+
+
+class Shifted(nn.Module):
+    """A weight plus a number: an infinite loss has a finite gradient."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.weight + x
+
+
+def test_an_infinite_loss_changes_nothing_though_its_gradient_is_finite():
+    loss_of = Shifted()
+    optimizer = make_optimizer(loss_of, 0.98)  # type: ignore[arg-type]
+    result = step(loss_of, optimizer, [(torch.tensor(torch.inf),)])
+    assert result.gradient_norm.item() == 1.0
+    assert not result.losses.isfinite().any()
+    assert loss_of.weight.item() == 1.0
+    step(loss_of, optimizer, [(torch.tensor(0.0),)])
+    assert loss_of.weight.item() == pytest.approx(0.9)
