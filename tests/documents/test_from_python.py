@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.documents.test_parsing import ATOMS, HTML, TEXT, seen
-from tests.test_inspecting import random_translator
+from tests.translator.test_inspecting import random_translator
 
 from headway.documents import Drafts, Found, parse_document
 from headway.errors import UserError
@@ -78,7 +78,7 @@ def of_server(door: Translator, requests: list[dict]) -> list[dict]:
 
 
 @pytest.mark.parametrize(("format_", "texts"), [("text", SENTENCES), ("html", MARKUP)])
-@pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"n_best": 3}])
+@pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"n_best": 3}, {"beam_size": 2, "n_best": 5}])
 def test_a_document_is_what_the_server_answers(door, format_, texts, options):
     fields = {"target": "en", "format": format_, "alternatives": options.get("n_best", 1) - 1}
     fields |= {name: value for name, value in options.items() if name == "beam_size"}

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.test_inspecting import random_translator
+from tests.translator.test_inspecting import random_translator
 
 from headway.glass import ShownRecord
 from headway.glass import document as document_module

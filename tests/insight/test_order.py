@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.test_translator import translator
+from tests.translator.test_translator import translator
 
 from headway.insight import ORDER_PAIRS, WordOrder, word_order
 from headway.translator import Translator

@@ -234,8 +234,10 @@ def _first_failure(copy: Path, tests: list[str], reach: Reach) -> str | None:
     code = _pytest(copy, ["-x", *files], {"MUTANTS_TESTS": str(asked)}, limit)
     if code is None:
         return f"more than {limit:.0f} s"
-    if code == 0:
+    if code in (0, 5):  # all passed, or none was there to run
         return None
+    if code not in (1, 2):
+        raise SystemExit(f"pytest ended with {code}: it has said nothing about the change")
     return failed.read_text() if failed.exists() else f"pytest ended with {code}"
 
 

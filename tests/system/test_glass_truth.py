@@ -12,7 +12,7 @@ from headway import Translator
 from headway.glass.document import decoded
 from headway.insight.what_if import read_edits
 from tests.system.browsing import Window, chromium, open_live, write_page
-from tests.test_translator import translator
+from tests.translator.test_translator import translator
 
 TEXT = "the cat sat on the mat"
 INVISIBLE = ["\u061c", "\u200b", "a\u200db", "\ufeff", "\u00ad", "\U000e0041", "\u3164", "\u2067", "\u034f"]

@@ -5,10 +5,10 @@ import dataclasses
 import pickle
 
 import pytest
-from tests.test_inspecting import TEXTS, random_translator
 
 from headway.translator import Translation, Translator
 from headway.translator import translator as translator_module
+from tests.translator.test_inspecting import TEXTS, random_translator
 
 
 @pytest.fixture(scope="module")

@@ -88,7 +88,7 @@ def blocks_of(markdown: str) -> Iterator[str | list[list[str]]]:
     for may_be_table, block in groupby(markdown.split("\n"), key=lambda line: line.startswith("|")):
         lines = list(block)
         columns = len(_BAR.split(lines[0])) - 2
-        rows = [_BAR.split(line.rstrip().removesuffix("|")[1:], columns - 1) for line in lines] if columns > 0 else []
+        rows = [_BAR.split(line.rstrip().removesuffix("|")[1:], columns - 1) for line in lines] if columns > 1 else []
         if may_be_table and len(rows) > 1 and all(_RULE.fullmatch(cell.strip()) for cell in rows[1]):
             cells = [[cell.strip().replace("\\|", "|") for cell in row] for row in (rows[0], *rows[2:])]
             yield [row for row in cells if any(row)]

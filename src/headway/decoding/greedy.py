@@ -10,7 +10,7 @@ from torch import Tensor
 from headway.decoding.constraints import FREE, Constraints
 from headway.decoding.engine import Engine
 from headway.decoding.hypothesis import Hypothesis
-from headway.decoding.staying import those_who_stay
+from headway.decoding.shrinking import those_who_stay
 from headway.kernels.likeliest import likeliest
 
 

@@ -171,14 +171,13 @@ class Translator:
         """
         tag, _ = self.stored.source_tokenizer.split_tag(text)
         prefix = f"{tag} " if tag else ""
+        width = max(self.search_options(beam_size=beam_size).beam_size, n_best)  # as a server widens it
         return translate_document(
             text.partition(tag)[2].removeprefix(" ") if tag else text,
             format,
             self.stored.source_language,
             is_readable=lambda part: self.is_readable(prefix + part),
-            translate=lambda parts: self.translate(
-                [prefix + part for part in parts], beam_size=beam_size, n_best=n_best
-            ),
+            translate=lambda parts: self.translate([prefix + part for part in parts], beam_size=width, n_best=n_best),
             n_best=n_best,
         )
 

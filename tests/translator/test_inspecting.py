@@ -22,7 +22,7 @@ from headway.model import Transformer
 from headway.storage import save_model
 from headway.text.subwords import SubwordTokenizer
 from headway.translator import Translator
-from tests.test_translator import translator
+from tests.translator.test_translator import translator
 
 SIZES = {"encoder_layers": 2, "decoder_layers": 3, "decoder_num_heads": 2, "output_bias": True}
 TEXTS = ["the cat", "a dog ran after the cat", "the mat sat on the mat"]

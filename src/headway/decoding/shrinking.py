@@ -1,4 +1,4 @@
-"""Which sentences stay in the batch while others of it are done."""
+"""How a batch shrinks: which sentences stay in it while others of it are done."""
 
 from __future__ import annotations
 
