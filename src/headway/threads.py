@@ -69,14 +69,12 @@ def _cgroups(root: Path) -> Iterator[Path]:
         paths.update(dict.fromkeys(controllers.split(","), PurePosixPath(path)))
     for line in _lines(root / "proc/self/mountinfo"):
         mount, _, system = line.partition(" - ")
-        kind, *_, options = system.split()
-        controller = {"cgroup": "cpu", "cgroup2": ""}.get(kind)
-        if controller not in paths or (controller and controller not in options.split(",")):
-            continue
+        controller = {"cgroup": "cpu", "cgroup2": ""}.get(system.split()[0])
+        if controller not in paths:
+            continue  # controllers other than cpu stay in: where they are mounted there are no quotas to be found
         path, (top, point) = paths[controller], mount.split()[3:5]  # the cgroup that is mounted, and where
         # What is mounted in a container may be the container's own cgroup, whose path from outside isn't there
-        visible = path.is_relative_to(top) and ".." not in path.parts
-        inside = path.relative_to(top) if visible else PurePosixPath()
+        inside = path.relative_to(top) if path.is_relative_to(top) else PurePosixPath()
         for cgroup in (inside, *inside.parents):
             yield root / point.lstrip("/") / cgroup
 
