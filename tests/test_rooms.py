@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ORDER = (
     ("errors", "kernels"),
-    ("devices", "model", "text", "evaluation", "corpora"),
+    ("devices", "threads", "model", "text", "evaluation", "corpora"),
     ("decoding",),
     ("storage",),
     ("insight",),
@@ -69,6 +69,15 @@ def allowed(room: str) -> set[str]:
 @pytest.mark.parametrize("module", sorted(MODULES.keys() - {"headway", "headway.__main__"}))
 def test_who_imports_whom(module):
     assert {room_of(one) for one in imported(MODULES[module])} <= allowed(room_of(module))
+
+
+def test_commands_alone_set_the_threads():
+    """A library leaves them to the program that uses it."""
+    assert {
+        room_of(module)
+        for module in MODULES.keys() - {"headway", "headway.__main__"}
+        if "headway.threads" in imported(MODULES[module])
+    } == {"cli"}
 
 
 def test_every_room_has_its_place():

@@ -59,7 +59,7 @@ def test_probes_ask_what_the_server_answers(serve):
 
 
 def test_as_many_workers_as_cores():
-    """torch counts the cores of the node."""
+    """A request sets no quota, so all cores of the node are seen."""
     container = documents("kubernetes.yaml")[0]["spec"]["template"]["spec"]["containers"][0]
     assert {"name": "OMP_NUM_THREADS", "value": container["resources"]["requests"]["cpu"]} in container["env"]
 

@@ -142,9 +142,9 @@ def test_draw_as_text_and_as_pictures(what, tmp_path):
 
 
 def test_draw_the_small_table_and_what_has_no_meaning():
-    text = run_headway("draw", "positions", "--length", "4", "--d-model", "8").out
+    text = run_headway("draw", "positions", "--max-length", "4", "--d-model", "8").out
     assert text.splitlines()[4].split()[:5] == ["1", "0.84147", "0.54030", "0.09983", "0.99500"]
-    assert "--length has no meaning for schedule" in complaint("draw", "schedule", "--length", "4")
+    assert "--max-length has no meaning for schedule" in complaint("draw", "schedule", "--max-length", "4")
     assert "there are positions, masks and schedule" in complaint("draw", "cats")
 
 

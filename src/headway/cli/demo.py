@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headway.cli.options import Threads
+
 if TYPE_CHECKING:
     from headway.training.recipe import Recipe
     from headway.translator import Translator
@@ -19,6 +21,7 @@ def demo(
         "headway-demo"
     ),
     languages: Annotated[str, typer.Option(help="Locales of the dates, source-target.")] = "en-ko",
+    threads: Threads = None,
 ) -> None:
     """Train a small model on dates in two minutes, and try it.
 
@@ -29,13 +32,15 @@ def demo(
     headway demo --out demo-fr --languages en-fr
     """
     from headway.cli.data import parse_languages
-    from headway.cli.train import program, run_training
+    from headway.cli.train import program, run_training, threads_again
     from headway.corpora.dates import dates_corpus
     from headway.storage.atomic import write_directory
+    from headway.threads import use_threads
     from headway.training.reading import load_recipe
     from headway.training.run_directory import refuse_changes
     from headway.translator import Translator
 
+    use_threads(threads)
     source, target = parse_languages(languages)
     run, recipe = out / "run", _recipe(out / "data", source, target)
     if (run / "recipe.yaml").exists():
@@ -47,7 +52,8 @@ def demo(
         typer.echo(
             f"corpus: {len(corpus.pairs['train']):,} dates and times, {source} -> {target}, in {out / 'data'}", err=True
         )
-    run_training(recipe, run, again=f"{program()} demo --out {out} --languages {languages}")
+    again = f"{program()} demo --out {out} --languages {languages}{threads_again(threads)}"
+    run_training(recipe, run, again)
     translator = Translator.load(run)
     _show_accuracy(translator, out / "data", source, target)
     _show_samples(translator, out / "data", source)

@@ -21,7 +21,7 @@ PAPERS_SCHEDULES = ((512, 4000), (512, 8000), (256, 4000))
 def draw(
     what: Annotated[str, typer.Argument(metavar="positions|masks|schedule", help="What to draw.")],
     output: Annotated[Path | None, typer.Option(help="Picture (.svg, .png); default: text in the terminal.")] = None,
-    length: Annotated[
+    max_length: Annotated[
         int | None, typer.Option(min=2, max=1000, help="Places; default 50 positions, 6 in masks.")
     ] = None,
     d_model: Annotated[
@@ -34,7 +34,7 @@ def draw(
     Figures of the paper: the sines and cosines of positions, the masks, the learning rate over the steps.
 
     \b
-    headway draw positions --length 4 --d-model 8
+    headway draw positions --max-length 4 --d-model 8
     headway draw positions --output positions.svg
     headway draw masks
     headway draw schedule --output schedule.png
@@ -46,12 +46,12 @@ def draw(
         check_picture_path(output)
     if what == "positions":
         _refuse(what, warmup_steps=warmup_steps)
-        text, figure = _positions(length or 50, d_model or 128)
+        text, figure = _positions(max_length or 50, d_model or 128)
     elif what == "masks":
         _refuse(what, warmup_steps=warmup_steps, d_model=d_model)
-        text, figure = _masks(length or 6)
+        text, figure = _masks(max_length or 6)
     elif what == "schedule":
-        _refuse(what, length=length)
+        _refuse(what, max_length=max_length)
         text, figure = _schedule(d_model, warmup_steps)
     else:
         raise UserError(f"{what!r} is unknown; there are positions, masks and schedule")

@@ -21,6 +21,7 @@ from headway.cli.options import (
     PrecisionOption,
     Source,
     TargetLanguage,
+    Threads,
     check_output,
     writer,
 )
@@ -53,6 +54,7 @@ def evaluate(
     device: Device = "auto",
     precision: PrecisionOption = "auto",
     engine: Engine = "torch",
+    threads: Threads = None,
 ) -> None:
     """Measure BLEU, chrF and TER against a reference.
 
@@ -64,6 +66,7 @@ def evaluate(
     """
     from headway.evaluation import check_tokenize, compare_translations, score_translations, tokenization
     from headway.text.corpus import read_pairs, same_text
+    from headway.threads import use_threads
 
     pairs = list(read_pairs([source], [reference] if reference else []))
     if not pairs:
@@ -79,6 +82,7 @@ def evaluate(
         typer.echo("headway: warning: source and reference are the same text", err=True)
     if tokenize is not None:
         check_tokenize(tokenize)
+    use_threads(threads)
     translator = load_translator(model, device, precision, ensemble, engine)
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     _refuse_endless(reference or source, references, translator)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headway.cli.options import Threads
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def export(
         typer.Option(help="Text of a test set, or a file of both sides: tells what the export costs in BLEU."),
     ] = None,
     reference: Annotated[Path | None, typer.Option(help="Its translation by a person, line for line.")] = None,
+    threads: Threads = None,
 ) -> None:
     """Write a model for another tool.
 
@@ -45,6 +47,7 @@ def export(
     headway export runs/mine --to argos --output mine.argosmodel
     """
     from headway.storage import load_model
+    from headway.threads import use_threads
 
     if to not in TARGETS:
         raise UserError(f"--to {to!r} is unknown; there are {', '.join(TARGETS)}")
@@ -53,6 +56,7 @@ def export(
     if quantization is not None and to not in QUANTIZED:
         raise UserError(f"--quantization is of {' and '.join(QUANTIZED)} alone, not of {to}")
     pairs = _pairs(source, reference)
+    use_threads(threads)
     stored = load_model(model)
     ours = _our_translations(stored, [pair.source for pair in pairs])
     exported = _export(stored, to, output, quantization)

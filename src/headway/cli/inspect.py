@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from headway.cli.loading import language_prefix, load_translator
-from headway.cli.options import Device, Model, TargetLanguage, check_output
+from headway.cli.options import Device, Model, TargetLanguage, Threads, check_output
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def inspect(
     ] = None,
     target_language: TargetLanguage = None,
     device: Device = "auto",
+    threads: Threads = None,
 ) -> None:
     """Look inside a translation, above all at its attention.
 
@@ -51,6 +52,7 @@ def inspect(
     """
     from headway.insight import draw_map, usual_cases
     from headway.insight.pictures import check_picture_path, draw_heat_maps, save_picture
+    from headway.threads import use_threads
 
     check_output(output)
     if output is not None:
@@ -61,6 +63,7 @@ def inspect(
         raise UserError(f"a {suffix} file holds every map; leave --kind, --layers, --heads and --words out")
     kinds = _kinds(kind)
     history = [] if last is None else _last_models(model, last)
+    use_threads(threads)
     translator = load_translator(model, device)
     text = language_prefix(translator, target_language) + text
     if suffix == ".html":

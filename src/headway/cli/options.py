@@ -34,6 +34,12 @@ PrecisionOption = Annotated[
 ]
 Engine = Annotated[str, typer.Option(help="What runs the model: torch, or ctranslate2, which is faster on CPU.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Cores to use. Default: HEADWAY_THREADS, or all that affinity and the CPU limit allow."
+    ),
+]
 
 
 def check_output(path: Path | None) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from headway.cli.loading import chunks, language_prefix, load_translator
-from headway.cli.options import Device, Ensemble, JsonOutput, Model, Source, TargetLanguage
+from headway.cli.options import Device, Ensemble, JsonOutput, Model, Source, TargetLanguage, Threads
 
 
 def score(
@@ -21,6 +21,7 @@ def score(
     ensemble: Ensemble = None,
     as_json: JsonOutput = False,
     device: Device = "auto",
+    threads: Threads = None,
 ) -> None:
     """Score given translations by log-probability.
 
@@ -32,11 +33,13 @@ def score(
     headway score runs/multi30k-de-en --source test.de --target test.en
     """
     from headway.text.corpus import is_plain, read_pairs, same_text
+    from headway.threads import use_threads
 
     targets = [target] if target else []
     pairs = read_pairs([source], targets)
     if all(is_plain(file) for file in (source, *targets)) and same_text(read_pairs([source], targets)):
         typer.echo("headway: warning: source and target are the same text", err=True)
+    use_threads(threads)
     translator = load_translator(model, device, ensemble=ensemble)
     tag = language_prefix(translator, target_language)
     number, failed = 0, False

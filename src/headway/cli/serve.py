@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from headway.cli.loading import load_translator
-from headway.cli.options import Device, Engine, PrecisionOption
+from headway.cli.options import Device, Engine, PrecisionOption, Threads
 from headway.errors import UserError
 from headway.serving.settings import Settings
 
@@ -63,6 +63,7 @@ def serve(
     device: Device = "auto",
     precision: PrecisionOption = "auto",
     engine: Engine = "torch",
+    threads: Threads = None,
 ) -> None:
     """Serve models over HTTP, with a page to type into.
 
@@ -82,6 +83,7 @@ def serve(
     from headway.devices import keep_few_matrix_kernels
     from headway.serving.pairs import Pairs
     from headway.serving.service import Service
+    from headway.threads import use_threads
 
     hosts = tuple(allowed_host or ())
     if _is_loopback(host):
@@ -100,6 +102,7 @@ def serve(
         allowed_hosts=hosts,
         allowed_origins=tuple(allow_origin or ()),
     )
+    use_threads(threads)
     taken = bind(host, port)
     keep_few_matrix_kernels()
     pairs = Pairs(load_translator(model, device, precision, engine=engine) for model in models)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headway.cli.data import command_that_makes
+from headway.cli.options import Threads
 from headway.cli.recipes import read_recipe, recipe_list
 from headway.errors import UserError
 
@@ -54,6 +55,7 @@ def train(
     ] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with a run where it stopped.")] = None,
     list_recipes: Annotated[bool, typer.Option("--list", help="List the recipes that come with headway.")] = False,
+    threads: Threads = None,
 ) -> None:
     """Train a model from a recipe, or from your own text files.
 
@@ -70,6 +72,7 @@ def train(
     headway train --resume runs/mine training.max_minutes=60
     """
     from headway.model.config import PRESETS
+    from headway.threads import use_threads
     from headway.training.run_directory import refuse_used_folder
 
     if list_recipes:
@@ -101,7 +104,9 @@ def train(
             raise UserError("--out is missing: the run directory to make")
         refuse_used_folder(run)
         _check_corpora(recipe)
-    progress = run_training(recipe, run, again=f"{program()} train --resume {shlex.quote(str(run))}")
+    use_threads(threads)
+    again = f"{program()} train --resume {shlex.quote(str(run))}{threads_again(threads)}"
+    progress = run_training(recipe, run, again)
     typer.echo(
         f"done: {progress.step:,} steps in {progress.minutes:.1f} minutes, best after {progress.best_step:,}", err=True
     )
@@ -121,6 +126,11 @@ def run_training(recipe: Recipe, run: Path, again: str) -> Progress:
     except Interrupted as interrupted:
         reporter.line(f"{interrupted}: saved; go on with {again}")
         raise typer.Exit(128 + interrupted.signal_number) from None
+
+
+def threads_again(threads: int | None) -> str:
+    """The option with which a run goes on as it was begun: the last digits depend on the threads."""
+    return "" if threads is None else f" --threads {threads}"
 
 
 def program() -> str:

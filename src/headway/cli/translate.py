@@ -22,6 +22,7 @@ from headway.cli.options import (
     LengthPenalty,
     PrecisionOption,
     TargetLanguage,
+    Threads,
     check_output,
     writer,
 )
@@ -68,6 +69,7 @@ def translate(
     device: Device = "auto",
     precision: PrecisionOption = "auto",
     engine: Engine = "torch",
+    threads: Threads = None,
 ) -> None:
     """Translate text line by line.
 
@@ -93,18 +95,22 @@ def translate(
             "device": (device, "auto"),
             "precision": (precision, "auto"),
             "engine": (engine, "torch"),
+            "threads": (threads, None),
         }
         _check_for_server(options_of_models)
         if file != "-":
             raise UserError(f"{file}: with --server one FILE alone is given, and no MODEL")
         _ask_server(server, source_language, target_language, beam_size, "-" if model is None else str(model), output)
         return
+    from headway.threads import use_threads
+
     if source_language is not None:
         raise UserError("--source-language is of --server: a model has one")
     if model is None:
         raise UserError("a MODEL is missing, or --server URL")
     sampling = None if sample is None else _parse_sampling(sample)
     lines = _lines(file)
+    use_threads(threads)
     translator = load_translator(model, device, precision, ensemble, engine)
     options: dict[str, Any] = {
         "beam_size": beam_size,

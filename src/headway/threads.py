@@ -1,0 +1,100 @@
+"""How many cores a command uses: those that the process may have, unless the user says otherwise.
+
+torch follows the affinity alone. The CPU limit of a container is a quota of its cgroup: threads in excess of it
+use it up early in each period, and then all of them stand still until the next one.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+import torch
+
+from headway.errors import UserError
+
+VARIABLE = "HEADWAY_THREADS"
+MOST = 1024
+"""A larger number is a typing error."""
+
+
+def use_threads(option: int | None = None) -> None:
+    """Sets torch's threads, which everything else follows: to `option`, else HEADWAY_THREADS, else OMP_NUM_THREADS,
+    else `usable_cores`, but then to no more than torch takes by itself, which is physical cores on some machines.
+
+    Commands call it once, before they load a model; the number then stays, because the last digits of a training depend
+    on it. Nothing else in headway may call it: a library leaves the threads to the program that uses it. Raises
+    UserError.
+    """
+    threads = _wanted(option)
+    if threads is None:
+        threads = torch.get_num_threads()
+        if not os.environ.get("OMP_NUM_THREADS"):
+            threads = min(threads, usable_cores())
+    if threads != torch.get_num_threads():
+        torch.set_num_threads(threads)
+
+
+def usable_cores(root: Path = Path("/")) -> int:
+    """Cores that affinity and the quotas of cgroups leave to this process; a part of a core counts as one. `root` is of
+    the file system."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return math.ceil(min([cores, *map(_quota, _cgroups(root))]))
+
+
+def _wanted(option: int | None) -> int | None:
+    """What the user asks for. Raises UserError."""
+    text = os.environ.get(VARIABLE, "") if option is None else str(option)
+    if not text:
+        return None
+    try:
+        threads = int(text)
+    except ValueError:
+        threads = 0
+    if not 1 <= threads <= MOST:
+        given = f"{VARIABLE}={text}" if option is None else f"--threads {text}"
+        raise UserError(f"{given}: must be a whole number from 1 to {MOST}")
+    return threads
+
+
+def _cgroups(root: Path) -> Iterator[Path]:
+    """The folders of the cgroups of both versions that may limit this process: its own, and those around it as far as
+    they are mounted (cgroups(7), proc_pid_mountinfo(5))."""
+    paths = {}  # by controller; version 2 has all under no name
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        paths.update(dict.fromkeys(controllers.split(","), PurePosixPath(path)))
+    for line in _lines(root / "proc/self/mountinfo"):
+        mount, _, system = line.partition(" - ")
+        controller = {"cgroup": "cpu", "cgroup2": ""}.get(system.split()[0])
+        if controller not in paths:
+            continue  # controllers other than cpu stay in: where they are mounted there are no quotas to be found
+        path, (top, point) = paths[controller], mount.split()[3:5]  # the cgroup that is mounted, and where
+        # What is mounted in a container may be the container's own cgroup, whose path from outside isn't there
+        inside = path.relative_to(top) if path.is_relative_to(top) else PurePosixPath()
+        for cgroup in (inside, *inside.parents):
+            yield root / point.lstrip("/") / cgroup
+
+
+def _quota(cgroup: Path) -> float:
+    """Cores' worth of time that a cgroup grants, infinite where it sets no limit."""
+    with suppress(OSError, ValueError, ZeroDivisionError):  # ValueError: "max"
+        if (cgroup / "cpu.max").exists():
+            quota, period = (cgroup / "cpu.max").read_text(encoding="utf-8").split()
+        else:
+            quota, period = (
+                (cgroup / f"cpu.cfs_{name}_us").read_text(encoding="utf-8") for name in ("quota", "period")
+            )
+        if int(quota) > 0:  # -1: no limit
+            return int(quota) / int(period)
+    return math.inf
+
+
+def _lines(file: Path) -> list[str]:
+    """Of a file that only Linux has."""
+    with suppress(OSError):
+        return file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    return []
