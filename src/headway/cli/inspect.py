@@ -37,7 +37,7 @@ def inspect(
     target_language: TargetLanguage = None,
     device: Device = "auto",
 ) -> None:
-    """Look inside a translation, above all at its attention.
+    """Inspect a translation, mainly its attention.
 
     In an attention map each row is a piece that asks and each column a piece that answers. A page (.html) or data
     (.json) holds everything that the model computes.
