@@ -67,7 +67,7 @@ def recipe_page() -> str:
         "A recipe is YAML in five sections. Precedence is defaults < file < command line (`key.path=value`). `model` "
         "takes `preset` and any field of [the model's config](model.md). `data.train` and `data.valid` may be lists of "
         "corpora. Paths in a file are relative to its folder, paths on the command line to the current folder. A "
-        "recipe that comes with headway and is called by its name reads `data/` of the current folder, where `headway "
+        "recipe that comes with headway and is given by name reads `data/` of the current folder, where `headway "
         "data` puts its corpus."
     )
     return f"{NOTICE}# Recipe keys\n\n{about}\n\n{table(('Key', 'Default', 'Meaning'), rows)}"
@@ -120,8 +120,8 @@ def model_page() -> str:
     heads = [f"Parameters with {size:,} pieces" for size in VOCABULARIES]
     about = (
         "What each changes of the defaults above, and how many parameters the model then has. 37,000 pieces is the "
-        "vocabulary of the paper's English-German models. Where source and target share no embedding, each side has so "
-        "many pieces."
+        "vocabulary of the paper's English-German models. Where source and target share no embedding, each side has "
+        "that many pieces."
     )
     return (
         f"{NOTICE}# ModelConfig\n\n{table(('Field', 'Default', 'Meaning'), rows)}\n"

@@ -99,14 +99,14 @@ def test_an_unknown_name_suggests_the_nearest(given, hint, here):
 
 
 def test_a_missing_file_tells_what_makes_it(here, tmp_path):
-    wanted = f"{here}/data/multi30k/raw/train.de: no such file; `headway data multi30k` makes it"
+    wanted = f"{here}/data/multi30k/raw/train.de: no such file; run `headway data multi30k` to create it"
     assert refusal("headway train multi30k-de-en") == wanted
     assert not (here / "runs").exists()
     mine = tmp_path / "recipes" / "mine.yaml"
     mine.parent.mkdir()
     mine.write_text((RECIPES / "multi30k-textbook.yaml").read_text(encoding="utf-8"), encoding="utf-8")
     elsewhere = tmp_path.resolve() / "data" / "multi30k"
-    assert f"`headway data multi30k --output {elsewhere}` makes it" in refusal(f"headway train {mine}")
+    assert f"run `headway data multi30k --output {elsewhere}` to create it" in refusal(f"headway train {mine}")
 
 
 @pytest.mark.parametrize("folder", ["data/tatoeba-ko-en", "other/tatoeba-ko-en"])

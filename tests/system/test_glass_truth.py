@@ -409,14 +409,14 @@ def test_order_has_scores_and_says_what_was_found(random, opened):
 ORDER_SAYS = {
     "en": {
         "with": {True: "Even with positions, both translations are the same", False: "With positions, the trans"},
-        "without": {True: "Without positions, both translations are the same", False: "Without positions, they diff"},
+        "without": {True: "Without positions, both translations are the same", False: "Without positions, the trans"},
     },
     "ko": {
         "with": {True: "위치가 있어도 두 번역이 같습니다", False: "위치가 있으면 두 번역이 다릅니다"},
-        "without": {True: "위치가 없으면 두 번역이 같습니다", False: "위치가 없어도 두 번역이 다릅니다"},
+        "without": {True: "위치가 없으면 두 번역이 같습니다", False: "위치가 없으면 두 번역이 다릅니다"},
     },
 }
-SAME_SAYS = {"en": "Both translations are the same, word for word.", "ko": "두 번역이 글자 하나까지 같습니다."}
+SAME_SAYS = {"en": "Both translations are the same, word for word.", "ko": "두 번역이 완전히 같습니다."}
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])

@@ -56,7 +56,7 @@ def test_recipes_go_by_their_names(headway, tmp_path):
     assert {line.split()[0] for line in listed.stdout.splitlines()} == RECIPES.keys()
     missing = headway("train", "multi30k-de-en", cwd=tmp_path)
     assert missing.returncode == 2
-    assert "data/multi30k/raw/train.de: no such file; `headway data multi30k` makes it" in missing.stderr
+    assert "data/multi30k/raw/train.de: no such file; run `headway data multi30k` to create it" in missing.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,18 +13,24 @@ from headway.cli.options import JsonOutput
 from headway.errors import UserError
 
 Files = Annotated[
-    list[Path], typer.Option(help="Text file, or a .tsv or .jsonl that holds both sides. Again for more.")
+    list[Path],
+    typer.Option(help="Text file, or a .tsv or .jsonl that holds both sides. Repeat the option for more files."),
 ]
 
 
 def check(
     source: Files,
-    target: Annotated[list[Path] | None, typer.Option(help="Its translation, line for line. Again for more.")] = None,
+    target: Annotated[
+        list[Path] | None,
+        typer.Option(help="Its translation, line for line. Repeat the option for more files."),
+    ] = None,
     valid_source: Annotated[
-        list[Path] | None, typer.Option(help="Text that is kept for validating or testing. Again for more.")
+        list[Path] | None,
+        typer.Option(help="Text that is kept for validating or testing. Repeat the option for more files."),
     ] = None,
     valid_target: Annotated[
-        list[Path] | None, typer.Option(help="The translation of the text that is kept. Again for more.")
+        list[Path] | None,
+        typer.Option(help="The translation of the text that is kept. Repeat the option for more files."),
     ] = None,
     as_json: JsonOutput = False,
 ) -> None:

@@ -38,7 +38,7 @@ def inspect(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Look inside a translation, above all at its attention.
+    """Inspect a translation, mainly its attention.
 
     In an attention map each row is a piece that asks and each column a piece that answers. A page (.html) or data
     (.json) holds everything that the model computes.

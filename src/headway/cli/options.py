@@ -23,7 +23,8 @@ LengthPenalty = Annotated[
     float | None, typer.Option(help="GNMT's alpha; 0 favours short translations. Default: the model's own.")
 ]
 Ensemble = Annotated[
-    list[Path] | None, typer.Option(metavar="MODEL", help="Another model to translate with; may be given again.")
+    list[Path] | None,
+    typer.Option(metavar="MODEL", help="Another model to translate with. Repeat the option for more models."),
 ]
 TargetLanguage = Annotated[
     str | None, typer.Option(metavar="CODE", help="Of a model with several: as if each line began with >>CODE<<.")

@@ -34,12 +34,15 @@ def serve(
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Host that requests may name, too; may be given again. Default: loopback's own."
+            metavar="NAME",
+            help="Another host that requests may name. Repeat the option for more. Default: loopback's own.",
         ),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="ORIGIN", help="Pages of this origin may use the server; may be given again; * is all."),
+        typer.Option(
+            metavar="ORIGIN", help="Pages of this origin may use the server; * is all. Repeat the option for more."
+        ),
     ] = None,
     trusted_proxy: Annotated[
         str, typer.Option(metavar="ADDRESS,...", help="Whose X-Forwarded-For is believed; default: nobody's.")
@@ -65,7 +68,7 @@ def serve(
     engine: Engine = "torch",
     threads: Threads = None,
 ) -> None:
-    """Serve models over HTTP, with a page to type into.
+    """Serve models over HTTP, with a web page.
 
     The API has the shapes of LibreTranslate's; the page is at /.
 

@@ -31,7 +31,9 @@ def train(
     out: Annotated[Path | None, typer.Option(metavar="RUN", help="Run directory to make; default runs/RECIPE.")] = None,
     source: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Text to learn from: a sentence a line, .gz too. Again for more files."),
+        typer.Option(
+            metavar="FILE", help="Training text, one sentence per line (.gz allowed). Repeat the option for more files."
+        ),
     ] = None,
     target: Annotated[
         list[Path] | None,
@@ -164,7 +166,7 @@ def _check_corpora(recipe: Recipe) -> None:
         for file in (*corpus.source, *corpus.target):
             command = command_that_makes(file)
             if command and not file.exists():
-                raise UserError(f"{file}: no such file; `{command}` makes it")
+                raise UserError(f"{file}: no such file; run `{command}` to create it")
 
 
 def _resumed(run: Path, overrides: list[str]) -> Recipe:

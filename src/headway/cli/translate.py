@@ -40,7 +40,7 @@ def translate(
     file: Annotated[
         str, typer.Argument(metavar="[FILE|-]", help="Text, one sentence a line; - is standard input.")
     ] = "-",
-    output: Annotated[Path | None, typer.Option(help="Write here, when all is done; may be FILE itself.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the translations to this file once all are done. It may be FILE itself.")] = None,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
     n_best: Annotated[

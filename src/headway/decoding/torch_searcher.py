@@ -1,4 +1,4 @@
-"""Translating many sources with torch: in batches of like length, on CPU each core with batches of its own."""
+"""Translates many sources with torch, in batches of similar length. On CPU each core works on batches of its own."""
 
 from __future__ import annotations
 

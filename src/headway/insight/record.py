@@ -1,7 +1,7 @@
 """The record of one translation: all that the model computed while it read a source and gave its target, by name.
 
-One teacher-forced pass; the names of the arrays are those under which the model's own modules report them, see
-docs/record.md.
+One teacher-forced pass through a copy of the modules with the same weights, attention by its readable lines. The names
+of the arrays are in docs/record.md.
 """
 
 from __future__ import annotations
