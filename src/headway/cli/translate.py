@@ -40,7 +40,10 @@ def translate(
     file: Annotated[
         str, typer.Argument(metavar="[FILE|-]", help="Text, one sentence a line; - is standard input.")
     ] = "-",
-    output: Annotated[Path | None, typer.Option(help="Write the translations to this file once all are done. It may be FILE itself.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Write the translations to this file once all are done. It may be FILE itself."),
+    ] = None,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
     n_best: Annotated[
@@ -49,7 +52,7 @@ def translate(
     ] = 1,
     max_length: Annotated[int | None, typer.Option(min=1, help="Most pieces of a translation.")] = None,
     no_repeat_ngram: Annotated[
-        int | None, typer.Option(min=0, help="No run of so many pieces twice in a translation.")
+        int | None, typer.Option(min=0, help="Never repeat a run of this many tokens in a translation.")
     ] = None,
     sample: Annotated[
         str | None,

@@ -107,7 +107,7 @@ class TokenizerSection(Section):
     kind: TokenizerKind = "bpe"
     """Subwords by `bpe` or `unigram`, or whole words (`word`)."""
     vocab_size: int = Field(8000, ge=1)
-    """At most so many pieces, on each side or together."""
+    """The largest number of tokens, on each side or together."""
     joint: bool = True
     """One vocabulary for both languages."""
     min_frequency: int = Field(1, ge=1)
@@ -141,11 +141,11 @@ ModelSection: type[BaseModel] = create_model(
 
 class TrainingSection(Section):
     max_steps: int | None = Field(None, ge=1)
-    """Stop after so many optimizer steps; of the three limits, whichever comes first."""
+    """Stop after this many optimizer steps; of the three limits, whichever comes first."""
     max_epochs: int | None = Field(None, ge=1)
-    """Stop after so many times through the training pairs."""
+    """Stop after this many times through the training pairs."""
     max_minutes: float | None = Field(None, gt=0)
-    """Stop after so many minutes, cumulative over resumes."""
+    """Stop after this many minutes, cumulative over resumes."""
     tokens_per_batch: int = Field(4096, ge=1)
     """Padded source and target tokens of one optimizer step."""
     tokens_per_micro_batch: int | None = Field(None, ge=1)
@@ -173,7 +173,7 @@ class TrainingSection(Section):
     best_by: BestBy = "valid_bleu"
     """What makes a model the best."""
     patience: int | None = Field(None, ge=1)
-    """Stop after so many validations without a better one; by default never."""
+    """Stop after this many validations without a better one; by default never."""
     ema_decay: float = Field(0.0, ge=0, lt=1)
     """Validate and keep the exponential moving average of the weights, such as 0.999; 0: the weights themselves."""
     init_from: Path | None = None

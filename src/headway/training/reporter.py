@@ -17,8 +17,8 @@ PLAIN_LINE_EVERY = 30.0
 
 
 class _Console(Console):
-    """Whose reader may go away, as `tee` does at Ctrl-C, or a terminal: then nothing more is shown, by nobody, and
-    nothing fails."""
+    """A console whose reader may go away, such as a terminal or `tee` after Ctrl-C. It then shows nothing more and raises
+    no error."""
 
     @contextmanager
     def surviving(self) -> Iterator[None]:
