@@ -17,8 +17,8 @@ PLAIN_LINE_EVERY = 30.0
 
 
 class _Console(Console):
-    """A console whose reader may go away, such as a terminal or `tee` after Ctrl-C. It then shows nothing more and raises
-    no error."""
+    """A console whose reader may go away, such as a terminal or `tee` after Ctrl-C. It then shows nothing more and
+    raises no error."""
 
     @contextmanager
     def surviving(self) -> Iterator[None]:
