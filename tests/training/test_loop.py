@@ -186,6 +186,17 @@ def test_ranks_share_the_work_the_sums_and_the_end(files, tmp_path):
     assert [path.name for path in step_folders(tmp_path / "run" / "checkpoints")] == ["step-00000003"]
 
 
+def test_a_reader_is_told_what_the_log_has(files, tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(Reporter, "step", lambda self, *figures: told.append(figures))
+    run(recipe(files, max_steps=8), tmp_path / "run")
+    logged = [entry for entry in log(tmp_path / "run") if "loss" in entry]
+    assert [(step, loss, round(speed)) for step, loss, speed, *_ in told] == [
+        (entry["step"], entry["loss"], entry["tokens_per_second"]) for entry in logged
+    ]
+    assert [done for *_, done, _ in told] == pytest.approx([entry["step"] / 8 for entry in logged])
+
+
 class AnotherAtItsLimit(Alone):
     """Another rank has come to its limit of minutes after the fourth step. Each turn asks for a signal, then for a
     limit."""

@@ -134,3 +134,14 @@ def test_suffixes_count_in_either_case(tmp_path):
     (tmp_path / "valid.tsv.GZ").write_bytes(gzip.compress(rows.encode()))
     _, data = prepared(tmp_path, *({"source": str(tmp_path / name)} for name in ("train.TSV", "valid.tsv.GZ")))
     assert (len(data.train), len(data.valid)) == (len(PAIRS), len(PAIRS))
+
+
+@pytest.mark.parametrize(("vocab_size", "told"), [(300, False), (5000, True)])
+def test_a_vocabulary_that_the_text_does_not_fill_is_told(tmp_path, vocab_size, told):
+    splits = {"train": write(tmp_path, "train", PAIRS[:30]), "valid": write(tmp_path, "valid", PAIRS[30:])}
+    notices: list[str] = []
+    tokenizer = {"vocab_size": vocab_size}
+    recipe = make_recipe({"data": splits, "training": {"max_steps": 1}, "tokenizer": tokenizer})
+    size = prepare(recipe, tmp_path / "data", 32, notices.append).source_tokenizer.vocab_size
+    assert (size < vocab_size) == told
+    assert any("so the vocabulary is smaller" in notice for notice in notices) == told

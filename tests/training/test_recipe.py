@@ -228,6 +228,15 @@ def test_the_file_is_to_blame_for_what_is_in_it(recipe_file, slip, problem):
         assert str(error.value).startswith(f"{recipe_file}: {problem}")
 
 
+def test_a_path_through_a_link_is_the_systems(tmp_path):
+    """`..` after a link is the folder above where the link leads."""
+    (tmp_path / "elsewhere" / "below").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "below")
+    (tmp_path / "r.yaml").write_text(TEXT.replace("a.de", "link/../a.de"), encoding="utf-8")
+    [source] = load_recipe(tmp_path / "r.yaml").data.train[0].source
+    assert source.resolve() == tmp_path.resolve() / "elsewhere" / "a.de"
+
+
 @pytest.mark.parametrize(
     ("section", "overrides", "problem"),
     [
