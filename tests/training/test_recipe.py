@@ -348,3 +348,11 @@ def test_a_seed_that_torch_can_not_take_is_refused(recipe_file):
 def test_a_file_whose_name_is_no_text_is_refused(recipe_file):
     with pytest.raises(UserError, match="not UTF-8"):
         load_recipe(recipe_file, ['data.train.source="b\\udcff.de"'])
+
+
+def test_a_micro_batch_is_a_quarter_of_a_step_and_never_nothing(recipe_file):
+    budgets = [
+        load_recipe(recipe_file, [f"training.tokens_per_batch={tokens}"]).training.micro_batch_budget
+        for tokens in (1, 3, 4, 400)
+    ]
+    assert budgets == [1, 1, 1, 100]
