@@ -137,7 +137,8 @@ def test_a_line_without_end_is_counted_and_not_tokenised(tmp_path, monkeypatch):
     pairs = pairs_of(tmp_path, ("a", "a"), ("a" * 1000, "a"), ("a", "a" * 1000))
     tokenised = []
     monkeypatch.setattr("headway.text.words.split_words", lambda text, lowercase: tokenised.append(len(text)) or ["a"])
-    counts = write_ids(tmp_path / "ids", [pairs], words, words, max_length=5, max_tokens=6)
+    folder = tmp_path / "folders" / "are" / "made"
+    counts = write_ids(folder, [pairs], words, words, max_length=5, max_tokens=6)
     assert (counts.kept, counts.too_long, max(tokenised)) == (1, 2, 1)
     assert "a.de:2" in counts.summary()
 

@@ -45,6 +45,15 @@ def test_each_doubt_names_its_line(pair, name):
     assert findings(pair) == {name: [f"a.de:{LINE}"]}
 
 
+def test_lengths_are_odd_against_what_is_usual_for_the_corpus():
+    """Here every target has six times the characters of its source, but for the last."""
+    long = [(f"wort {i} oder so", f"{i} word or so, and more " * 4) for i in range(10, 60)]
+    texts = [*long, ("ein Satz mit vielen Wörtern", "a line of as many words")]
+    pairs = [Pair(source, target, Path("a.de"), line) for line, (source, target) in enumerate(texts, 1)]
+    found = {finding.name: finding.places for finding in check_corpus(pairs, []).findings}
+    assert found == {"ratio": ["a.de:51"]}
+
+
 def test_overlap_with_what_is_held_out():
     held_out = [(GOOD[3][0] + " ", "Else."), ("Anders.", GOOD[9][1])]
     assert findings(held_out=held_out) == {"held-out source": ["a.de:4"], "held-out target": ["a.de:10"]}

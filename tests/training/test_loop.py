@@ -16,6 +16,7 @@ from headway.storage.atomic import write_json
 from headway.storage.checksums import write_checksums
 from headway.storage.steps import step_folders
 from headway.text.corpus import read_lines
+from headway.text.words import WordTokenizer
 from headway.training import keeping, validation
 from headway.training import step as one_step
 from headway.training.averaging import MovingAverage
@@ -416,6 +417,14 @@ def test_a_run_whose_prepared_data_is_gone_makes_it_again(files, tmp_path):
     shutil.rmtree(tmp_path / "run" / "data")
     run(recipe(files), tmp_path / "run")
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_a_run_whose_prepared_data_is_gone_keeps_its_vocabulary(files, tmp_path, monkeypatch):
+    """That of its last model; nothing is learned again."""
+    run(recipe(files, max_steps=8), tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "data")
+    monkeypatch.setattr(WordTokenizer, "train", None)
+    assert run(recipe(files), tmp_path / "run").step == 24
 
 
 def test_other_data_is_refused(files, tmp_path):
