@@ -14,9 +14,15 @@ def test_a_step_comes_back_from_its_name(step):
     assert step_of(step_name(step)) == step
 
 
-@pytest.mark.parametrize("name", ["step-", "step-10", "step-0000000x", "step-00000010-mine", "a-step-00000010", "best"])
+@pytest.mark.parametrize("name", ["step-", "step-0000000x", "step-00000010-mine", "a-step-00000010", "best"])
 def test_other_names_say_no_step(name):
     assert step_of(name) is None
+
+
+def test_a_name_that_somebody_has_shortened_says_its_step_but_is_no_folder_of_ours(tmp_path):
+    (tmp_path / "step-10").mkdir()
+    assert step_of("step-10") == 10
+    assert step_folders(tmp_path) == []
 
 
 def test_folders_come_oldest_first(tmp_path):
