@@ -1,5 +1,5 @@
-"""The Transformer of section 3: embeddings and positions, a stack of encoder layers, a stack of decoder layers,
-the output layer. `forward` is one sentence: the output of decode(encode(source))."""
+"""The Transformer of section 3: embeddings times sqrt(d_model) (`TokenEmbedding`) plus positions, a stack of encoder
+layers, a stack of decoder layers, the output layer. `forward` is one sentence: the output of decode(encode(source))."""
 
 from __future__ import annotations
 
