@@ -70,7 +70,10 @@ def wait_until(process: subprocess.Popen[bytes], happened) -> None:
 
 def log_file(run: Path) -> int | None:
     """The file itself, by the number that the file system has for it."""
-    return (run / "log.jsonl").stat().st_ino if (run / "log.jsonl").exists() else None
+    try:
+        return (run / "log.jsonl").stat().st_ino
+    except FileNotFoundError:  # a start takes it away before it writes it anew
+        return None
 
 
 def being_saved(run: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -62,11 +63,11 @@ def command_that_makes(file: Path) -> str | None:
     """The `headway data` that puts a recipe's file where the recipe looks for it; None where there is none."""
     from headway.corpora import multi30k, tatoeba
 
-    place = file.resolve()
+    place = Path(os.path.abspath(file))  # noqa: PTH100 - unlike `resolve` it takes any name, one with a NUL as well
     for name, files in (("multi30k", multi30k.SHA256), ("tatoeba-ko-en", tatoeba.FILES)):
         for folder in place.parents:
             if folder.name == name and place.relative_to(folder).as_posix() in files:
-                usual = folder == Path("data", name).resolve()
+                usual = folder == Path.cwd() / "data" / name
                 return f"headway data {name}" + ("" if usual else f" --output {shlex.quote(str(folder))}")
     return None
 
