@@ -14,7 +14,7 @@ Stopped = Literal["eos", "max_length", "blank", "too_long"]
 
 class Pieces:
     """The pieces of a translation and of its source, and how they are aligned: each found when it is first asked for,
-    and kept. A copy is the same one; pickled, it takes what there is to find along, not the model that finds it."""
+    and kept. Copies of a translation share them; pickled, they are all found first and the model stays behind."""
 
     def __init__(
         self,
