@@ -1,9 +1,9 @@
 """Does anything grow faster than the work?
 
-    headway data multi30k && python benchmarks/growing.py MODEL
+    headway data multi30k && python benchmarks/growing.py MODEL [--sizes 1000 100000] [--length 500]
 
-Training speed with 1,000 and with 100,000 pairs, through `headway train`; the time of a token in translations of up to
-500; the memory of `headway translate` with 1,000 and with 100,000 lines.
+Training speed with few pairs and with many, through `headway train`; the time of a token in translations of up to
+--length; the memory of `headway translate` with as many lines as there were pairs.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def repeated(path: Path, count: int, folder: Path) -> Path:
     return grown
 
 
-def training_speed(pairs: int, folder: Path) -> float:
+def training_speed(pairs: int, corpus: Path, folder: Path) -> float:
     """Target tokens a second, the median step's."""
-    train = {f"--{side}": repeated(CORPUS / f"train.{suffix}", pairs, folder) for side, suffix in SIDES.items()}
-    valid = {f"--valid-{side}": repeated(CORPUS / f"val.{suffix}", 10, folder) for side, suffix in SIDES.items()}
+    train = {f"--{side}": repeated(corpus / f"train.{suffix}", pairs, folder) for side, suffix in SIDES.items()}
+    valid = {f"--valid-{side}": repeated(corpus / f"val.{suffix}", 10, folder) for side, suffix in SIDES.items()}
     files = [str(part) for pair in (train | valid).items() for part in pair]
     run = folder / f"run-{pairs}"
     limits = ("tokenizer.vocab_size=2000", f"training.max_steps={STEPS}", "training.tokens_per_batch=4096")
@@ -76,24 +76,28 @@ def milliseconds_a_token(length: int, rows: int = 16) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)
+    parser.add_argument("--corpus", type=Path, default=CORPUS, help="folder with train.de, train.en, val.de, val.en")
+    parser.add_argument("--sizes", type=int, nargs=2, default=(1_000, 100_000), help="pairs and lines, few and many")
+    parser.add_argument("--length", type=int, default=500, help="of the longest translation, in tokens")
     options = parser.parse_args()
+    few, many = options.sizes
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        speeds = {pairs: training_speed(pairs, folder) for pairs in (1_000, 100_000)}
+        speeds = {pairs: training_speed(pairs, options.corpus, folder) for pairs in (few, many)}
         print(
-            f"training, target tokens a second: {speeds[1_000]:,.0f} with 1,000 pairs, {speeds[100_000]:,.0f} with "
-            f"100,000, ratio {speeds[100_000] / speeds[1_000]:.2f}"
+            f"training, target tokens a second: {speeds[few]:,.0f} with {few:,} pairs, {speeds[many]:,.0f} with "
+            f"{many:,}, ratio {speeds[many] / speeds[few]:.2f}"
         )
-        milliseconds_a_token(50)  # warms up
-        each = {length: milliseconds_a_token(length) for length in (125, 250, 500)}
+        milliseconds_a_token(options.length // 10)  # warms up
+        each = {length: milliseconds_a_token(length) for length in (options.length // part for part in (4, 2, 1))}
         print("translating, ms a token: " + ", ".join(f"{ms:.3f} of {length}" for length, ms in each.items()))
         memory = {}
-        for lines in (1_000, 100_000):
-            source = repeated(CORPUS / "train.de", lines, folder)
+        for lines in (few, many):
+            source = repeated(options.corpus / "train.de", lines, folder)
             memory[lines] = headway(
                 "translate", str(options.model), str(source), "--output", str(folder / "out"), "--beam-size", "1"
             )
-        print(f"translating, MiB: {memory[1_000]} with 1,000 lines, {memory[100_000]} with 100,000")
+        print(f"translating, MiB: {memory[few]} with {few:,} lines, {memory[many]} with {many:,}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from headway.devices import training_dtype
+
 
 def matrix_peak(dtype: torch.dtype, size: int = 2048, rounds: int = 5) -> float:
     """FLOP/s of a product of two large square matrices, the best of a few."""
@@ -19,6 +21,11 @@ def matrix_peak(dtype: torch.dtype, size: int = 2048, rounds: int = 5) -> float:
         torch.mm(one, other)
         best = min(best, time.perf_counter() - start)
     return 2 * size**3 / best
+
+
+def fastest_dtype() -> torch.dtype:
+    """Of matrix products: bf16 where the processor has it. Where it hasn't, a product in bf16 takes minutes."""
+    return training_dtype("auto", torch.device("cpu"))
 
 
 def versions(*packages: str) -> dict[str, Any]:

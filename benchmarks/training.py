@@ -4,11 +4,13 @@
         [--json FILE]
 
 headway against the textbook's code, torch.nn.Transformer and, where they are installed, Marian of Hugging Face and
-JoeyNMT's model: one configuration, the same sentences in the same batches of like length, 4,096 padded tokens of both
-sides each. Each peer runs twice: as its users run it (fp32), and tuned, with what headway sets for itself (bf16 where
-the processor has it, the allocator's and oneDNN's settings). Every contender is a process of its own; they take turns,
-a round is each one's time for the same steps, and the medians are compared. Some rounds go before: it takes a process
-about 100 steps until its memory has come to rest, of the thousands that a training has.
+JoeyNMT's model: one configuration, the same sentences in the same number of padded tokens a step, 4,096 of both sides.
+headway has its own steps of four lengths; a peer has the sentences of a step in one padded batch: of like length, as
+most tools sort them, or, with --order random, as they come. Each peer runs twice: as its users run it (fp32), and
+tuned, with what headway sets for itself (bf16 where the processor has it, the allocator's and oneDNN's settings). Every
+contender is a process of its own; they take turns, a round is each one's time for the same sentences, and the medians
+are compared. Some rounds go before: it takes a process about 100 steps until its memory has come to rest, of the
+thousands that a training has. What a whole training reaches of this is in `benchmarks/running.py`.
 
 Share of the peak: 6 x (encoder weights x source tokens + (decoder + output weights) x target tokens) a second, padding
 and look-ups not counted, of what a product of two large matrices reaches in bf16 (fp32 where that is faster) in the
@@ -23,7 +25,8 @@ import statistics
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -32,13 +35,15 @@ from torch.nn import functional as F
 from contenders import Contender
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.model import ModelConfig, Transformer
-from headway.text.batches import collate, plan_epoch
+from headway.text.batches import pad
+from headway.text.shards import ParallelIds
+from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizer
 from headway.training.prepare import PreparedData, prepare
 from headway.training.reading import load_recipe
 from headway.training.step import train_step
-from machine import matrix_peak, versions
+from machine import fastest_dtype, matrix_peak, versions
 from peers import peers
 
 RECIPE = Path(__file__).parent.parent / "recipes" / "multi30k-de-en.yaml"
@@ -46,16 +51,38 @@ HEADWAY = "headway"
 TUNED = " tuned"
 CPU = pick_device("cpu")
 Batch = tuple[Tensor, Tensor]
+Ragged = tuple[list[Tensor], list[Tensor]]
+Order = Literal["length", "random"]
 
 
-def batches(data: PreparedData, tokens: int, steps: int) -> list[Batch]:
-    lengths = (data.train.source.lengths + 1, data.train.target.lengths + 1)
-    plan = plan_epoch(*lengths, tokens_per_batch=tokens, tokens_per_micro_batch=tokens, seed=1, epoch=0)
-    collated = (collate(data.train, batch) for [batch] in plan[:steps])
-    return [(torch.from_numpy(source), torch.from_numpy(target)) for source, target in collated]
+def batches(data: PreparedData, tokens: int, steps: int) -> list[Ragged]:
+    """The first steps of an epoch, as headway takes them."""
+    of_epoch = Batches(data.train, CPU, tokens, tokens, seed=1)
+    return [of_epoch.tensors(micro_batch) for [micro_batch] in of_epoch.plan()[:steps]]
 
 
-def headway_step(config: ModelConfig) -> Callable[[Batch], None]:
+def padded_batches(todo: list[Ragged], tokens: int, order: Order) -> list[Batch]:
+    """The same sentences, in batches of up to so many padded tokens of both sides."""
+    pairs = [
+        (source[source != 0].tolist(), target[target != 0].tolist())
+        for step in todo
+        for sources, targets in zip(*step, strict=True)
+        for source, target in zip(sources, targets, strict=True)
+    ]
+    Random(1).shuffle(pairs)
+    if order == "length":
+        pairs.sort(key=lambda pair: (len(pair[1]), len(pair[0])))
+    batches: list[list[tuple[list[int], list[int]]]] = [[]]
+    for pair in pairs:
+        together = [*batches[-1], pair]
+        if len(together) * sum(max(len(one[side]) for one in together) for side in (0, 1)) > tokens:
+            batches.append([])
+        batches[-1].append(pair)
+    padded = ((pad([source for source, _ in batch]), pad([target for _, target in batch])) for batch in batches)
+    return [(torch.from_numpy(source), torch.from_numpy(target)) for source, target in padded]
+
+
+def headway_step(config: ModelConfig) -> Callable[[Ragged], None]:
     """That of a run, at a rate of 0."""
     keep_large_allocations(CPU)
     keep_matrix_kernels(CPU)
@@ -63,7 +90,7 @@ def headway_step(config: ModelConfig) -> Callable[[Batch], None]:
     model = Transformer(config)
     loss_of, optimizer = TranslationLoss(model, label_smoothing=0.1), make_optimizer(model, beta2=0.98)
 
-    def step(batch: Batch) -> None:
+    def step(batch: Ragged) -> None:
         tokens = target_tokens([batch])
         train_step(loss_of, optimizer, [batch], tokens=tokens, rate=0.0, max_gradient_norm=1.0, dtype=dtype)
 
@@ -94,7 +121,8 @@ def peer_step(name: str, config: ModelConfig, tuned: bool) -> Callable[[Batch], 
     return step
 
 
-def make_worker(name: str, config: ModelConfig, todo: list[Batch]) -> Callable[[], None]:
+def make_worker(name: str, config: ModelConfig, todo: list[Any]) -> Callable[[], None]:
+    """todo: steps of headway, padded batches of a peer."""
     tuned = name.endswith(TUNED)
     step = headway_step(config) if name == HEADWAY else peer_step(name.removesuffix(TUNED), config, tuned)
 
@@ -105,31 +133,31 @@ def make_worker(name: str, config: ModelConfig, todo: list[Batch]) -> Callable[[
     return work
 
 
-def flops(config: ModelConfig, todo: list[Batch]) -> float:
-    """Of the products of a round, forward and backward."""
+def flops_per_token(config: ModelConfig, corpus: ParallelIds) -> float:
+    """Of the products for a target token and its share of the source, forward and backward."""
     model = Transformer(config)
     encoder, decoder = (
         sum(weight.numel() for weight in part.parameters() if weight.dim() > 1)
         for part in (model.encoder, model.decoder)
     )
-    source = sum(int((batch[0] != 0).sum()) for batch in todo)
-    return 6.0 * (encoder * source + (decoder + model.output.weight.numel()) * target_tokens(todo))
+    sources, targets = (int(side.lengths.sum()) + len(corpus) for side in (corpus.source, corpus.target))
+    return 6.0 * (encoder * sources / targets + decoder + model.output.weight.numel())
 
 
-def target_tokens(todo: list[Batch]) -> int:
-    return sum(int((batch[1][:, 1:] != 0).sum()) for batch in todo)
+def target_tokens(todo: list[Ragged]) -> int:
+    return sum(int((target[:, 1:] != 0).sum()) for _, targets in todo for target in targets)
 
 
 def table(
-    contenders: list[Contender], seconds: dict[str, list[float]], config: ModelConfig, todo: list[Batch], peak: float
+    contenders: list[Contender], seconds: dict[str, list[float]], tokens: int, flops_of_token: float, peak: float
 ) -> Iterator[dict[str, Any]]:
     medians = {name: statistics.median(rounds) for name, rounds in seconds.items()}
     for one in contenders:
         yield {
             "name": one.name,
-            "target_tokens_per_second": target_tokens(todo) / medians[one.name],
+            "target_tokens_per_second": tokens / medians[one.name],
             "headway_is_times_as_fast": medians[one.name] / medians[HEADWAY],
-            "share_of_peak": flops(config, todo) / medians[one.name] / peak,
+            "share_of_peak": flops_of_token * tokens / medians[one.name] / peak,
             "peak_memory_mib": one.end(),
             "seconds": seconds[one.name],
         }
@@ -137,23 +165,28 @@ def table(
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--recipe", type=Path, default=RECIPE, help="whose text and vocabulary it is")
     parser.add_argument("--preset", default="small", choices=["tiny", "small", "base"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--warm-up", type=int, default=6, help="rounds before, of which the time doesn't count")
     parser.add_argument("--steps", type=int, help="training steps a round; default 16, of base 4")
     parser.add_argument("--tokens", type=int, default=4096, help="padded tokens a batch, both sides")
+    parser.add_argument("--order", default="length", choices=get_args(Order), help="of the peers' sentences")
     parser.add_argument("--only", nargs="*", help="names of contenders beside headway, as the table has them")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    recipe = load_recipe(RECIPE)
+    recipe = load_recipe(options.recipe)
     with tempfile.TemporaryDirectory() as folder:
         data = prepare(recipe, Path(folder) / "data", max_length=100, notice=print)
         todo = batches(data, options.tokens, options.steps or (4 if options.preset == "base" else 16))
         size = data.target_tokenizer.vocab_size
+    padded = padded_batches(todo, options.tokens, options.order)
     config = ModelConfig.preset(options.preset, source_vocab_size=size, target_vocab_size=size, dropout=0.1)
     names = [name + tuned for tuned in ("", TUNED) for name in peers()]
     chosen = names if options.only is None else options.only
-    contenders = [Contender(name, make_worker, name, config, todo) for name in (HEADWAY, *chosen)]
+    contenders = [
+        Contender(name, make_worker, name, config, todo if name == HEADWAY else padded) for name in (HEADWAY, *chosen)
+    ]
     seconds: dict[str, list[float]] = {one.name: [] for one in contenders}
     peaks = []
     for round_ in range(-options.warm_up, options.rounds):
@@ -161,18 +194,19 @@ def main() -> None:
             spent, _ = one.work()
             if round_ >= 0:
                 seconds[one.name].append(spent)
-        peaks.append(max(matrix_peak(torch.float32), matrix_peak(torch.bfloat16)))
+        peaks.append(matrix_peak(fastest_dtype()))
     peak = statistics.median(peaks)
     found = {
         **versions("transformers", "joeynmt"),
         "preset": options.preset,
         "vocabulary": size,
+        "order": options.order,
         "peak_gflops": peak / 1e9,
     }
     print(", ".join(f"{name} {value}" for name, value in found.items()))
     print(f"{'':<44}{'tokens/s':>9}{'ratio':>7}{'of peak':>9}{'MiB':>7}")
     rows = []
-    for row in table(contenders, seconds, config, todo, peak):
+    for row in table(contenders, seconds, target_tokens(todo), flops_per_token(config, data.train), peak):
         rows.append(row)
         print(
             f"{row['name']:<44}{row['target_tokens_per_second']:9,.0f}{row['headway_is_times_as_fast']:7.2f}"

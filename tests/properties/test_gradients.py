@@ -99,4 +99,4 @@ def test_the_loss_of_a_whole_model(body, variant):
     model = random_model(ModelConfig(6, 6, dropout=0.0, output_bias=True, **{**sizes, **variant}), seed=1)
     source, target = padded([[4, 5, 3], [5, 3]]), padded([[2, 4, 5, 3], [2, 3]])
     with attention_by(body):
-        assert gradients_are_right(TranslationLoss(model, label_smoothing=0.1), source, target)
+        assert gradients_are_right(TranslationLoss(model, label_smoothing=0.1), [source], [target])

@@ -71,14 +71,14 @@ def accumulation(request, tmp_path_factory) -> Accumulation:
     return found
 
 
-@given(pairs=st.permutations(range(PAIRS)), ends=st.sets(st.integers(1, PAIRS), min_size=1))
-def test_micro_batches_give_the_mean_over_all_their_tokens(accumulation, pairs, ends):
-    """Some of the pairs, in some order, cut into micro-batches of any sizes."""
+@given(pairs=st.permutations(range(PAIRS)), ends=st.sets(st.integers(1, PAIRS), min_size=1), buckets=st.integers(1, 3))
+def test_micro_batches_give_the_mean_over_all_their_tokens(accumulation, pairs, ends, buckets):
+    """Some of the pairs, in some order, cut into micro-batches of any sizes, and these into buckets."""
     run, parameters = accumulation.run, list(accumulation.run.model.parameters())
     tolerance = 1e-6 if parameters[0].dtype == torch.float32 else 1e-12
     *cuts, end = sorted(ends)
     run.model.zero_grad()
-    micro_batches = np.split(np.array(pairs[:end]), cuts)
+    micro_batches = [np.array_split(part, min(buckets, len(part))) for part in np.split(np.array(pairs[:end]), cuts)]
     tokens = run.train.target_tokens(micro_batches)
     losses = accumulate(run.loss_of, map(run.train.tensors, micro_batches), tokens, torch.float32)
     assert tokens == sum(accumulation.tokens[pair] for pair in pairs[:end])

@@ -1,5 +1,7 @@
 """The plan of batches: every sentence once, within the budget, a pure function of seed and epoch."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,20 +25,36 @@ def plan(lengths, *, batch=400, micro=100, seed=1, epoch=0):
     )
 
 
+def buckets_of(steps):
+    return [bucket for step in steps for micro_batch in step for bucket in micro_batch]
+
+
+def tokens_of(buckets, source, target):
+    return sum(padded_tokens(bucket, source, target) for bucket in buckets)
+
+
 @settings(max_examples=100, deadline=None)
 @given(lengths=LENGTHS, micro=st.sampled_from([20, 60, 100, 150, 300, 400]))
 def test_every_sentence_once_and_within_the_budget(lengths, micro):
     source, target, steps = plan(lengths, micro=micro)
-    seen = sorted(int(i) for step in steps for batch in step for i in batch)
-    assert seen == list(range(len(lengths)))
+    assert sorted(np.concatenate(buckets_of(steps)).tolist()) == list(range(len(lengths)))
     for step in steps:
-        costs = [padded_tokens(batch, source, target) for batch in step]
-        assert all(cost <= micro or len(batch) == 1 for cost, batch in zip(costs, step, strict=True))
-        assert sum(costs) <= 400
+        assert all(tokens_of(one, source, target) <= micro or [len(bucket) for bucket in one] == [1] for one in step)
+        assert sum(tokens_of(one, source, target) for one in step) <= 400
+
+
+@settings(deadline=None)
+@given(lengths=LENGTHS, micro=st.sampled_from([20, 100, 400]))
+def test_a_step_is_cut_into_as_few_micro_batches_as_it_can(lengths, micro):
+    """Two that follow one another would be over the budget together."""
+    source, target, steps = plan(lengths, micro=micro)
+    for step in steps:
+        for first, second in itertools.pairwise(step):
+            assert tokens_of([*first, second[0]], source, target) > micro
 
 
 def lists(steps):
-    return [[batch.tolist() for batch in step] for step in steps]
+    return [[[bucket.tolist() for bucket in one] for one in step] for step in steps]
 
 
 def random_lengths(count=2000):
@@ -56,28 +74,32 @@ def test_a_function_of_seed_and_epoch():
 
 def test_little_is_padding():
     source, target, steps = plan(random_lengths(), batch=1000, micro=1000)
-    places = sum(padded_tokens(batch, source, target) for step in steps for batch in step)
+    places = tokens_of(buckets_of(steps), source, target)
     assert (source.sum() + target.sum()) / places > 0.85
 
 
 @pytest.mark.parametrize("micro", [125, 200, 333, 500, 999])
 def test_a_step_has_the_same_size_whatever_the_micro_batch(micro):
     source, target, steps = plan(random_lengths(), batch=1000, micro=micro)
-    sizes = [sum(padded_tokens(batch, source, target) for batch in step) for step in steps]
+    sizes = [tokens_of(buckets_of([step]), source, target) for step in steps]
     assert np.mean(sizes) > 800
 
 
-def test_every_step_has_short_and_long_sentences():
-    _, target, steps = plan(random_lengths(), batch=1000, micro=250)
-    median = np.median(target)
-    for step in steps[:-1]:
-        lengths = np.concatenate([target[batch] for batch in step])
-        assert lengths.min() < median < lengths.max()
+@pytest.mark.parametrize("micro", [250, 400, 1000])
+def test_every_step_has_four_lengths_from_the_first_quarter_of_the_tokens_to_the_last(micro):
+    """Also where it goes through the model at once."""
+    _, target, steps = plan(random_lengths(), batch=1000, micro=micro)
+    by_length = np.sort(target)
+    tokens = np.cumsum(by_length) / by_length.sum()
+    first, last = by_length[np.searchsorted(tokens, [0.25, 0.75])]
+    steps_lengths = [[target[bucket].mean() for bucket in buckets_of([step])] for step in steps]
+    assert np.mean([len(lengths) >= 4 for lengths in steps_lengths]) > 0.9  # the longest range has some buckets less
+    assert np.mean([min(lengths) <= first < last <= max(lengths) for lengths in steps_lengths]) > 0.9
 
 
 def test_lengths_are_mixed_over_the_epoch():
     _, target, steps = plan(random_lengths(), batch=1000, micro=250)
-    means = [np.mean([target[batch].mean() for batch in step]) for step in steps]
+    means = [np.mean([target[bucket].mean() for bucket in buckets_of([step])]) for step in steps]
     half = len(means) // 2
     assert abs(np.mean(means[:half]) - np.mean(means[half:])) < 2
 
@@ -91,7 +113,7 @@ def test_corpora_come_as_often_as_their_weights_say():
         steps = plan_epoch(
             source, target, tokens_per_batch=500, tokens_per_micro_batch=500, seed=1, epoch=epoch, shares=shares
         )
-        return np.bincount(np.concatenate([batch for step in steps for batch in step]), minlength=400)
+        return np.bincount(np.concatenate(buckets_of(steps)), minlength=400)
 
     first, second = counts(0), counts(1)
     assert (first[:100] == 2).all()
@@ -102,7 +124,7 @@ def test_corpora_come_as_often_as_their_weights_say():
 
 def test_a_pair_over_the_budget_is_alone():
     _, _, steps = plan([(3, 3), (30, 30), (4, 3)], micro=50)
-    assert [1] in [batch.tolist() for step in steps for batch in step]
+    assert [[1]] in [one for step in lists(steps) for one in step]
 
 
 def test_pad_by_hand():

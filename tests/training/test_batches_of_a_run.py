@@ -30,10 +30,10 @@ def test_lengths_are_those_of_the_texts_with_their_end(batches):
     assert target.tolist() == [len(other.split()) + 1 for _, other in PAIRS]
 
 
-def test_a_micro_batch_of_exactly_the_budget_is_one(batches):
+def test_a_bucket_of_exactly_the_budget_is_one(batches):
     """Four rows of 7 places for a source and 4 for a target."""
-    assert [len(step) for step in batches(4 * (7 + 4)).plan()] == [1]
-    assert sum(len(step) for step in batches(4 * (7 + 4) - 1).plan()) == 2
+    assert [[len(one) for one in step] for step in batches(4 * (7 + 4)).plan()] == [[1]]
+    assert sum(len(one) for step in batches(4 * (7 + 4) - 1).plan() for one in step) == 2
 
 
 def test_what_is_told_of_a_micro_batch_is_what_its_tensors_hold(batches):
@@ -42,10 +42,9 @@ def test_what_is_told_of_a_micro_batch_is_what_its_tensors_hold(batches):
     assert len(micro_batches) > 1
     places = []
     for one in micro_batches:
-        source, target = found.tensors(one)
-        assert found.longest(one) == (source.size(1), target.size(1) - 1)
-        assert found.target_tokens([one]) == (target[:, 1:] != 0).sum().item()
-        places.append(len(one) * sum(found.longest(one)))
-    largest = found.largest(micro_batches)
-    assert len(largest) * sum(found.longest(largest)) == max(places)
+        sources, targets = found.tensors(one)
+        assert found.longest(one) == (max(ids.size(1) for ids in sources), max(ids.size(1) for ids in targets) - 1)
+        assert found.target_tokens([one]) == sum((ids[:, 1:] != 0).sum().item() for ids in targets)
+        places.append(sum(ids.numel() for ids in sources) + sum(ids[:, 1:].numel() for ids in targets))
+    assert places[micro_batches.index(found.largest(micro_batches))] == max(places)
     assert found.target_tokens(micro_batches) == sum(len(other.split()) + 1 for _, other in PAIRS)

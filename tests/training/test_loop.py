@@ -177,9 +177,11 @@ def test_ranks_share_the_work_the_sums_and_the_end(files, tmp_path):
         first = opened.loss_of(*opened.train.tensors(plan[0][0])).item()
     with pytest.raises(Interrupted):
         finish(opened)
-    assert [[one.tolist() for one in step] for step in opened.ranks.given] == [
-        [one.tolist() for one in step] for step in plan[:3]
-    ]
+    given_plan, wanted_plan = (
+        [[[bucket.tolist() for bucket in one] for one in step] for step in steps]
+        for steps in (opened.ranks.given, plan[:3])
+    )
+    assert given_plan == wanted_plan
     assert opened.ranks.summed[0] == pytest.approx(first, rel=0.2)  # dropout drew otherwise
     assert losses(tmp_path / "run") == [
         (number, 50.0 / opened.train.target_tokens(step)) for number, step in enumerate(plan[:3], start=1)
@@ -397,7 +399,7 @@ def test_out_of_memory_comes_at_once_and_names_the_key(files, tmp_path, monkeypa
 
     monkeypatch.setattr(TranslationLoss, "forward", fail)
     with pytest.raises(
-        UserError, match=r"out of memory with \d+ sentences .*training.tokens_per_micro_batch \(now 75\)"
+        UserError, match=r"out of memory with \d+ sentences .*training.tokens_per_micro_batch \(now 300\)"
     ):
         finish(opened)
 
@@ -571,8 +573,8 @@ def test_memory_that_runs_out_later_leaves_the_checkpoint(files, tmp_path, monke
     shutil.copytree(files, corpus)
     for side in ("src", "tgt"):
         (corpus / f"valid.{side}").write_text(" ".join(WORDS[:9]) + "\n")
-    batch = r"with \d+ sentences of up to [3-6] source and [3-6] target tokens; .*tokens_per_micro_batch \(now 75\)"
-    valid = r"with 1 sentences of up to 10 source and 10 target tokens; .*tokens_per_micro_batch \(now 75\)"
+    batch = r"with \d+ sentences of up to [3-6] source and [3-6] target tokens; .*tokens_per_micro_batch \(now 300\)"
+    valid = r"with 1 sentences of up to 10 source and 10 target tokens; .*tokens_per_micro_batch \(now 300\)"
     translating = r"translating data.valid, sentences of up to 10 source tokens; .*decoding.max_length"
     for number, (owner, name, when, message) in enumerate(
         [
@@ -645,6 +647,23 @@ def test_what_auto_means_may_change_with_a_notice(files, tmp_path, monkeypatch, 
     assert f"notice: resuming with {change}: the last digits will differ" in capfd.readouterr().err
     with pytest.raises(UserError, match=rf"can't change training.{name} \(auto -> "):
         run(recipe(files, max_steps=5), tmp_path / "run")
+
+
+def test_a_run_that_another_version_began_is_told_that_its_epoch_was_planned_otherwise(files, tmp_path, capfd):
+    """Also where that version had more steps in an epoch than there are now."""
+    run(recipe(files, max_steps=4), tmp_path / "run")
+    folder = tmp_path / "run" / "checkpoints" / "step-00000004"
+    state = json.loads((folder / "state.json").read_text())
+    del state["made_with"]["plan"]
+    state["progress"]["step_in_epoch"] = 1000
+    write_json(folder / "state.json", state)
+    write_checksums(folder)
+    capfd.readouterr()
+    progress = run(recipe(files, max_steps=5), tmp_path / "run")
+    assert (progress.step, progress.epoch, progress.step_in_epoch) == (5, state["progress"]["epoch"] + 1, 1)
+    told = " ".join(capfd.readouterr().err.split())
+    assert "another version of headway began this epoch, with other batches" in told
+    assert "the last digits" not in told
 
 
 def test_a_state_by_hand_is_told_what_it_lacks(files, tmp_path, capfd):

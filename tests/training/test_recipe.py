@@ -350,9 +350,8 @@ def test_a_file_whose_name_is_no_text_is_refused(recipe_file):
         load_recipe(recipe_file, ['data.train.source="b\\udcff.de"'])
 
 
-def test_a_micro_batch_is_a_quarter_of_a_step_and_never_nothing(recipe_file):
-    budgets = [
-        load_recipe(recipe_file, [f"training.tokens_per_batch={tokens}"]).training.micro_batch_budget
-        for tokens in (1, 3, 4, 400)
-    ]
-    assert budgets == [1, 1, 1, 100]
+def test_by_default_a_micro_batch_is_a_step(recipe_file):
+    options = ["training.tokens_per_batch=400"]
+    assert load_recipe(recipe_file, options).training.micro_batch_budget == 400
+    options.append("training.tokens_per_micro_batch=150")
+    assert load_recipe(recipe_file, options).training.micro_batch_budget == 150

@@ -18,7 +18,7 @@ from headway.training.step import accumulate, train_step
 
 SOURCE = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]])
 TARGET = torch.tensor([[2, 9, 10, 3], [2, 11, 3, 0]])
-BATCHES = [(SOURCE, TARGET), (SOURCE[1:, :2], TARGET[1:, :3])]
+BATCHES = [([SOURCE], [TARGET]), ([SOURCE[1:, :2]], [TARGET[1:, :3]])]
 TOKENS = 7
 
 

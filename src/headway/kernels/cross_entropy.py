@@ -12,10 +12,17 @@ CHUNK, ACCELERATOR_CHUNK = 2**20, 2**26
 
 
 def output_cross_entropy(
-    hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, label_smoothing: float = 0.0
+    hidden: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    targets: Tensor,
+    label_smoothing: float = 0.0,
+    ignore_index: int = -1,
 ) -> Tensor:
-    """torch's cross_entropy(hidden @ weight.T + bias, targets, reduction="sum", label_smoothing=...), in less time and
-    memory. hidden: (tokens, d_model), weight: (vocabulary, d_model), bias: (vocabulary,), targets: (tokens,) -> scalar.
+    """torch's cross_entropy(hidden @ weight.T + bias, targets, reduction="sum", label_smoothing=..., ignore_index=...),
+    in less time and memory. hidden: (tokens, d_model), weight: (vocabulary, d_model), bias: (vocabulary,), targets:
+    (tokens,) -> scalar. `ignore_index`, an id of the vocabulary or -1 for none, is the target of tokens that
+    don't count.
 
     Label smoothing mixes the one-hot target with the uniform distribution over the vocabulary: epsilon / V each
     (section 5.4).
@@ -23,7 +30,7 @@ def output_cross_entropy(
     kind = hidden.device.type
     if torch.is_autocast_enabled(kind):
         hidden, weight = (x.to(torch.get_autocast_dtype(kind)) for x in (hidden, weight))
-    loss: Tensor = _OutputCrossEntropy.apply(hidden, weight, bias, targets, label_smoothing)  # type: ignore[assignment]
+    loss: Tensor = _OutputCrossEntropy.apply(hidden, weight, bias, targets, label_smoothing, ignore_index)  # type: ignore[assignment]
     return loss
 
 
@@ -35,7 +42,13 @@ class _OutputCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, label_smoothing: float
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        label_smoothing: float,
+        ignore_index: int,
     ) -> Tensor:
         vocabulary = len(weight)
         uniform, one_hot = label_smoothing / vocabulary, 1.0 - label_smoothing
@@ -51,10 +64,12 @@ class _OutputCrossEntropy(torch.autograd.Function):
                 logits += bias
             torch.softmax(logits, dim=-1, out=p)
             log_sums = logits.amax(dim=-1) - p.amax(dim=-1).log()  # (rows,): log sum exp(logits)
-            loss += (log_sums - one_hot * logits.gather(1, target)[:, 0] - uniform * logits.sum(dim=-1)).sum()
+            losses = log_sums - one_hot * logits.gather(1, target)[:, 0] - uniform * logits.sum(dim=-1)
+            loss += losses.masked_fill_(target[:, 0] == ignore_index, 0.0).sum()
             if any(ctx.needs_input_grad):
                 p -= uniform
                 part.copy_(p.scatter_add_(1, target, torch.full_like(target, -one_hot, dtype=wide)))
+        gradient.index_fill_(0, (targets == ignore_index).nonzero()[:, 0], 0.0)
         ctx.save_for_backward(hidden, weight, gradient)
         ctx.has_bias = bias is not None
         return loss
@@ -64,4 +79,4 @@ class _OutputCrossEntropy(torch.autograd.Function):
         [scale] = gradients
         hidden, weight, gradient = ctx.saved_tensors
         of_bias = gradient.sum(dim=0, dtype=scale.dtype) * scale if ctx.has_bias else None
-        return gradient @ weight * scale, gradient.T @ hidden * scale, of_bias, None, None
+        return gradient @ weight * scale, gradient.T @ hidden * scale, of_bias, None, None, None

@@ -1,7 +1,8 @@
 """The plan of batches: which sentences go together, a pure function of (lengths, budget, seed, epoch).
 
-The budget counts padded tokens of both sides. Sentences of like length share a micro-batch, so that little of it is
-padding; an optimizer step takes one or more micro-batches, each from another range of lengths.
+Sentences of like length are a bucket, so that little of it is padding. An optimizer step takes several buckets, each
+from another range of lengths, and a micro-batch is those of them that go through the model together. Budgets count
+padded tokens of both sides.
 """
 
 from __future__ import annotations
@@ -16,8 +17,13 @@ from numpy.typing import NDArray
 from headway.text.shards import ParallelIds
 from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
-MicroBatch = NDArray[np.int64]
+Bucket = NDArray[np.int64]
 """Indices of the sentences in it."""
+MicroBatch = list[Bucket]
+BUCKETS = 4
+"""Lengths of a step, at least: a step over sentences of one length alone learns that length."""
+PLAN = 2
+"""A new number where the same seed begins to give another plan."""
 
 
 @dataclass(frozen=True)
@@ -42,29 +48,33 @@ def plan_epoch(
     """The optimizer steps of one epoch, each a list of micro-batches. Every sentence is in exactly one of them, or as
     often as the `shares` say.
 
-    Lengths count the start or end symbol. A pair that is over a budget all by itself is a micro-batch of its own.
+    Lengths count the start or end symbol. A pair that is over a budget all by itself is alone.
     """
     random = np.random.default_rng((seed, epoch))
-    per_step = math.ceil(tokens_per_batch / tokens_per_micro_batch)
+    passes = math.ceil(tokens_per_batch / tokens_per_micro_batch)
+    per_step = passes * math.ceil(BUCKETS / passes)
     budget = tokens_per_batch // per_step
     order = _by_length(
         _sentences(shares or [CorpusShare(len(source_lengths))], random), source_lengths, target_lengths, random
     )
-    micro_batches = _cut_by_budget(order, source_lengths, target_lengths, budget)
-    steps = _steps(micro_batches, per_step, random)
-    return [part for step in steps for part in _within(step, tokens_per_batch, source_lengths, target_lengths)]
+    buckets = _cut_by_budget(order, source_lengths, target_lengths, budget)
+    return [
+        _within(part, tokens_per_micro_batch, source_lengths, target_lengths)
+        for step in _steps(buckets, per_step, random)
+        for part in _within(step, tokens_per_batch, source_lengths, target_lengths)
+    ]
 
 
-def padded_tokens(batch: MicroBatch, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> int:
-    """Places that the micro-batch takes on both sides, padding included."""
-    return len(batch) * int(source_lengths[batch].max() + target_lengths[batch].max())
+def padded_tokens(bucket: Bucket, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> int:
+    """Places that the bucket takes on both sides, padding included."""
+    return len(bucket) * int(source_lengths[bucket].max() + target_lengths[bucket].max())
 
 
-def _steps(micro_batches: list[MicroBatch], per_step: int, random: np.random.Generator) -> list[list[MicroBatch]]:
-    """Steps of `per_step` micro-batches, which come shortest first: one from each of as many ranges of length, so that
-    every step has short and long sentences."""
-    count = math.ceil(len(micro_batches) / per_step)
-    ranges = [micro_batches[start : start + count] for start in range(0, len(micro_batches), count)]
+def _steps(buckets: list[Bucket], per_step: int, random: np.random.Generator) -> list[list[Bucket]]:
+    """Steps of `per_step` buckets, which come shortest first: one from each of as many ranges of length, so that every
+    step has short and long sentences."""
+    count = math.ceil(len(buckets) / per_step)
+    ranges = [buckets[start : start + count] for start in range(0, len(buckets), count)]
     for one in ranges:
         random.shuffle(one)  # type: ignore[arg-type]
     steps = [[one[place] for one in ranges if place < len(one)] for place in range(count)]
@@ -73,17 +83,17 @@ def _steps(micro_batches: list[MicroBatch], per_step: int, random: np.random.Gen
 
 
 def _within(
-    step: list[MicroBatch], budget: int, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]
-) -> list[list[MicroBatch]]:
-    """The step, or several where pairs that are long all by themselves would take it over the budget."""
-    parts: list[list[MicroBatch]] = []
+    buckets: list[Bucket], budget: int, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]
+) -> list[list[Bucket]]:
+    """The buckets in as few parts within the budget as their order allows."""
+    parts: list[list[Bucket]] = []
     spent = 0
-    for batch in step:
-        cost = padded_tokens(batch, source_lengths, target_lengths)
+    for bucket in buckets:
+        cost = padded_tokens(bucket, source_lengths, target_lengths)
         if not parts or spent + cost > budget:
             parts.append([])
             spent = 0
-        parts[-1].append(batch)
+        parts[-1].append(bucket)
         spent += cost
     return parts
 
@@ -96,11 +106,11 @@ def pad(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     return rows
 
 
-def collate(corpus: ParallelIds, batch: MicroBatch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """source + <eos> (batch, source length) and <bos> + target + <eos> (batch, target length + 1)."""
+def collate(corpus: ParallelIds, bucket: Bucket) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """source + <eos> (sentences, source length) and <bos> + target + <eos> (sentences, target length + 1)."""
     return (
-        pad([[*corpus.source[i].tolist(), EOS_ID] for i in batch]),
-        pad([[BOS_ID, *corpus.target[i].tolist(), EOS_ID] for i in batch]),
+        pad([[*corpus.source[i].tolist(), EOS_ID] for i in bucket]),
+        pad([[BOS_ID, *corpus.target[i].tolist(), EOS_ID] for i in bucket]),
     )
 
 
@@ -131,15 +141,15 @@ def _by_length(
 
 def _cut_by_budget(
     order: NDArray[np.int64], source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64], budget: int
-) -> list[MicroBatch]:
+) -> list[Bucket]:
     """Cuts the order into the longest runs whose padded tokens stay within the budget."""
-    batches: list[MicroBatch] = []
+    buckets: list[Bucket] = []
     start = 0
     while start < len(order):
         shortest = int(source_lengths[order[start]] + target_lengths[order[start]])
         window = order[start : start + max(1, budget // shortest)]
         widest = np.maximum.accumulate(source_lengths[window]) + np.maximum.accumulate(target_lengths[window])
         within = max(1, int(np.searchsorted(widest * np.arange(1, len(window) + 1), budget, side="right")))
-        batches.append(window[:within])
+        buckets.append(window[:within])
         start += within
-    return batches
+    return buckets

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,8 +15,8 @@ from torch import Tensor
 from headway.text.batches import CorpusShare, MicroBatch, collate, padded_tokens, plan_epoch
 from headway.text.shards import ParallelIds
 
-Batch = tuple[Tensor, ...]
-"""A micro-batch as the loss takes it: whatever `collate` makes, on the device."""
+Batch = tuple[Any, ...]
+"""A micro-batch as the loss takes it, on the device."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +46,23 @@ class Batches:
             shares=self.shares,
         )
 
-    def tensors(self, micro_batch: MicroBatch) -> Batch:
-        """The micro-batch as the loss takes it."""
-        return tuple(torch.from_numpy(array).to(self.device) for array in collate(self.corpus, micro_batch))
+    def tensors(self, micro_batch: MicroBatch) -> tuple[list[Tensor], list[Tensor]]:
+        """The micro-batch as the loss takes it: source and target ids of each bucket."""
+        collated = [collate(self.corpus, bucket) for bucket in micro_batch]
+        sources, targets = (
+            [torch.from_numpy(ids).to(self.device) for ids in side] for side in zip(*collated, strict=True)
+        )
+        return sources, targets
 
     def target_tokens(self, micro_batches: Iterable[MicroBatch]) -> int:
         """The tokens that the model is trained to give."""
-        return sum(int(self.lengths[1][one].sum()) for one in micro_batches)
+        return sum(int(self.lengths[1][bucket].sum()) for one in micro_batches for bucket in one)
 
     def largest(self, micro_batches: Iterable[MicroBatch]) -> MicroBatch:
         """The one that takes the most memory."""
-        return max(micro_batches, key=lambda one: padded_tokens(one, *self.lengths))
+        return max(micro_batches, key=lambda one: sum(padded_tokens(bucket, *self.lengths) for bucket in one))
 
     def longest(self, micro_batch: MicroBatch) -> tuple[int, int]:
         """The most tokens of a source and of a target in it."""
         source, target = self.lengths
-        return int(source[micro_batch].max()), int(target[micro_batch].max())
+        return max(int(source[one].max()) for one in micro_batch), max(int(target[one].max()) for one in micro_batch)

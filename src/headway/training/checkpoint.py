@@ -29,6 +29,7 @@ from headway.storage.model_directory import load_named_weights, named_weights
 from headway.storage.steps import step_folders, step_name
 from headway.storage.tensors import load_tensors, read_header
 from headway.storage.untrusted import check_version, clipped, read_json
+from headway.text.batches import PLAN
 from headway.training.averaging import MovingAverage
 
 KEPT = 2
@@ -64,8 +65,9 @@ class Progress:
 
 def conditions(device: torch.device, dtype: torch.dtype) -> dict[str, str | int]:
     """What the digits of a training step depend on, beside recipe and data. `auto` in a recipe may be another device or
-    precision on another machine."""
+    precision on another machine. The plan of batches is that of the version."""
     return {
+        "plan": PLAN,
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
         "device": device.type,

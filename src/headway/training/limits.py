@@ -35,7 +35,7 @@ def reached(options: TrainingSection, progress: Progress, minutes: float, steps_
     epoch that the run is in."""
     spent = {
         "max_steps": progress.step,
-        "max_epochs": progress.epoch + (progress.step_in_epoch == steps_in_epoch),
+        "max_epochs": progress.epoch + (progress.step_in_epoch >= steps_in_epoch),
         "max_minutes": minutes,
         "patience": progress.validations_without_better,
     }

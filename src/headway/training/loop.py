@@ -70,7 +70,7 @@ def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
                 reporter.line(f"ended by {ended_by}")
                 return progress
 
-            if progress.step_in_epoch == len(plan):
+            if progress.step_in_epoch >= len(plan):
                 progress.epoch, progress.step_in_epoch = progress.epoch + 1, 0
                 plan = run.train.plan(progress.epoch)
             take_step(run, plan[progress.step_in_epoch], log, reporter)

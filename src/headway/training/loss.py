@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor, nn
 
 from headway.kernels.cross_entropy import output_cross_entropy
@@ -20,16 +22,15 @@ class TranslationLoss(nn.Module):
         self.model = model
         self.label_smoothing = label_smoothing
 
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Sum of the losses of a batch, in nats. source: (batch, source length) with <eos>; target:
-        (batch, target length + 1) with <bos> and <eos>: the decoder reads all but the last place and is trained to
-        give all but the first.
+    def forward(self, sources: Sequence[Tensor], targets: Sequence[Tensor]) -> Tensor:
+        """Sum of the losses of a batch, in nats. The batch is one bucket or several, each of sentences of like length:
+        source ids (sentences, source length) with <eos>, and target ids (sentences, target length + 1) with <bos> and
+        <eos>, of which the decoder reads all but the last place and is trained to give all but the first.
 
-        Logits are computed only where the target isn't padding. Label smoothing, like dropout, is for training alone:
-        in evaluation mode the loss is the plain cross-entropy.
+        Label smoothing, like dropout, is for training alone: in evaluation mode the loss is the plain cross-entropy.
         """
-        read, given = target[:, :-1], target[:, 1:]
-        hidden = self.model.hidden_states(source, read)  # (batch, target length, d_model)
-        real = given != self.model.config.pad_id
-        output, smoothing = self.model.output, self.label_smoothing if self.training else 0.0
-        return output_cross_entropy(hidden[real], output.weight, output.bias, given[real], smoothing)
+        pad_id, output = self.model.config.pad_id, self.model.output
+        hidden, layout = self.model.ragged_hidden_states(sources, [target[:, :-1] for target in targets])
+        given = layout.join([target[:, 1:] for target in targets], unused=pad_id)  # (rows,)
+        smoothing = self.label_smoothing if self.training else 0.0
+        return output_cross_entropy(hidden, output.weight, output.bias, given, smoothing, ignore_index=pad_id)

@@ -147,10 +147,10 @@ class TrainingSection(Section):
     max_minutes: float | None = Field(None, gt=0)
     """Stop after this many minutes, cumulative over resumes."""
     tokens_per_batch: int = Field(4096, ge=1)
-    """Padded source and target tokens of one optimizer step."""
+    """Source and target tokens of one optimizer step, padding included: the rows of its matrices, of both sides
+    together. A step takes sentences of four lengths or more, because one of a single length learns that length."""
     tokens_per_micro_batch: int | None = Field(None, ge=1)
-    """Padded tokens that go through the model at once; bounds memory. By default a quarter of tokens_per_batch, because
-    a step over sentences of one length alone learns that length."""
+    """Those of them that go through the model at once; bounds memory. By default all."""
     learning_rate: float | None = Field(None, gt=0)
     """The highest of the run; 1e-3 by default. `schedule: paper` has its own."""
     schedule: Schedule = "inverse_sqrt"
@@ -205,7 +205,7 @@ class TrainingSection(Section):
     @property
     def micro_batch_budget(self) -> int:
         """Padded tokens of a micro-batch; only a pair that alone is longer takes more."""
-        return self.tokens_per_micro_batch or max(1, self.tokens_per_batch // 4)
+        return self.tokens_per_micro_batch or self.tokens_per_batch
 
 
 class DecodingSection(Section):

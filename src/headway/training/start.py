@@ -99,7 +99,12 @@ def _check_same_run(state: State, recipe: Recipe, now: dict[str, str | int], not
     if rate_will_jump(state.recipe, recipe):
         notice("notice: schedule: cosine ends at the last step, which is another one now, so the learning rate jumps")
     before = state.made_with
-    changed = [name for name in now if before.get(name) != now[name]]
+    if before.get("plan") != now["plan"]:
+        notice(
+            "notice: another version of headway began this epoch, with other batches: until it ends, some pairs come "
+            "twice and some not at all"
+        )
+    changed = [name for name in now if name != "plan" and before.get(name) != now[name]]
     if changed:
         changes = ", ".join(f"{name} {before.get(name, 'unknown')} -> {now[name]}" for name in changed)
         notice(f"notice: resuming with {changes}: the last digits will differ")

@@ -1,0 +1,194 @@
+"""How fast is a training as a user runs it: `headway train`, with its validations and checkpoints?
+
+    headway data multi30k && python benchmarks/running.py [--recipe FILE] [--before CHECKOUT] [--epochs 1] [--rounds 2]
+        [--conditions quiet busy two] [--json FILE] [key.path=value]...
+
+Each contender runs the recipe, `multi30k-de-en` by default, for some epochs, in turns: this code and, with --before,
+that of another checkout. Target tokens a second are those of an epoch, all of which every code trains on, by the clock
+on the wall, in the steps up to the 100th and in those after it. `busy`: another process keeps a core busy meanwhile;
+`two`: two trainings side by side, their speeds added up. Memory is what the process has at the end of each epoch.
+
+Between the runs stands the benchmark of a step (`benchmarks/training.py`), which repeats the same few batches, and the
+machine's own peak: what the run reaches of both is printed. Leave the machine alone meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from contenders import Contender
+from headway.model import ModelConfig
+from headway.text.shards import ParallelIds
+from headway.training.prepare import prepare
+from headway.training.reading import load_recipe
+from machine import fastest_dtype, matrix_peak, versions
+from training import HEADWAY, RECIPE, batches, flops_per_token, make_worker, target_tokens
+
+HERE = Path(__file__).parent.parent
+FIRST = 100
+"""Steps that a run takes to come to rest."""
+Condition = Literal["quiet", "busy", "two"]
+
+
+@dataclass
+class Run:
+    """What was seen of a training. Speeds are target tokens a second."""
+
+    first: float
+    later: float
+    memory: list[float]
+    """MiB at the end of each epoch."""
+
+
+class Training:
+    """`headway train` of a checkout, watched from outside."""
+
+    def __init__(self, checkout: Path, folder: Path, arguments: list[str]) -> None:
+        """arguments: the recipe, and what is changed in it."""
+        command = [sys.executable, "-m", "headway", "train", *arguments, "--out", str(folder)]
+        environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
+        self._log = folder / "log.jsonl"
+        self._complaints = open(folder.with_suffix(".txt"), "w+", encoding="utf-8")  # noqa: SIM115 closed in `watch`
+        self._process = subprocess.Popen(command, env=environment, cwd=HERE, stderr=self._complaints)
+        self._times: list[float] = []
+        """When each step was seen to be done."""
+        self._memory: dict[int, float] = {}
+
+    def look(self) -> bool:
+        """Notes what has happened since the last look. False: it has ended."""
+        running = self._process.poll() is None
+        entries = self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
+        steps = [json.loads(line) for line in entries if '"loss"' in line and line.endswith("}")]
+        self._times += [time.monotonic()] * (len(steps) - len(self._times))
+        if running and steps and (memory := self._resident()):
+            self._memory[steps[-1]["epoch"]] = memory
+        return running
+
+    def found(self, tokens: int) -> Run:
+        """tokens: of the target, in the whole run."""
+        with self._complaints:
+            if self._process.returncode:
+                self._complaints.seek(0)
+                raise SystemExit(f"headway train failed: {self._complaints.read()}")
+        each, times = tokens / len(self._times), self._times
+        turn = min(FIRST, len(times) // 2)
+        first, later = turn / (times[turn] - times[0]), (len(times) - 1 - turn) / (times[-1] - times[turn])
+        return Run(each * first, each * later, list(self._memory.values()))
+
+    def _resident(self) -> float:
+        """MiB; 0 where it has just ended."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="utf-8")
+        return sum(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
+
+
+@contextmanager
+def neighbour(*, busy: bool) -> Iterator[None]:
+    """Meanwhile another process keeps a core busy."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if busy else None
+    try:
+        yield
+    finally:
+        if process is not None:
+            process.kill()
+            process.wait()
+
+
+def run(checkout: Path, condition: Condition, tokens: int, arguments: list[str]) -> Run:
+    """One training, or two side by side as one; `tokens` of the target each."""
+    with tempfile.TemporaryDirectory() as folder, neighbour(busy=condition == "busy"):
+        count = 2 if condition == "two" else 1
+        trainings = [Training(checkout, Path(folder) / f"run-{number}", arguments) for number in range(count)]
+        while sum(one.look() for one in trainings):  # every one, whatever the first of them says
+            time.sleep(0.2)
+        found = [one.found(tokens) for one in trainings]
+    memory = [max(together) for together in zip(*(one.memory for one in found), strict=False)]
+    return Run(sum(one.first for one in found), sum(one.later for one in found), memory)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("changes", nargs="*", metavar="key.path=value", help="of the recipe")
+    parser.add_argument("--recipe", type=Path, default=RECIPE)
+    parser.add_argument("--before", type=Path, help="a checkout of other code to compare with")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--conditions", nargs="*", default=["quiet"], choices=get_args(Condition))
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if any(change.startswith("training.max_") for change in options.changes):
+        parser.error("--epochs says how long a run is, and speeds are counted by whole epochs")
+    changes = [*options.changes, f"training.max_epochs={options.epochs}"]
+    recipe = load_recipe(options.recipe, changes)
+    with tempfile.TemporaryDirectory() as folder:
+        data = prepare(recipe, Path(folder) / "data", max_length=100, notice=lambda _: None)
+        todo = batches(data, recipe.training.tokens_per_batch, steps=8)
+        tokens = options.epochs * target_tokens_of(data.train)
+        config = ModelConfig.preset(
+            **recipe.model_options(),
+            source_vocab_size=data.source_tokenizer.vocab_size,
+            target_vocab_size=data.target_tokenizer.vocab_size,
+        )
+    step = Contender(HEADWAY, make_worker, HEADWAY, config, todo)
+    step.work()  # warms up; and it has started before anything is measured
+    codes = {"now": HERE, **({"before": options.before.resolve()} if options.before else {})}
+    runs: dict[tuple[str, str], list[Run]] = {}
+    steps, peaks = [], []
+    for _ in range(options.rounds):
+        for condition in options.conditions:
+            for name, checkout in codes.items():
+                found = run(checkout, condition, tokens, [str(options.recipe.resolve()), *changes])
+                runs.setdefault((condition, name), []).append(found)
+                speeds = f"{found.first:,.0f} then {found.later:,.0f} tokens/s"
+                print(f"{condition} {name}: {speeds}, {found.memory[-1]:,.0f} MiB")
+        steps += [target_tokens(todo) / step.work()[0] for _ in range(2)]
+        peaks.append(matrix_peak(fastest_dtype()))
+    step.end()
+    report(runs, statistics.median(steps), statistics.median(peaks) / flops_per_token(config, data.train), options.json)
+
+
+def target_tokens_of(corpus: ParallelIds) -> int:
+    """With an <eos> each."""
+    return int(corpus.target.lengths.sum()) + len(corpus)
+
+
+def report(runs: dict[tuple[str, str], list[Run]], step: float, peak: float, file: Path | None) -> None:
+    """step: target tokens a second in the benchmark of a step; peak: those that the machine's peak would do."""
+    rows = []
+    print(", ".join(f"{name} {value}" for name, value in versions().items()))
+    print(f"benchmark of a step: {step:,.0f} target tokens/s, {step / peak:.0%} of the peak")
+    print(f"{'':<16}{'first':>8}{'later':>8}{'of step':>9}{'of peak':>9}{'first/later':>13}{'MiB':>8}")
+    for (condition, name), found in runs.items():
+        first, later = (statistics.median(getattr(one, part) for one in found) for part in ("first", "later"))
+        memory = max(one.memory[-1] for one in found)
+        row = {"of_step": later / step, "of_peak": later / peak, "first_to_later": first / later, "mib": memory}
+        rows.append({"condition": condition, "code": name, "first": first, "later": later, **row})
+        print(
+            f"{condition + ' ' + name:<16}{first:8,.0f}{later:8,.0f}{later / step:9.0%}{later / peak:9.0%}"
+            f"{first / later:13.0%}{memory:8,.0f}"
+        )
+    for condition in {condition for condition, _ in runs}:
+        if (condition, "before") in runs:
+            pairs = zip(runs[condition, "now"], runs[condition, "before"], strict=True)
+            ratios = [now.later / before.later for now, before in pairs]
+            print(f"{condition}: now is {statistics.median(ratios):.2f} times as fast as before")
+        if condition != "quiet" and ("quiet", "now") in runs:
+            quiet, other = (statistics.median(one.later for one in runs[name, "now"]) for name in ("quiet", condition))
+            print(f"{condition}: {other / quiet:.0%} of the quiet speed")
+    if file is not None:
+        file.write_text(json.dumps({**versions(), "step": step, "peak": peak, "rows": rows}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Every benchmark runs, at sizes of seconds, and says what its page says that it says."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from tests.system.conftest import ROOT, TINY
+
+
+def benchmark(name, *arguments):
+    """What it printed."""
+    command = [sys.executable, ROOT / "benchmarks" / f"{name}.py", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def recipe(corpus, tmp_path_factory):
+    """Of a run of seconds: some hundred pairs."""
+    folder = tmp_path_factory.mktemp("recipe")
+    files = {}
+    for split, count in (("train", 800), ("valid", 10)):
+        files[split] = {"source": f"{split}.src", "target": f"{split}.tgt"}
+        for name in files[split].values():
+            lines = corpus.file(name).read_text().splitlines(keepends=True)[:count]
+            (folder / name).write_text("".join(lines))
+    training = {"max_epochs": 1, "tokens_per_batch": 500, "warmup_steps": 10}
+    path = folder / "reverse.yaml"
+    model = dict(change.removeprefix("model.").split("=") for change in TINY)
+    model = {key: int(value) if value.isdigit() else value for key, value in model.items()}
+    document = {"data": files, "tokenizer": {"vocab_size": 300}, "model": model, "training": training}
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+def test_training(recipe, tmp_path):
+    sizes = ["--preset", "tiny", "--rounds", "1", "--warm-up", "0", "--steps", "2", "--tokens", "300"]
+    for order in ("length", "random"):
+        found = tmp_path / "found.json"
+        peers = ["textbook", "textbook tuned"]
+        benchmark("training", "--recipe", recipe, *sizes, "--order", order, "--only", *peers, "--json", found)
+        rows = json.loads(found.read_text())["rows"]
+        assert [row["name"] for row in rows] == ["headway", *peers]
+        assert all(0 < row["share_of_peak"] < 1 and row["target_tokens_per_second"] > 0 for row in rows)
+
+
+def test_running(recipe, tmp_path):
+    found = tmp_path / "found.json"
+    conditions = ["quiet", "busy", "two"]
+    said = benchmark(
+        *("running", "--recipe", recipe, "--before", ROOT, "--rounds", "1", "--json", found),
+        *("--conditions", *conditions, "--", "training.seed=2"),
+    )
+    rows = json.loads(found.read_text())["rows"]
+    assert [(row["condition"], row["code"]) for row in rows] == [
+        (condition, code) for condition in conditions for code in ("now", "before")
+    ]
+    assert min(row["later"] for row in rows) > 0
+    assert min(row["mib"] for row in rows) > 100
+    assert said.count("times as fast as before") == 3
+    assert said.count("of the quiet speed") == 2
+
+
+def test_translating(trained, corpus):
+    said = benchmark("translating", trained, corpus.file("test.src"), "--sentences", "10", "--rounds", "1")
+    assert "headway bf16" in said
+    assert "textbook" in said
+
+
+def test_starting(trained):
+    assert "first translation after" in benchmark("starting", trained, "--rounds", "1")
+
+
+def test_growing(trained, corpus, tmp_path):
+    for split, name in (("train", "train"), ("valid", "val")):
+        for suffix, language in (("src", "de"), ("tgt", "en")):
+            (tmp_path / f"{name}.{language}").write_bytes(corpus.file(f"{split}.{suffix}").read_bytes())
+    said = benchmark("growing", trained, "--corpus", tmp_path, "--sizes", "500", "1000", "--length", "20")
+    assert "with 500 pairs" in said
+    assert "of 20" in said
+    assert "with 1,000" in said
+
+
+def test_recording(trained, corpus):
+    """Against the revision that is checked out."""
+    few = ["--sentences", "20", "--rounds", "1"]
+    assert "inspect:" in benchmark("recording", trained, corpus.file("test.src"), "--before", "HEAD", *few)
+
+
+def test_serving(trained, corpus):
+    few = ["--seconds", "1", "--only", "steady", "lists"]
+    assert "sentences/s" in benchmark("serving", trained, corpus.file("test.src"), *few)
