@@ -5,7 +5,7 @@
 
 headway against the textbook's code, torch.nn.Transformer and, where they are installed, Marian of Hugging Face and
 JoeyNMT's model: one configuration, the same sentences in the same number of padded tokens a step, 4,096 of both sides.
-headway has its own steps of four lengths; a peer has the sentences of a step in one padded batch: of like length, as
+headway packs the sentences of a step into rows; a peer has the same sentences in padded batches: of like length, as
 most tools sort them, or, with --order random, as they come. Each peer runs twice: as its users run it (fp32), and
 tuned, with what headway sets for itself (bf16 where the processor has it, the allocator's and oneDNN's settings). Every
 contender is a process of its own; they take turns, a round is each one's time for the same sentences, and the medians
@@ -35,8 +35,11 @@ from torch.nn import functional as F
 from contenders import Contender
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.model import ModelConfig, Transformer
+from headway.model.packing import Packed
 from headway.text.batches import pad
 from headway.text.shards import ParallelIds
+from headway.text.tokenizer import EOS_ID
+from headway.training.batches import Batch as PackedBatch
 from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizer
@@ -51,23 +54,21 @@ HEADWAY = "headway"
 TUNED = " tuned"
 CPU = pick_device("cpu")
 Batch = tuple[Tensor, Tensor]
-Ragged = tuple[list[Tensor], list[Tensor]]
 Order = Literal["length", "random"]
 
 
-def batches(data: PreparedData, tokens: int, steps: int) -> list[Ragged]:
+def batches(data: PreparedData, tokens: int, steps: int) -> list[PackedBatch]:
     """The first steps of an epoch, as headway takes them."""
     of_epoch = Batches(data.train, CPU, tokens, tokens, seed=1)
     return [of_epoch.tensors(micro_batch) for [micro_batch] in of_epoch.plan()[:steps]]
 
 
-def padded_batches(todo: list[Ragged], tokens: int, order: Order) -> list[Batch]:
+def padded_batches(todo: list[PackedBatch], tokens: int, order: Order) -> list[Batch]:
     """The same sentences, in batches of up to so many padded tokens of both sides."""
     pairs = [
-        (source[source != 0].tolist(), target[target != 0].tolist())
-        for step in todo
-        for sources, targets in zip(*step, strict=True)
-        for source, target in zip(sources, targets, strict=True)
+        (ids, [*read, EOS_ID])
+        for source, target, _ in todo
+        for ids, read in zip(sentences(source), sentences(target), strict=True)
     ]
     Random(1).shuffle(pairs)
     if order == "length":
@@ -82,7 +83,16 @@ def padded_batches(todo: list[Ragged], tokens: int, order: Order) -> list[Batch]
     return [(torch.from_numpy(source), torch.from_numpy(target)) for source, target in padded]
 
 
-def headway_step(config: ModelConfig) -> Callable[[Ragged], None]:
+def sentences(packed: Packed) -> list[list[int]]:
+    """The ids of each sentence."""
+    return [
+        ids[places == number].tolist()
+        for ids, places in zip(packed.ids, packed.sentences, strict=True)
+        for number in range(1, int(places.max()) + 1)
+    ]
+
+
+def headway_step(config: ModelConfig) -> Callable[[PackedBatch], None]:
     """That of a run, at a rate of 0."""
     keep_large_allocations(CPU)
     keep_matrix_kernels(CPU)
@@ -90,7 +100,7 @@ def headway_step(config: ModelConfig) -> Callable[[Ragged], None]:
     model = Transformer(config)
     loss_of, optimizer = TranslationLoss(model, label_smoothing=0.1), make_optimizer(model, beta2=0.98)
 
-    def step(batch: Ragged) -> None:
+    def step(batch: PackedBatch) -> None:
         tokens = target_tokens([batch])
         train_step(loss_of, optimizer, [batch], tokens=tokens, rate=0.0, max_gradient_norm=1.0, dtype=dtype)
 
@@ -144,8 +154,8 @@ def flops_per_token(config: ModelConfig, corpus: ParallelIds) -> float:
     return 6.0 * (encoder * sources / targets + decoder + model.output.weight.numel())
 
 
-def target_tokens(todo: list[Ragged]) -> int:
-    return sum(int((target[:, 1:] != 0).sum()) for _, targets in todo for target in targets)
+def target_tokens(todo: list[PackedBatch]) -> int:
+    return sum(int((labels != 0).sum()) for _, _, labels in todo)
 
 
 def table(

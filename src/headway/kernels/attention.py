@@ -1,9 +1,8 @@
 """The fused body of `headway.model.attend`: torch's own kernel, and for bf16 on CPU, at the lengths of sentences, plain
-products around a softmax of our own.
+products around torch's softmax.
 
-There the fused kernel is several times slower, above all backward. torch's softmax of rows that are shorter than a
-vector register (16 floats) is slow too, and so is filling in a mask; here scale and mask are one addition, and short
-rows are padded to a register (see docs/results.md).
+There the fused kernel is several times slower, above all backward. Scale and mask are part of the product of queries
+and keys. torch's softmax of rows that don't fill vector registers is slow, so keys are padded (see docs/results.md).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from headway.kernels.dropout import dropout as apply_dropout
 LONGEST_PLAIN = 256
 """Keys up to which plain products are the faster on CPU."""
 REGISTER = 16
-"""Floats that a processor's vector register holds."""
+"""Floats that a processor's vector register holds; weights are computed for multiples of it."""
 
 
 def fused_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
@@ -31,9 +30,13 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | No
     """
     if not _plain_is_faster(query, key):
         return F.scaled_dot_product_attention(query, key, value, mask, dropout)
-    query, key, value = query.contiguous(), key.contiguous(), value.contiguous()
-    scores: Tensor = _Scores.apply(query, key)  # type: ignore[assignment]  # (..., query, key)
-    weights: Tensor = _Softmax.apply(scores, mask, 1.0 / math.sqrt(query.size(-1)))  # type: ignore[assignment]
+    if missing := -key.size(-2) % REGISTER:
+        real = torch.arange(key.size(-2) + missing) < key.size(-2)
+        mask = real if mask is None else F.pad(mask.expand(*mask.shape[:-1], key.size(-2)), (0, missing))
+        key, value = (F.pad(x, (0, 0, 0, missing)) for x in (key, value))
+    weights = _Scores.apply(query, key, mask, 1.0 / math.sqrt(query.size(-1))).softmax(dim=-1)  # type: ignore[union-attr]
+    if mask is not None and not mask.any(dim=-1).all():  # rows whose keys are all hidden
+        weights = weights.masked_fill(~mask, 0.0)
     return apply_dropout(weights, dropout) @ value
 
 
@@ -42,45 +45,30 @@ def _plain_is_faster(query: Tensor, key: Tensor) -> bool:
 
 
 class _Scores(torch.autograd.Function):
-    """query key^T. torch makes the gradient of the transposed key, and then transposes it; here it is the key's own."""
+    """query key^T * scale where the mask is True, about the least number there is elsewhere. (..., query, key)"""
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor) -> Tensor:
+    def forward(ctx: Any, query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+        shape = *query.shape[:-1], key.size(-2)
+        query, key = _all_heads(query), _all_heads(key)
         ctx.save_for_backward(query, key)
-        return query @ key.transpose(-2, -1)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
-        [gradient], (query, key) = gradients, ctx.saved_tensors
-        return gradient @ key, gradient.transpose(-2, -1) @ query
-
-
-class _Softmax(torch.autograd.Function):
-    """softmax(scores * scale) where the mask is True, 0 elsewhere, in fp32 at least and given in the type of scores."""
-
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, mask: Tensor | None, scale: float) -> Tensor:
-        keys = scores.size(-1)
-        x = scores.new_empty(
-            *scores.shape[:-1], max(keys, REGISTER), dtype=torch.promote_types(scores.dtype, torch.float32)
-        )
-        x[..., keys:] = -torch.inf
-        if mask is None:
-            torch.mul(scores, scale, out=x[..., :keys])
-        else:
-            hidden = torch.zeros_like(mask, dtype=x.dtype).masked_fill_(~mask, torch.finfo(x.dtype).min)
-            torch.add(hidden, scores, alpha=scale, out=x[..., :keys])
-        weights = x.softmax(dim=-1)[..., :keys].to(scores.dtype)
-        if mask is not None and not mask.any(dim=-1).all():  # rows whose keys are all hidden
-            weights = weights.masked_fill(~mask, 0.0)
-        ctx.save_for_backward(weights)
         ctx.scale = scale
-        return weights
+        if mask is None:
+            return torch.bmm(query, key.transpose(1, 2)).mul_(scale).view(shape)
+        hidden = query.new_zeros(mask.shape).masked_fill_(~mask, torch.finfo(query.dtype).min)
+        scores = torch.baddbmm(_all_heads(hidden.expand(shape)), query, key.transpose(1, 2), alpha=scale)
+        return scores.view(shape)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        [gradient], [weights] = gradients, ctx.saved_tensors
-        wide = weights.to(torch.promote_types(weights.dtype, torch.float32))
-        x = wide * gradient
-        x -= wide * x.sum(dim=-1, keepdim=True)
-        return x.mul_(ctx.scale).to(gradient.dtype), None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        [gradient], (query, key) = gradients, ctx.saved_tensors
+        outer = gradient.shape[:-2]
+        gradient = _all_heads(gradient)
+        of_query = torch.bmm(gradient, key).mul_(ctx.scale)
+        of_key = torch.bmm(gradient.transpose(1, 2), query).mul_(ctx.scale)
+        return of_query.view(*outer, *query.shape[1:]), of_key.view(*outer, *key.shape[1:]), None, None
+
+
+def _all_heads(x: Tensor) -> Tensor:
+    """(..., length, width) -> (all before it, length, width)"""
+    return x.reshape(-1, *x.shape[-2:])

@@ -16,10 +16,6 @@ from torch import Tensor, nn
 
 from headway.kernels.attention import fused_attention
 from headway.kernels.dropout import dropout as apply_dropout
-from headway.model.ragged import RaggedMask, ragged_attention
-
-Mask = Tensor | RaggedMask | None
-"""What the layers hand on to attention: a tensor as in `attend`, or that of a ragged batch."""
 
 
 def attend(
@@ -112,12 +108,11 @@ class MultiHeadAttention(nn.Module):
         self.output = nn.Linear(d_model, d_model)
 
     def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Mask = None, *, return_weights: bool = False
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, return_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
         """query: (batch, query, d_model), key and value: (batch, key, d_model), mask as in `attend`.
 
-        Returns the output (batch, query, d_model) and, when asked, the weights (batch, heads, query, key). Of a ragged
-        batch all are rows, (rows, d_model), and there are no weights to return.
+        Returns the output (batch, query, d_model) and, when asked, the weights (batch, heads, query, key).
         """
         return self._output(self.query(query), self.key(key), self.value(value), mask, return_weights)
 
@@ -126,15 +121,13 @@ class MultiHeadAttention(nn.Module):
         return self.key(memory), self.value(memory)
 
     def ask(
-        self, query: Tensor, keys: Tensor, values: Tensor, mask: Mask = None, *, return_weights: bool = False
+        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, *, return_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
         """`forward` with keys and values that were made before, by `remember`."""
         return self._output(self.query(query), keys, values, mask, return_weights)
 
     def _output(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, return_weights: bool
+        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, return_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
-        if isinstance(mask, RaggedMask):
-            return self.output(ragged_attention(self.core, queries, keys, values, mask)), None
         heads, weights = self.core(queries, keys, values, mask, return_weights=return_weights)
         return self.output(heads), weights

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headway.kernels.dropout import Dropout
-from headway.model.attention import Mask, MultiHeadAttention
+from headway.model.attention import MultiHeadAttention
 from headway.model.config import Activation, Norm
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
@@ -73,7 +73,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward = PositionwiseFeedForward(d_model, d_ff, feedforward_dropout, activation)
         self.feed_forward_residual = Residual(d_model, dropout, norm)
 
-    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """x: (batch, length, d_model), mask: broadcastable to (batch, heads, length, length) -> as x."""
         x = self.self_residual(x, lambda y: self.self_attention(y, y, y, mask)[0])  # of (output, weights)
         return self.feed_forward_residual(x, self.feed_forward)
@@ -102,7 +102,9 @@ class DecoderLayer(nn.Module):
         self.feed_forward = PositionwiseFeedForward(d_model, d_ff, feedforward_dropout, activation)
         self.feed_forward_residual = Residual(d_model, dropout, norm)
 
-    def forward(self, x: Tensor, memory: Tensor, target_mask: Mask = None, memory_mask: Mask = None) -> Tensor:
+    def forward(
+        self, x: Tensor, memory: Tensor, target_mask: Tensor | None = None, memory_mask: Tensor | None = None
+    ) -> Tensor:
         """x: (batch, target length, d_model), memory: (batch, source length, d_model) -> as x.
 
         Queries of the encoder-decoder attention come from x, its keys and values from `memory`.

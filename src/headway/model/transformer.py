@@ -4,18 +4,16 @@ layers, a stack of decoder layers, the output layer. `forward` is one sentence: 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor, nn
 
 from headway.kernels.dropout import Dropout
-from headway.model.attention import Mask
 from headway.model.config import ModelConfig, Norm
 from headway.model.layers import DecoderLayer, EncoderLayer
 from headway.model.masks import causal_mask, cross_mask, padding_mask, target_mask
+from headway.model.packing import Packed
 from headway.model.positions import LearnedPositions, SinusoidalPositions
-from headway.model.ragged import Layout, RaggedMask
 
 
 class Encoder(nn.Module):
@@ -38,7 +36,7 @@ class Encoder(nn.Module):
         )
         self.norm = nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()
 
-    def forward(self, x: Tensor, mask: Mask = None) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """x: (batch, length, d_model), mask: broadcastable to (batch, heads, length, length) -> as x."""
         for layer in self.layers:
             x = layer(x, mask)
@@ -65,7 +63,9 @@ class Decoder(nn.Module):
         )
         self.norm = nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()
 
-    def forward(self, x: Tensor, memory: Tensor, target_mask: Mask = None, memory_mask: Mask = None) -> Tensor:
+    def forward(
+        self, x: Tensor, memory: Tensor, target_mask: Tensor | None = None, memory_mask: Tensor | None = None
+    ) -> Tensor:
         """x: (batch, target length, d_model), memory: (batch, source length, d_model) -> as x."""
         for layer in self.layers:
             x = layer(x, memory, target_mask, memory_mask)
@@ -139,29 +139,17 @@ class Transformer(nn.Module):
         memory = self.encode(source, source_mask)
         return self.decode(target, memory, target_mask(target, self.config.pad_id), cross_mask(source_mask))
 
-    def ragged_hidden_states(self, sources: Sequence[Tensor], targets: Sequence[Tensor]) -> tuple[Tensor, Layout]:
-        """`hidden_states` of several buckets in one pass (`headway.model.ragged`). sources: (sequences, source length),
-        targets: (sequences, target length) of each -> (rows, d_model), and where they lie.
+    def packed_hidden_states(self, source: Packed, target: Packed) -> Tensor:
+        """`hidden_states` of a batch whose rows are shared by several sentences (`headway.model.packing`). source:
+        (rows, source length), target: (rows, target length) -> (rows, target length, d_model)"""
+        x = self.source_embedding(source.ids) + self.source_positions.at(source.positions)
+        memory = self.encoder(self.embedding_dropout(x), source.visible_to(source))
 
-        What rows of padding hold has no meaning. Padding stands at the end of a target, where the look-ahead mask hides
-        it too.
-        """
-        source, target = Layout.of(sources), Layout.of(targets)
-        x = self._embed_rows(source, sources, self.source_embedding, self.source_positions)
-        source_masks = [padding_mask(ids, self.config.pad_id) for ids in sources]
-        memory = self.encoder(x, RaggedMask(source, source, source_masks))
-
-        y = self._embed_rows(target, targets, self.target_embedding, self.target_positions)
-        target_masks = [causal_mask(ids.size(1), ids.device) for ids in targets]
-        y = self.decoder(y, memory, RaggedMask(target, target, target_masks), RaggedMask(target, source, source_masks))
-        return y, target
-
-    def _embed_rows(
-        self, layout: Layout, buckets: Sequence[Tensor], embedding: nn.Module, positions: nn.Module
-    ) -> Tensor:
-        """What a stack reads of a ragged batch: embeddings plus positions, (rows, d_model)."""
-        places = [positions(ids.size(1)).expand(len(ids), -1, -1) for ids in buckets]
-        return self.embedding_dropout(embedding(layout.join(buckets)) + layout.join(places))
+        y = self.target_embedding(target.ids) + self.target_positions.at(target.positions)
+        ahead = causal_mask(target.ids.size(1), target.ids.device)
+        return self.decoder(
+            self.embedding_dropout(y), memory, target.visible_to(target) & ahead, source.visible_to(target)
+        )
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
         """source: (batch, source length) -> memory (batch, source length, d_model)"""

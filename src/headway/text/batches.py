@@ -1,12 +1,13 @@
 """The plan of batches: which sentences go together, a pure function of (lengths, budget, seed, epoch).
 
-Sentences of like length are a bucket, so that little of it is padding. An optimizer step takes several buckets, each
-from another range of lengths, and a micro-batch is those of them that go through the model together. Budgets count
-padded tokens of both sides.
+Sentences are packed: several share a row, in any order and of any lengths, so that hardly a place is padding. Nearly
+all micro-batches of a run have the same shape, whatever sentences are in them: memory stays as it is after the first
+one, and so do the kernels that are compiled for a shape.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from headway.text.packing import pack
 from headway.text.shards import ParallelIds
 from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
-Bucket = NDArray[np.int64]
-"""Indices of the sentences in it."""
-MicroBatch = list[Bucket]
-BUCKETS = 4
-"""Lengths of a step, at least: a step over sentences of one length alone learns that length."""
-PLAN = 2
+ROW = 64
+"""Places of a row, on the longer side, where sentences are not much shorter or longer. Attention computes every pair of
+places in a row."""
+ROWS = 8
+"""Rows that a micro-batch has at least, where its budget allows them: they are shorter if need be."""
+WINDOW = 32
+"""Micro-batches whose sentences are drawn first and then packed together."""
+PLAN = 3
 """A new number where the same seed begins to give another plan."""
 
 
@@ -33,6 +37,27 @@ class CorpusShare:
     size: int
     weight: float = 1.0
     """2: twice; 0.5: a random half of them, drawn anew each epoch."""
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """Rows of pairs that go through the model together."""
+
+    source_length: int
+    """Places of a row."""
+    target_length: int
+    rows: list[list[int]]
+    """The pairs in each row; none where there were not enough."""
+
+    @property
+    def pairs(self) -> list[int]:
+        """All of them."""
+        return [pair for row in self.rows for pair in row]
+
+    @property
+    def places(self) -> int:
+        """Of both sides, padding included."""
+        return len(self.rows) * (self.source_length + self.target_length)
 
 
 def plan_epoch(
@@ -48,70 +73,84 @@ def plan_epoch(
     """The optimizer steps of one epoch, each a list of micro-batches. Every sentence is in exactly one of them, or as
     often as the `shares` say.
 
-    Lengths count the start or end symbol. A pair that is over a budget all by itself is alone.
+    Lengths count the start or end symbol, budgets the places of both sides. A pair that is over a budget all by itself
+    is alone.
     """
     random = np.random.default_rng((seed, epoch))
     passes = math.ceil(tokens_per_batch / tokens_per_micro_batch)
-    per_step = passes * math.ceil(BUCKETS / passes)
-    budget = tokens_per_batch // per_step
-    order = _by_length(
-        _sentences(shares or [CorpusShare(len(source_lengths))], random), source_lengths, target_lengths, random
-    )
-    buckets = _cut_by_budget(order, source_lengths, target_lengths, budget)
-    return [
-        _within(part, tokens_per_micro_batch, source_lengths, target_lengths)
-        for step in _steps(buckets, per_step, random)
-        for part in _within(step, tokens_per_batch, source_lengths, target_lengths)
+    budget = tokens_per_batch // passes
+    shape = row_shape(source_lengths, target_lengths, budget)
+    rows_per_pass = max(1, budget // sum(shape))
+    order = random.permutation(_sentences(shares or [CorpusShare(len(source_lengths))], random))
+    needed = np.maximum(source_lengths[order] / shape[0], target_lengths[order] / shape[1])  # rows, at least
+    alone = needed > 2 ** int(math.log2(rows_per_pass))
+    micro_batches = [
+        MicroBatch(int(source_lengths[pair]), int(target_lengths[pair]), [[int(pair)]]) for pair in order[alone]
     ]
+    windows = np.cumsum(needed[~alone]) // (WINDOW * rows_per_pass)
+    rows: dict[int, list[list[int]]] = {}
+    for window in np.split(order[~alone], np.diff(windows).nonzero()[0] + 1):
+        for size, packed in pack(window, source_lengths, target_lengths, shape, rows_per_pass).items():
+            rows.setdefault(size, []).extend(packed)
+    micro_batches += [
+        MicroBatch(size * shape[0], size * shape[1], part)
+        for size, of_size in rows.items()
+        for part in _deal(of_size, rows_per_pass // size, random)
+    ]
+    random.shuffle(micro_batches)  # type: ignore[arg-type]
+    return [micro_batches[start : start + passes] for start in range(0, len(micro_batches), passes)]
 
 
-def padded_tokens(bucket: Bucket, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> int:
-    """Places that the bucket takes on both sides, padding included."""
-    return len(bucket) * int(source_lengths[bucket].max() + target_lengths[bucket].max())
+def row_shape(source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64], budget: int) -> tuple[int, int]:
+    """Places of a row on either side: in proportion to the lengths of its sentences, multiples of 8. budget: places of
+    a micro-batch."""
+    means = source_lengths.mean(), target_lengths.mean()
+    places = 8
+    while places < max(ROW, 2 * max(means)) and 2 * (2 * places) * ROWS <= budget:
+        places *= 2
+    source, target = (math.ceil(places * mean / max(means) / 8) * 8 for mean in means)
+    return source, target
 
 
-def _steps(buckets: list[Bucket], per_step: int, random: np.random.Generator) -> list[list[Bucket]]:
-    """Steps of `per_step` buckets, which come shortest first: one from each of as many ranges of length, so that every
-    step has short and long sentences."""
-    count = math.ceil(len(buckets) / per_step)
-    ranges = [buckets[start : start + count] for start in range(0, len(buckets), count)]
-    for one in ranges:
-        random.shuffle(one)  # type: ignore[arg-type]
-    steps = [[one[place] for one in ranges if place < len(one)] for place in range(count)]
-    random.shuffle(steps)  # type: ignore[arg-type]
-    return steps
+def _deal(rows: list[list[int]], count: int, random: np.random.Generator) -> list[list[list[int]]]:
+    """As few parts of `count` rows as will do, each about as full, the rest of it empty rows."""
+    random.shuffle(rows)  # type: ignore[arg-type]
+    parts = math.ceil(len(rows) / count)
+    cuts = [len(rows) * part // parts for part in range(parts + 1)]
+    return [rows[start:end] + [[]] * (count - end + start) for start, end in itertools.pairwise(cuts)]
 
 
-def _within(
-    buckets: list[Bucket], budget: int, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]
-) -> list[list[Bucket]]:
-    """The buckets in as few parts within the budget as their order allows."""
-    parts: list[list[Bucket]] = []
-    spent = 0
-    for bucket in buckets:
-        cost = padded_tokens(bucket, source_lengths, target_lengths)
-        if not parts or spent + cost > budget:
-            parts.append([])
-            spent = 0
-        parts[-1].append(bucket)
-        spent += cost
-    return parts
-
-
-def pad(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """Sequences of ids as rows of one array, padded at the end to the longest's length."""
-    rows = np.full((len(sequences), max(map(len, sequences))), PAD_ID, dtype=np.int64)
-    for row, sequence in zip(rows, sequences, strict=True):
-        row[: len(sequence)] = sequence
-    return rows
-
-
-def collate(corpus: ParallelIds, bucket: Bucket) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """source + <eos> (sentences, source length) and <bos> + target + <eos> (sentences, target length + 1)."""
+def collate(corpus: ParallelIds, batch: MicroBatch) -> tuple[PackedIds, PackedIds, NDArray[np.int64]]:
+    """Source + <eos> and <bos> + target of each pair, and the labels: target + <eos>, (rows, target length)."""
+    sources = [[[*corpus.source[pair].tolist(), EOS_ID] for pair in row] for row in batch.rows]
+    targets = [[corpus.target[pair].tolist() for pair in row] for row in batch.rows]
     return (
-        pad([[*corpus.source[i].tolist(), EOS_ID] for i in bucket]),
-        pad([[BOS_ID, *corpus.target[i].tolist(), EOS_ID] for i in bucket]),
+        PackedIds.of(sources, batch.source_length),
+        PackedIds.of([[[BOS_ID, *ids] for ids in row] for row in targets], batch.target_length),
+        PackedIds.of([[[*ids, EOS_ID] for ids in row] for row in targets], batch.target_length).ids,
     )
+
+
+@dataclass(frozen=True)
+class PackedIds:
+    """One side of a micro-batch, (rows, length) each, as in `headway.model.packing.Packed`."""
+
+    ids: NDArray[np.int64]
+    sentences: NDArray[np.int64]
+    positions: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[Sequence[int]]], length: int) -> PackedIds:
+        """rows: the sentences of each."""
+        ids = np.full((len(rows), length), PAD_ID, dtype=np.int64)
+        sentences, positions = np.zeros((2, len(rows), length), dtype=np.int64)
+        for number, row in enumerate(rows):
+            lengths = [len(sentence) for sentence in row]
+            used = sum(lengths)
+            ids[number, :used] = [one for sentence in row for one in sentence]
+            sentences[number, :used] = np.repeat(np.arange(1, len(row) + 1), lengths)
+            positions[number, :used] = [place for size in lengths for place in range(size)]
+        return cls(ids, sentences, positions)
 
 
 def _sentences(shares: Sequence[CorpusShare], random: np.random.Generator) -> NDArray[np.int64]:
@@ -128,28 +167,9 @@ def _sentences(shares: Sequence[CorpusShare], random: np.random.Generator) -> ND
     return np.concatenate(chosen)
 
 
-def _by_length(
-    sentences: NDArray[np.int64],
-    source_lengths: NDArray[np.int64],
-    target_lengths: NDArray[np.int64],
-    random: np.random.Generator,
-) -> NDArray[np.int64]:
-    """The sentences by target length, then source length, ties in random order."""
-    ties = random.random(len(sentences))
-    return sentences[np.lexsort((ties, source_lengths[sentences], target_lengths[sentences]))]
-
-
-def _cut_by_budget(
-    order: NDArray[np.int64], source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64], budget: int
-) -> list[Bucket]:
-    """Cuts the order into the longest runs whose padded tokens stay within the budget."""
-    buckets: list[Bucket] = []
-    start = 0
-    while start < len(order):
-        shortest = int(source_lengths[order[start]] + target_lengths[order[start]])
-        window = order[start : start + max(1, budget // shortest)]
-        widest = np.maximum.accumulate(source_lengths[window]) + np.maximum.accumulate(target_lengths[window])
-        within = max(1, int(np.searchsorted(widest * np.arange(1, len(window) + 1), budget, side="right")))
-        buckets.append(window[:within])
-        start += within
-    return buckets
+def pad(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Sequences of ids as rows of one array, padded at the end to the longest's length."""
+    rows = np.full((len(sequences), max(map(len, sequences))), PAD_ID, dtype=np.int64)
+    for row, sequence in zip(rows, sequences, strict=True):
+        row[: len(sequence)] = sequence
+    return rows

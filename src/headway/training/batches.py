@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headway.text.batches import CorpusShare, MicroBatch, collate, padded_tokens, plan_epoch
+from headway.model.packing import Packed
+from headway.text.batches import CorpusShare, MicroBatch, PackedIds, collate, plan_epoch
 from headway.text.shards import ParallelIds
 
-Batch = tuple[Any, ...]
-"""A micro-batch as the loss takes it, on the device."""
+Batch = tuple[Packed, Packed, Tensor]
+"""A micro-batch as the loss takes it, on the device: sources, what the decoder reads, and the labels."""
 
 
 @dataclass(frozen=True)
@@ -46,23 +46,26 @@ class Batches:
             shares=self.shares,
         )
 
-    def tensors(self, micro_batch: MicroBatch) -> tuple[list[Tensor], list[Tensor]]:
-        """The micro-batch as the loss takes it: source and target ids of each bucket."""
-        collated = [collate(self.corpus, bucket) for bucket in micro_batch]
-        sources, targets = (
-            [torch.from_numpy(ids).to(self.device) for ids in side] for side in zip(*collated, strict=True)
-        )
-        return sources, targets
+    def tensors(self, micro_batch: MicroBatch) -> Batch:
+        """The micro-batch as the loss takes it."""
+        source, target, labels = collate(self.corpus, micro_batch)
+        return self._packed(source), self._packed(target), self._tensor(labels)
 
     def target_tokens(self, micro_batches: Iterable[MicroBatch]) -> int:
         """The tokens that the model is trained to give."""
-        return sum(int(self.lengths[1][bucket].sum()) for one in micro_batches for bucket in one)
+        return sum(int(self.lengths[1][one.pairs].sum()) for one in micro_batches)
 
     def largest(self, micro_batches: Iterable[MicroBatch]) -> MicroBatch:
-        """The one that takes the most memory."""
-        return max(micro_batches, key=lambda one: sum(padded_tokens(bucket, *self.lengths) for bucket in one))
+        """The one that takes the most memory: the longer its rows, the more attention needs."""
+        return max(micro_batches, key=lambda one: (one.places, one.source_length))
 
     def longest(self, micro_batch: MicroBatch) -> tuple[int, int]:
         """The most tokens of a source and of a target in it."""
-        source, target = self.lengths
-        return max(int(source[one].max()) for one in micro_batch), max(int(target[one].max()) for one in micro_batch)
+        source, target = (int(side[micro_batch.pairs].max()) for side in self.lengths)
+        return source, target
+
+    def _packed(self, side: PackedIds) -> Packed:
+        return Packed(*(self._tensor(array) for array in (side.ids, side.sentences, side.positions)))
+
+    def _tensor(self, array: NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(array).to(self.device)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from torch import Tensor, nn
 
 from headway.kernels.cross_entropy import output_cross_entropy
 from headway.model import Transformer
+from headway.model.packing import Packed
 
 
 class TranslationLoss(nn.Module):
@@ -22,15 +21,20 @@ class TranslationLoss(nn.Module):
         self.model = model
         self.label_smoothing = label_smoothing
 
-    def forward(self, sources: Sequence[Tensor], targets: Sequence[Tensor]) -> Tensor:
-        """Sum of the losses of a batch, in nats. The batch is one bucket or several, each of sentences of like length:
-        source ids (sentences, source length) with <eos>, and target ids (sentences, target length + 1) with <bos> and
-        <eos>, of which the decoder reads all but the last place and is trained to give all but the first.
+    def forward(self, source: Packed, target: Packed, labels: Tensor) -> Tensor:
+        """Sum of the losses of a batch, in nats. source: tokens with <eos>, target: <bos> with the tokens before the
+        last, labels: the token after each of the target's, (rows, target length), padding where there is none.
 
         Label smoothing, like dropout, is for training alone: in evaluation mode the loss is the plain cross-entropy.
         """
-        pad_id, output = self.model.config.pad_id, self.model.output
-        hidden, layout = self.model.ragged_hidden_states(sources, [target[:, :-1] for target in targets])
-        given = layout.join([target[:, 1:] for target in targets], unused=pad_id)  # (rows,)
+        output = self.model.output
+        hidden = self.model.packed_hidden_states(source, target)
         smoothing = self.label_smoothing if self.training else 0.0
-        return output_cross_entropy(hidden, output.weight, output.bias, given, smoothing, ignore_index=pad_id)
+        return output_cross_entropy(
+            hidden.flatten(0, 1),
+            output.weight,
+            output.bias,
+            labels.flatten(),
+            smoothing,
+            ignore_index=self.model.config.pad_id,
+        )

@@ -35,10 +35,9 @@ def naming_batch(batches: Batches, micro_batches: Sequence[MicroBatch]) -> Abstr
 
     def what() -> str:
         largest = batches.largest(micro_batches)
-        sentences = sum(map(len, largest))
         source, target = batches.longest(largest)
         return (
-            f"with {sentences} sentences of up to {source} source and {target} target tokens; begin a new run "
+            f"with {len(largest.pairs)} sentences of up to {source} source and {target} target tokens; begin a new run "
             f"with a lower training.tokens_per_micro_batch (now {batches.tokens_per_micro_batch})"
         )
 

@@ -1,0 +1,42 @@
+"""Packed batches: several sentences share a row, one after the other, so that hardly any place is padding.
+
+Every block but attention works on single places and needs no change. Attention is kept within a sentence by its mask,
+and positions are counted from each sentence's own beginning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Packed:
+    """One side of a batch, source or target. All are integers, (rows, length). The two sides of a pair have the same
+    row and the same number in it."""
+
+    ids: Tensor
+    sentences: Tensor
+    """The number of each place's sentence in its row, from 1; 0: padding."""
+    positions: Tensor
+    """Of each token in its sentence, from 0."""
+
+    @classmethod
+    def padded(cls, ids: Tensor, pad_id: int) -> Packed:
+        """A padded batch as a packed one: each row is one sentence. ids: (sentences, length)
+
+        The first id is never padding, also in models whose start symbol is the pad id (Marian)."""
+        real = ids != pad_id
+        real[:, 0] = True
+        return cls(ids, real.long(), torch.arange(ids.size(1), device=ids.device).expand_as(ids))
+
+    def visible_to(self, queries: Packed) -> Tensor:
+        """The mask of attention from `queries` to these keys: each place sees those of its own sentence.
+        -> (rows, 1, query, key)
+
+        Padding sees everything: what it holds has no meaning, and no query is left without a key.
+        """
+        query, key = queries.sentences[:, None, :, None], self.sentences[:, None, None, :]
+        return (query == key) | (query == 0)
