@@ -9,7 +9,18 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.properties.models import BODIES, EXACT, LENGTHS, PAD, SEEDS, attention_by, configs, random_batch, random_model
+from tests.packed import packed
+from tests.properties.models import (
+    BODIES,
+    EXACT,
+    LENGTHS,
+    PAD,
+    SEEDS,
+    attention_by,
+    configs,
+    random_batch,
+    random_model,
+)
 from torch import Tensor
 
 from headway.model import ModelConfig, ScaledDotProductAttention, Transformer
@@ -20,12 +31,6 @@ from headway.text.batches import PackedIds
 def one_config():
     sizes = {"d_model": 8, "num_heads": 2, "d_ff": 9, "encoder_layers": 1, "decoder_layers": 1}
     return ModelConfig(12, 12, dropout=0.0, share_embeddings="none", **sizes)
-
-
-def packed(rows: list[list[list[int]]], length: int) -> Packed:
-    """rows: the sentences of each"""
-    side = PackedIds.of(rows, length)
-    return Packed(*(torch.from_numpy(array) for array in (side.ids, side.sentences, side.positions)))
 
 
 def into_rows(sentences: list[list[int]], ends: list[int], room: int) -> Packed:

@@ -17,6 +17,7 @@ from headway.model import (
 )
 from headway.model.layers import Residual
 from headway.training.loss import TranslationLoss
+from tests.packed import teacher_forced
 from tests.properties.models import Body, attention_by, padded, random_model, randomised
 
 EVERY_BODY: list[Body] = ["readable", "fused", "plain"]
@@ -97,6 +98,6 @@ def test_the_loss_of_a_whole_model(body, variant):
     """Of every weight, through padding on both sides and all that is shared."""
     sizes = {"d_model": 4, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1, "d_ff": 3, "max_length": 4}
     model = random_model(ModelConfig(6, 6, dropout=0.0, output_bias=True, **{**sizes, **variant}), seed=1)
-    source, target = padded([[4, 5, 3], [5, 3]]), padded([[2, 4, 5, 3], [2, 3]])
+    batch = teacher_forced(padded([[4, 5, 3], [5, 3]]), padded([[2, 4, 5, 3], [2, 3]]))
     with attention_by(body):
-        assert gradients_are_right(TranslationLoss(model, label_smoothing=0.1), [source], [target])
+        assert gradients_are_right(TranslationLoss(model, label_smoothing=0.1), *batch)

@@ -1,6 +1,6 @@
 """The plan of batches: every sentence once, within the budget, a pure function of seed and epoch."""
 
-import itertools
+import math
 
 import numpy as np
 import pytest
@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway.text.batches import CorpusShare, collate, pad, padded_tokens, plan_epoch
+from headway.text.batches import CorpusShare, MicroBatch, collate, pad, plan_epoch, row_shape
 from headway.text.corpus import Pair
+from headway.text.packing import pack
 from headway.text.shards import ParallelIds, write_ids
 from headway.text.words import WordTokenizer
 
-LENGTHS = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=200)
+LENGTHS = st.lists(st.tuples(st.integers(1, 100), st.integers(1, 100)), min_size=1, max_size=200)
 
 
 def plan(lengths, *, batch=400, micro=100, seed=1, epoch=0):
@@ -25,36 +26,33 @@ def plan(lengths, *, batch=400, micro=100, seed=1, epoch=0):
     )
 
 
-def buckets_of(steps):
-    return [bucket for step in steps for micro_batch in step for bucket in micro_batch]
+def micro_batches_of(steps):
+    return [micro_batch for step in steps for micro_batch in step]
 
 
-def tokens_of(buckets, source, target):
-    return sum(padded_tokens(bucket, source, target) for bucket in buckets)
+def pairs_of_steps(steps):
+    return [pair for one in micro_batches_of(steps) for pair in one.pairs]
 
 
 @settings(max_examples=100, deadline=None)
 @given(lengths=LENGTHS, micro=st.sampled_from([20, 60, 100, 150, 300, 400]))
 def test_every_sentence_once_and_within_the_budget(lengths, micro):
     source, target, steps = plan(lengths, micro=micro)
-    assert sorted(np.concatenate(buckets_of(steps)).tolist()) == list(range(len(lengths)))
-    for step in steps:
-        assert all(tokens_of(one, source, target) <= micro or [len(bucket) for bucket in one] == [1] for one in step)
-        assert sum(tokens_of(one, source, target) for one in step) <= 400
+    assert sorted(pairs_of_steps(steps)) == list(range(len(lengths)))
+    for one in micro_batches_of(steps):
+        assert one.places <= micro or len(one.pairs) == 1
+        for row in one.rows:
+            assert source[row].sum() <= one.source_length
+            assert target[row].sum() <= one.target_length
 
 
 @settings(deadline=None)
-@given(lengths=LENGTHS, micro=st.sampled_from([20, 100, 400]))
-def test_a_step_is_cut_into_as_few_micro_batches_as_it_can(lengths, micro):
-    """Two that follow one another would be over the budget together."""
-    source, target, steps = plan(lengths, micro=micro)
-    for step in steps:
-        for first, second in itertools.pairwise(step):
-            assert tokens_of([*first, second[0]], source, target) > micro
-
-
-def lists(steps):
-    return [[[bucket.tolist() for bucket in one] for one in step] for step in steps]
+@given(lengths=LENGTHS, micro=st.sampled_from([20, 100, 150, 400]))
+def test_every_step_but_the_last_has_as_many_micro_batches(lengths, micro):
+    *steps, last = plan(lengths, micro=micro)[2]
+    passes = math.ceil(400 / micro)
+    assert all(len(step) == passes for step in steps)
+    assert 1 <= len(last) <= passes
 
 
 def random_lengths(count=2000):
@@ -66,42 +64,67 @@ def random_lengths(count=2000):
 
 def test_a_function_of_seed_and_epoch():
     lengths = random_lengths()
-    first = lists(plan(lengths)[2])
-    assert lists(plan(lengths)[2]) == first
-    assert lists(plan(lengths, seed=2)[2]) != first
-    assert lists(plan(lengths, epoch=1)[2]) != first
+    first = plan(lengths)[2]
+    assert plan(lengths)[2] == first
+    assert plan(lengths, seed=2)[2] != first
+    assert plan(lengths, epoch=1)[2] != first
 
 
-def test_little_is_padding():
-    source, target, steps = plan(random_lengths(), batch=1000, micro=1000)
-    places = tokens_of(buckets_of(steps), source, target)
-    assert (source.sum() + target.sum()) / places > 0.85
+@pytest.mark.parametrize("micro", [1000, 2000, 4000])
+def test_all_have_one_shape_little_of_which_is_padding(micro):
+    source, target, steps = plan(random_lengths(), batch=4000, micro=micro)
+    shapes = {(len(one.rows), one.source_length, one.target_length) for one in micro_batches_of(steps)}
+    assert len(shapes) == 1
+    places = sum(one.places for one in micro_batches_of(steps))
+    assert (source.sum() + target.sum()) / places > 0.9
+    assert min(len(one.pairs) for one in micro_batches_of(steps)) > 0.7 * len(source) / len(micro_batches_of(steps))
 
 
-@pytest.mark.parametrize("micro", [125, 200, 333, 500, 999])
-def test_a_step_has_the_same_size_whatever_the_micro_batch(micro):
-    source, target, steps = plan(random_lengths(), batch=1000, micro=micro)
-    sizes = [tokens_of(buckets_of([step]), source, target) for step in steps]
-    assert np.mean(sizes) > 800
+def test_long_sentences_share_their_rows_with_short_ones():
+    lengths = random_lengths()
+    lengths[::50] = 150
+    source, target, steps = plan(lengths, batch=4000, micro=4000)
+    by_shape = {}
+    for one in micro_batches_of(steps):
+        by_shape.setdefault((len(one.rows), one.source_length), []).append(one)
+    assert len(by_shape) == 2
+    for of_shape in by_shape.values():
+        tokens = sum(source[one.pairs].sum() + target[one.pairs].sum() for one in of_shape)
+        assert tokens / sum(one.places for one in of_shape) > 0.85
+        assert len({one.places for one in of_shape}) == 1
 
 
-@pytest.mark.parametrize("micro", [250, 400, 1000])
-def test_every_step_has_four_lengths_from_the_first_quarter_of_the_tokens_to_the_last(micro):
-    """Also where it goes through the model at once."""
-    _, target, steps = plan(random_lengths(), batch=1000, micro=micro)
-    by_length = np.sort(target)
-    tokens = np.cumsum(by_length) / by_length.sum()
-    first, last = by_length[np.searchsorted(tokens, [0.25, 0.75])]
-    steps_lengths = [[target[bucket].mean() for bucket in buckets_of([step])] for step in steps]
-    assert np.mean([len(lengths) >= 4 for lengths in steps_lengths]) > 0.9  # the longest range has some buckets less
-    assert np.mean([min(lengths) <= first < last <= max(lengths) for lengths in steps_lengths]) > 0.9
+@pytest.mark.parametrize("micro", [1000, 4000])
+def test_every_micro_batch_has_short_and_long_sentences(micro):
+    """One over a single length would teach that length."""
+    _, target, steps = plan(random_lengths(), batch=4000, micro=micro)
+    first, last = np.quantile(target, [0.25, 0.75])
+    assert all(target[one.pairs].min() <= first < last <= target[one.pairs].max() for one in micro_batches_of(steps))
+    means = [target[pairs_of_steps([step])].mean() for step in steps]
+    assert np.std(means) < 0.15 * target.mean()
 
 
-def test_lengths_are_mixed_over_the_epoch():
-    _, target, steps = plan(random_lengths(), batch=1000, micro=250)
-    means = [np.mean([target[bucket].mean() for bucket in buckets_of([step])]) for step in steps]
-    half = len(means) // 2
-    assert abs(np.mean(means[:half]) - np.mean(means[half:])) < 2
+@pytest.mark.parametrize(
+    ("source", "target", "budget", "wanted"),
+    [
+        (15, 15, 4096, (64, 64)),
+        (20, 10, 4096, (64, 32)),
+        (9, 20, 4096, (32, 64)),
+        (60, 60, 4096, (128, 128)),
+        (15, 15, 700, (32, 32)),
+        (100, 90, 100, (8, 8)),
+    ],
+)
+def test_the_shape_of_a_row(source, target, budget, wanted):
+    """In proportion to the sentences, of which two are to fit; shorter where there would be few rows."""
+    assert row_shape(np.array([source] * 3), np.array([target] * 3), budget) == wanted
+
+
+def test_packing_by_hand():
+    """Longest first, each where it leaves least room; what is too long for a row opens one of twice the size."""
+    source, target = np.array([3, 6, 10, 2, 15]), np.array([4, 5, 9, 2, 12])
+    assert pack(np.arange(5), source, target, (10, 10), 2) == {2: [[4, 3]], 1: [[2], [1, 0]]}
+    assert pack(np.arange(4), source, target, (10, 10), 2) == {1: [[2], [1, 0], [3]]}
 
 
 def test_corpora_come_as_often_as_their_weights_say():
@@ -113,7 +136,7 @@ def test_corpora_come_as_often_as_their_weights_say():
         steps = plan_epoch(
             source, target, tokens_per_batch=500, tokens_per_micro_batch=500, seed=1, epoch=epoch, shares=shares
         )
-        return np.bincount(np.concatenate(buckets_of(steps)), minlength=400)
+        return np.bincount(pairs_of_steps(steps), minlength=400)
 
     first, second = counts(0), counts(1)
     assert (first[:100] == 2).all()
@@ -123,8 +146,8 @@ def test_corpora_come_as_often_as_their_weights_say():
 
 
 def test_a_pair_over_the_budget_is_alone():
-    _, _, steps = plan([(3, 3), (30, 30), (4, 3)], micro=50)
-    assert [[1]] in [one for step in lists(steps) for one in step]
+    _, _, steps = plan([(3, 3), (30, 29), (4, 3)], micro=50)
+    assert MicroBatch(30, 29, [[1]]) in micro_batches_of(steps)
 
 
 def test_pad_by_hand():
@@ -149,9 +172,12 @@ def test_ids_on_disk_are_those_of_the_pairs(tmp_path):
     assert corpus.sizes == [1, 1, 1]
     assert [corpus.source[0].tolist(), corpus.target[0].tolist()] == [[4, 5], [6]]
     assert [corpus.source[1].tolist(), corpus.target[1].tolist()] == [[7], [7, 6]]
-    source, target = collate(corpus, np.array([1, 0]))
-    assert source.tolist() == [[7, 3, 0], [4, 5, 3]]
-    assert target.tolist() == [[2, 7, 6, 3], [2, 6, 3, 0]]
+    source, target, labels = collate(corpus, MicroBatch(6, 5, [[1, 0], []]))
+    assert source.ids.tolist() == [[7, 3, 4, 5, 3, 0], [0] * 6]
+    assert target.ids.tolist() == [[2, 7, 6, 2, 6], [0] * 5]
+    assert labels.tolist() == [[7, 6, 3, 6, 3], [0] * 5]
+    assert target.sentences.tolist() == [[1, 1, 1, 2, 2], [0] * 5]
+    assert target.positions.tolist() == [[0, 1, 2, 0, 1], [0] * 5]
 
 
 def test_a_line_without_end_is_counted_and_not_tokenised(tmp_path, monkeypatch):

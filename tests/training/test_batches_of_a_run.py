@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from headway.text.batches import MicroBatch
 from headway.text.corpus import Pair
 from headway.text.shards import ParallelIds, write_ids
 from headway.text.words import WordTokenizer
@@ -30,21 +31,21 @@ def test_lengths_are_those_of_the_texts_with_their_end(batches):
     assert target.tolist() == [len(other.split()) + 1 for _, other in PAIRS]
 
 
-def test_a_bucket_of_exactly_the_budget_is_one(batches):
-    """Four rows of 7 places for a source and 4 for a target."""
-    assert [[len(one) for one in step] for step in batches(4 * (7 + 4)).plan()] == [[1]]
-    assert sum(len(one) for step in batches(4 * (7 + 4) - 1).plan() for one in step) == 2
-
-
 def test_what_is_told_of_a_micro_batch_is_what_its_tensors_hold(batches):
     found = batches(14)
     micro_batches = [one for step in found.plan() for one in step]
     assert len(micro_batches) > 1
     places = []
     for one in micro_batches:
-        sources, targets = found.tensors(one)
-        assert found.longest(one) == (max(ids.size(1) for ids in sources), max(ids.size(1) for ids in targets) - 1)
-        assert found.target_tokens([one]) == sum((ids[:, 1:] != 0).sum().item() for ids in targets)
-        places.append(sum(ids.numel() for ids in sources) + sum(ids[:, 1:].numel() for ids in targets))
+        source, target, labels = found.tensors(one)
+        assert found.longest(one) == (int(source.positions.max()) + 1, int(target.positions.max()) + 1)
+        assert found.target_tokens([one]) == (labels != 0).sum().item()
+        assert one.places == source.ids.numel() + target.ids.numel()
+        places.append(one.places)
     assert places[micro_batches.index(found.largest(micro_batches))] == max(places)
     assert found.target_tokens(micro_batches) == sum(len(other.split()) + 1 for _, other in PAIRS)
+
+
+def test_of_micro_batches_with_as_many_places_that_with_longer_rows_is_the_largest(batches):
+    short, long = MicroBatch(8, 8, [[0], [1]]), MicroBatch(16, 16, [[2]])
+    assert batches(32).largest([short, long, short]) is long

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tests.packed import teacher_forced
 
 from headway.model import ModelConfig, Transformer
 from headway.training.loss import TranslationLoss
@@ -23,7 +24,7 @@ def test_teacher_forcing_shifts_by_one(model):
     for source, target in (([5, 6, 12, 3], [2, 9, 10, 3]), ([8, 3], [2, 11, 3])):
         log_p = model(torch.tensor([source]), torch.tensor([target[:-1]])).log_softmax(-1)[0]
         expected -= sum(log_p[place, token].item() for place, token in enumerate(target[1:]))
-    assert TranslationLoss(model)([SOURCE], [TARGET]).item() == pytest.approx(expected, abs=1e-6)
+    assert TranslationLoss(model)(*teacher_forced(SOURCE, TARGET)).item() == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
@@ -34,17 +35,18 @@ def test_label_smoothing_is_for_training_alone(model, smoothing):
     real = given != 0
     plain = -log_p.gather(2, given[..., None])[..., 0][real].sum()
     smoothed = (1 - smoothing) * plain - smoothing * log_p.mean(-1)[real].sum()
-    torch.testing.assert_close(loss_of.train()([SOURCE], [TARGET]), smoothed)
-    torch.testing.assert_close(loss_of.eval()([SOURCE], [TARGET]), plain)
+    torch.testing.assert_close(loss_of.train()(*teacher_forced(SOURCE, TARGET)), smoothed)
+    torch.testing.assert_close(loss_of.eval()(*teacher_forced(SOURCE, TARGET)), plain)
 
 
 @pytest.mark.parametrize("pad_id", [0, 7])
 def test_padding_is_what_the_config_says(pad_id):
-    """A bucket of two sentences costs what they cost alone, whatever id fills the places and rows that are left."""
+    """Two sentences cost what they cost alone, whatever id fills the places that are left."""
     sizes = {"d_model": 16, "num_heads": 2, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
     torch.manual_seed(1)
     loss_of = TranslationLoss(Transformer(ModelConfig(20, 20, pad_id=pad_id, **sizes))).double()
     source, target = SOURCE.clone(), TARGET.clone()
     source[source == 0] = target[target == 0] = pad_id
-    alone = loss_of([SOURCE[:1]], [TARGET[:1]]) + loss_of([SOURCE[1:, :2]], [TARGET[1:, :3]])
-    torch.testing.assert_close(loss_of([source], [target]), alone)
+    parts = (SOURCE[:1], TARGET[:1]), (SOURCE[1:, :2], TARGET[1:, :3])
+    alone = sum(loss_of(*teacher_forced(*part, pad_id)) for part in parts)
+    torch.testing.assert_close(loss_of(*teacher_forced(source, target, pad_id)), alone)

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 import torch.distributed as dist
+from tests.packed import teacher_forced
 from torch import Tensor, nn
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
@@ -18,7 +19,7 @@ from headway.training.step import accumulate, train_step
 
 SOURCE = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]])
 TARGET = torch.tensor([[2, 9, 10, 3], [2, 11, 3, 0]])
-BATCHES = [([SOURCE], [TARGET]), ([SOURCE[1:, :2]], [TARGET[1:, :3]])]
+BATCHES = [teacher_forced(SOURCE, TARGET), teacher_forced(SOURCE[1:, :2], TARGET[1:, :3])]
 TOKENS = 7
 
 

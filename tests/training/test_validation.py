@@ -55,22 +55,22 @@ def test_the_mean_loss_is_that_of_all_tokens(corpus, loss_of, budget):
 def test_batches_count_what_is_in_their_tensors(corpus):
     batches = Batches(corpus, CPU, tokens_per_batch=120, tokens_per_micro_batch=60, seed=1)
     micro_batches = [one for step in batches.plan(epoch=3) for one in step]
-    assert sorted(index for one in micro_batches for bucket in one for index in bucket) == list(range(40))
+    assert sorted(index for one in micro_batches for index in one.pairs) == list(range(40))
     sizes = []
     for one in micro_batches:
-        sources, targets = batches.tensors(one)
-        assert [len(bucket) for bucket in one] == [len(ids) for ids in sources] == [len(ids) for ids in targets]
-        assert batches.longest(one) == (max(ids.size(1) for ids in sources), max(ids.size(1) for ids in targets) - 1)
-        assert batches.target_tokens([one]) == sum(int((ids[:, 1:] != 0).sum()) for ids in targets)
-        sizes.append(sum(ids.numel() for ids in sources) + sum(ids[:, 1:].numel() for ids in targets))
+        source, target, labels = batches.tensors(one)
+        assert [len(row) for row in one.rows] == source.sentences.amax(1).tolist() == target.sentences.amax(1).tolist()
+        assert batches.longest(one) == (int(source.positions.max()) + 1, int(target.positions.max()) + 1)
+        assert batches.target_tokens([one]) == int((labels != 0).sum())
+        sizes.append((source.ids.numel() + labels.numel(), source.ids.size(1)))
     assert batches.target_tokens(micro_batches) == int(corpus.target.lengths.sum()) + 40
     assert batches.largest(micro_batches) is micro_batches[sizes.index(max(sizes))]
 
 
 def test_the_plan_is_a_function_of_seed_and_epoch(corpus):
-    def plan(seed: int, epoch: int) -> list[list[list[int]]]:
+    def plan(seed: int, epoch: int) -> list[list[list[list[int]]]]:
         batches = Batches(corpus, CPU, tokens_per_batch=120, tokens_per_micro_batch=60, seed=seed)
-        return [[[bucket.tolist() for bucket in one] for one in step] for step in batches.plan(epoch)]
+        return [[one.rows for one in step] for step in batches.plan(epoch)]
 
     assert plan(1, 0) == plan(1, 0)
     assert plan(1, 0) != plan(1, 1)

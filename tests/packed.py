@@ -1,0 +1,19 @@
+"""Packed batches for tests, from lists and from padded tensors."""
+
+import torch
+from torch import Tensor
+
+from headway.model.packing import Packed
+from headway.text.batches import PackedIds
+from headway.training.batches import Batch
+
+
+def packed(rows: list[list[list[int]]], length: int) -> Packed:
+    """rows: the sentences of each"""
+    side = PackedIds.of(rows, length)
+    return Packed(*(torch.from_numpy(array) for array in (side.ids, side.sentences, side.positions)))
+
+
+def teacher_forced(source: Tensor, target: Tensor, pad_id: int = 0) -> Batch:
+    """Padded pairs, each with a row of its own, as the loss takes them. target: <bos> ... <eos>"""
+    return Packed.padded(source, pad_id), Packed.padded(target[:, :-1], pad_id), target[:, 1:]
