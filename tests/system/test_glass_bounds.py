@@ -24,8 +24,23 @@ HOSTILE = [
     "x" * 500,
 ]
 TEXTS = {"text", "piece", "source"}
-READY_WITHIN = 1000  # milliseconds
+READY_WITHIN = 1000  # milliseconds, on a machine that needs as many as `PACE_OF_BOUNDS` for what `PACE` does
 ANSWERED_WITHIN = 50
+PACE_OF_BOUNDS = 30
+PACE = """() => {
+  const laidOut = () => {
+    const start = performance.now();
+    const table = document.createElement("table");
+    for (let row = 0; row < 60; row++)
+      for (let column = 0, cells = table.insertRow(); column < 30; column++)
+        cells.insertCell().textContent = Math.sin(row * column).toFixed(3);
+    document.body.append(table);
+    table.getBoundingClientRect();
+    table.remove();
+    return performance.now() - start;
+  };
+  return Array.from({ length: 5 }, laidOut).sort((one, other) => one - other)[2];
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +150,8 @@ def test_a_large_record_is_ready_and_answers_at_once(browser, large_page):
     )
     times = page.evaluate(f"{entries}.map((one) => one.domContentLoadedEventEnd ?? one.startTime)")
     assert len(times) == 2
-    assert max(times) < READY_WITHIN
+    slowness = max(1.0, page.evaluate(PACE) / PACE_OF_BOUNDS)
+    assert max(times) < READY_WITHIN * slowness
 
     tried: dict[str, list[float]] = {}
 
@@ -151,6 +167,7 @@ def test_a_large_record_is_ready_and_answers_at_once(browser, large_page):
     for _ in range(8):
         page.reload()  # everything is seen for the first time again
         page.wait_for_timeout(300)
+        slowness = max(slowness, page.evaluate(PACE) / PACE_OF_BOUNDS)
         for name in (*VIEWS[1:], VIEWS[0]):
             timed(f"view {name}", lambda name=name: page.click(f"#glass-tab-{name}"))
         window.view("machine")
@@ -172,7 +189,7 @@ def test_a_large_record_is_ready_and_answers_at_once(browser, large_page):
             timed("step", page.locator(".player button >> nth=3").click)
         window.view("translate")
         timed("word", page.locator(".words.target .word >> nth=40").click)
-        slow = {what: times for what, times in tried.items() if min(times) > ANSWERED_WITHIN}
+        slow = {what: times for what, times in tried.items() if min(times) > ANSWERED_WITHIN * slowness}
         if not slow:  # other work on the machine only ever adds
             break
     assert not slow

@@ -171,7 +171,7 @@ class Transformer(nn.Module):
         return self.embedding_dropout(self.target_embedding(target) + self.target_positions(target.size(1)))
 
 
-def _positions(config: ModelConfig) -> nn.Module:
+def _positions(config: ModelConfig) -> SinusoidalPositions | LearnedPositions:
     if config.positions == "learned":
         return LearnedPositions(config.max_length, config.d_model)
     return SinusoidalPositions(config.d_model)

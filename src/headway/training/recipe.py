@@ -147,8 +147,8 @@ class TrainingSection(Section):
     max_minutes: float | None = Field(None, gt=0)
     """Stop after this many minutes, cumulative over resumes."""
     tokens_per_batch: int = Field(4096, ge=1)
-    """Source and target tokens of one optimizer step, padding included: the rows of its matrices, of both sides
-    together. A step takes sentences of four lengths or more, because one of a single length learns that length."""
+    """Source and target tokens of one optimizer step, padding included. Sentences share rows of a fixed length, so some
+    5% are padding."""
     tokens_per_micro_batch: int | None = Field(None, ge=1)
     """Those of them that go through the model at once; bounds memory. By default all."""
     learning_rate: float | None = Field(None, gt=0)
@@ -204,7 +204,7 @@ class TrainingSection(Section):
 
     @property
     def micro_batch_budget(self) -> int:
-        """Padded tokens of a micro-batch; only a pair that alone is longer takes more."""
+        """Tokens of a micro-batch, padding included; only a pair that alone is longer takes more."""
         return self.tokens_per_micro_batch or self.tokens_per_batch
 
 
