@@ -11,7 +11,8 @@ from headway.training.batches import Batch
 def packed(rows: list[list[list[int]]], length: int) -> Packed:
     """rows: the sentences of each"""
     side = PackedIds.of(rows, length)
-    return Packed(*(torch.from_numpy(array) for array in (side.ids, side.sentences, side.positions)))
+    ids, sentences, positions = (torch.from_numpy(array) for array in (side.ids, side.sentences, side.positions))
+    return Packed(ids, sentences, positions, side.longest)
 
 
 def teacher_forced(source: Tensor, target: Tensor, pad_id: int = 0) -> Batch:

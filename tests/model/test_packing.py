@@ -48,6 +48,7 @@ def test_rows_by_hand():
     assert side.ids.tolist() == [[7, 8, 3, 9, 3, PAD], [PAD] * 6]
     assert side.sentences.tolist() == [[1, 1, 1, 2, 2, 0], [0] * 6]
     assert side.positions.tolist() == [[0, 1, 2, 0, 1, 0], [0] * 6]
+    assert side.longest == 3
 
 
 def test_who_sees_whom_by_hand():
@@ -65,6 +66,7 @@ def test_a_padded_batch_has_a_sentence_in_each_row():
     side = Packed.padded(torch.tensor([[4, 5, PAD], [PAD, 6, 7]]), PAD)
     assert side.sentences.tolist() == [[1, 1, 0], [1, 1, 1]]
     assert side.positions.tolist() == [[0, 1, 2], [0, 1, 2]]
+    assert side.longest == 3
 
 
 @given(configs(), SEEDS, LENGTHS, st.sets(st.integers(1, 4)), st.integers(0, 20), BODIES)

@@ -40,6 +40,7 @@ def test_every_sentence_once_and_within_the_budget(lengths, micro):
     source, target, steps = plan(lengths, micro=micro)
     assert sorted(pairs_of_steps(steps)) == list(range(len(lengths)))
     for one in micro_batches_of(steps):
+        assert one.pairs
         assert one.places <= micro or len(one.pairs) == 1
         for row in one.rows:
             assert source[row].sum() <= one.source_length
@@ -92,6 +93,15 @@ def test_long_sentences_share_their_rows_with_short_ones():
         tokens = sum(source[one.pairs].sum() + target[one.pairs].sum() for one in of_shape)
         assert tokens / sum(one.places for one in of_shape) > 0.85
         assert len({one.places for one in of_shape}) == 1
+
+
+def test_few_long_sentences_in_a_large_corpus_leave_no_micro_batch_empty():
+    """Wherever they are drawn: their rows are dealt out after all are packed."""
+    lengths = np.full((3000, 2), 64)
+    lengths[::500] = 100
+    for seed in range(5):
+        steps = plan(lengths, batch=2048, micro=2048, seed=seed)[2]
+        assert all(one.pairs for one in micro_batches_of(steps))
 
 
 @pytest.mark.parametrize("micro", [1000, 4000])

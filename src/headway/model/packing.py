@@ -14,14 +14,16 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Packed:
-    """One side of a batch, source or target. All are integers, (rows, length). The two sides of a pair have the same
-    row and the same number in it."""
+    """One side of a batch, source or target. The tensors are integers, (rows, length). The two sides of a pair have the
+    same row and the same number in it."""
 
     ids: Tensor
     sentences: Tensor
     """The number of each place's sentence in its row, from 1; 0: padding."""
     positions: Tensor
     """Of each token in its sentence, from 0."""
+    longest: int
+    """Tokens of the longest sentence."""
 
     @classmethod
     def padded(cls, ids: Tensor, pad_id: int) -> Packed:
@@ -30,7 +32,8 @@ class Packed:
         The first id is never padding, also in models whose start symbol is the pad id (Marian)."""
         real = ids != pad_id
         real[:, 0] = True
-        return cls(ids, real.long(), torch.arange(ids.size(1), device=ids.device).expand_as(ids))
+        positions = torch.arange(ids.size(1), device=ids.device).expand_as(ids)
+        return cls(ids, real.long(), positions, ids.size(1))
 
     def visible_to(self, queries: Packed) -> Tensor:
         """The mask of attention from `queries` to these keys: each place sees those of its own sentence.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 
 def sinusoidal_table(length: int, d_model: int) -> Tensor:
@@ -37,10 +36,6 @@ class SinusoidalPositions(nn.Module):
             self.table = table
         return table[start : start + length]
 
-    def at(self, positions: Tensor) -> Tensor:
-        """The vectors of any positions below `length`. (..., length) -> (..., length, d_model)"""
-        return F.embedding(positions, self(positions.size(-1)))
-
 
 class LearnedPositions(nn.Module):
     """One trained vector for each of `max_length` positions."""
@@ -57,7 +52,3 @@ class LearnedPositions(nn.Module):
                 f"a sequence of {start + length} positions is longer than max_length={self.weight.size(0)}"
             )
         return self.weight[start : start + length]
-
-    def at(self, positions: Tensor) -> Tensor:
-        """The vectors of any positions below `max_length`. (..., length) -> (..., length, d_model)"""
-        return F.embedding(positions, self.weight)

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from headway.kernels.dropout import Dropout
 from headway.model.config import ModelConfig, Norm
@@ -142,10 +143,10 @@ class Transformer(nn.Module):
     def packed_hidden_states(self, source: Packed, target: Packed) -> Tensor:
         """`hidden_states` of a batch whose rows are shared by several sentences (`headway.model.packing`). source:
         (rows, source length), target: (rows, target length) -> (rows, target length, d_model)"""
-        x = self.source_embedding(source.ids) + self.source_positions.at(source.positions)
+        x = self.source_embedding(source.ids) + F.embedding(source.positions, self.source_positions(source.longest))
         memory = self.encoder(self.embedding_dropout(x), source.visible_to(source))
 
-        y = self.target_embedding(target.ids) + self.target_positions.at(target.positions)
+        y = self.target_embedding(target.ids) + F.embedding(target.positions, self.target_positions(target.longest))
         ahead = causal_mask(target.ids.size(1), target.ids.device)
         return self.decoder(
             self.embedding_dropout(y), memory, target.visible_to(target) & ahead, source.visible_to(target)
@@ -171,7 +172,7 @@ class Transformer(nn.Module):
         return self.embedding_dropout(self.target_embedding(target) + self.target_positions(target.size(1)))
 
 
-def _positions(config: ModelConfig) -> SinusoidalPositions | LearnedPositions:
+def _positions(config: ModelConfig) -> nn.Module:
     if config.positions == "learned":
         return LearnedPositions(config.max_length, config.d_model)
     return SinusoidalPositions(config.d_model)

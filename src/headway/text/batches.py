@@ -138,6 +138,7 @@ class PackedIds:
     ids: NDArray[np.int64]
     sentences: NDArray[np.int64]
     positions: NDArray[np.int64]
+    longest: int
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[Sequence[int]]], length: int) -> PackedIds:
@@ -150,7 +151,7 @@ class PackedIds:
             ids[number, :used] = [one for sentence in row for one in sentence]
             sentences[number, :used] = np.repeat(np.arange(1, len(row) + 1), lengths)
             positions[number, :used] = [place for size in lengths for place in range(size)]
-        return cls(ids, sentences, positions)
+        return cls(ids, sentences, positions, longest=int(positions.max()) + 1)
 
 
 def _sentences(shares: Sequence[CorpusShare], random: np.random.Generator) -> NDArray[np.int64]:

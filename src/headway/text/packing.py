@@ -58,7 +58,8 @@ def pack(
     multiples of it, where a pair needs more. No pair may need more than `rows_per_batch` times the shape.
 
     Best fit, longest first: a pair goes where it leaves least room. Rows of size 2 and more fill whole batches of as
-    many places as `rows_per_batch` rows of size 1 have, so that short sentences share the rows of long ones.
+    many places as `rows_per_batch` rows of size 1 have, so that short sentences share the rows of long
+    ones; only where these run out are there fewer.
     """
     sources, targets = source_lengths[pairs], target_lengths[pairs]
     needed = np.maximum(sources / shape[0], targets / shape[1])
@@ -83,4 +84,4 @@ def pack(
         row.source_room -= source
         row.target_room -= target
         open_rows.add(row)
-    return {size: [row.pairs for row in rows] for size, rows in packed.items()}
+    return {size: [row.pairs for row in rows if row.pairs] for size, rows in packed.items()}

@@ -65,7 +65,8 @@ class Batches:
         return source, target
 
     def _packed(self, side: PackedIds) -> Packed:
-        return Packed(*(self._tensor(array) for array in (side.ids, side.sentences, side.positions)))
+        ids, sentences, positions = (self._tensor(array) for array in (side.ids, side.sentences, side.positions))
+        return Packed(ids, sentences, positions, side.longest)
 
     def _tensor(self, array: NDArray[np.int64]) -> Tensor:
         return torch.from_numpy(array).to(self.device)
