@@ -95,15 +95,6 @@ def test_long_sentences_share_their_rows_with_short_ones():
         assert len({one.places for one in of_shape}) == 1
 
 
-def test_few_long_sentences_in_a_large_corpus_leave_no_micro_batch_empty():
-    """Wherever they are drawn: their rows are dealt out after all are packed."""
-    lengths = np.full((3000, 2), 64)
-    lengths[::500] = 100
-    for seed in range(5):
-        steps = plan(lengths, batch=2048, micro=2048, seed=seed)[2]
-        assert all(one.pairs for one in micro_batches_of(steps))
-
-
 @pytest.mark.parametrize("micro", [1000, 4000])
 def test_every_micro_batch_has_short_and_long_sentences(micro):
     """One over a single length would teach that length."""
@@ -135,6 +126,12 @@ def test_packing_by_hand():
     source, target = np.array([3, 6, 10, 2, 15]), np.array([4, 5, 9, 2, 12])
     assert pack(np.arange(5), source, target, (10, 10), 2) == {2: [[4, 3]], 1: [[2], [1, 0]]}
     assert pack(np.arange(4), source, target, (10, 10), 2) == {1: [[2], [1, 0], [3]]}
+
+
+def test_a_row_that_nobody_needs_is_not_there():
+    """Four rows of twice the size would be a batch, but only one short pair is left for two of them."""
+    source, target = np.array([15, 15, 3]), np.array([15, 15, 3])
+    assert pack(np.arange(3), source, target, (10, 10), 8) == {2: [[0, 2], [1]]}
 
 
 def test_corpora_come_as_often_as_their_weights_say():
