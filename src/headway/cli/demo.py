@@ -31,8 +31,10 @@ def demo(
     headway demo
     headway demo --out demo-fr --languages en-fr
     """
+    from headway.cli.train import bound_spinning, program, run_training, threads_again
+
+    bound_spinning()
     from headway.cli.data import parse_languages
-    from headway.cli.train import program, run_training, threads_again
     from headway.corpora.dates import dates_corpus
     from headway.storage.atomic import write_directory
     from headway.threads import use_threads

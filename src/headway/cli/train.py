@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import sys
@@ -73,6 +74,7 @@ def train(
     headway train --source train.tsv --valid-source valid.tsv --out runs/tuned --init-from runs/mine
     headway train --resume runs/mine training.max_minutes=60
     """
+    bound_spinning()
     from headway.model.config import PRESETS
     from headway.threads import use_threads
     from headway.training.run_directory import refuse_used_folder
@@ -114,6 +116,16 @@ def train(
     )
     tag = f">>{recipe.data.tags[0]}<< " if recipe.data.tags else ""
     typer.echo(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}", err=True)
+
+
+def bound_spinning() -> None:
+    """Lets OpenMP's threads wait busily for each other for some 20 microseconds at most, not for milliseconds.
+
+    While another process has one of the cores, the threads on the others would wait busily for the one that can't run,
+    after each operation. What the user has set is left alone. Must come before torch is loaded.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 
 def run_training(recipe: Recipe, run: Path, again: str) -> Progress:
