@@ -26,7 +26,7 @@ HOSTILE = [
 TEXTS = {"text", "piece", "source"}
 READY_WITHIN = 1000  # milliseconds, on a machine that needs as many as `PACE_OF_BOUNDS` for what `PACE` does
 ANSWERED_WITHIN = 50
-PACE_OF_BOUNDS = 30
+PACE_OF_BOUNDS = 25
 PACE = """() => {
   const laidOut = () => {
     const start = performance.now();
