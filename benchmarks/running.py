@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from contenders import Contender
+from headway.cli.train import bound_spinning
 from headway.model import ModelConfig
 from headway.text.shards import ParallelIds
 from headway.training.prepare import prepare
@@ -60,7 +61,7 @@ class Training:
         command = [sys.executable, "-m", "headway", "train", *arguments, "--out", str(folder)]
         environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
         self._log = folder / "log.jsonl"
-        self._complaints = open(folder.with_suffix(".txt"), "w+", encoding="utf-8")  # noqa: SIM115 closed in `watch`
+        self._complaints = open(folder.with_suffix(".txt"), "w+", encoding="utf-8")  # noqa: SIM115 closed in `found`
         self._process = subprocess.Popen(command, env=environment, cwd=HERE, stderr=self._complaints)
         self._times: list[float] = []
         """When each step was seen to be done."""
@@ -132,7 +133,8 @@ def main() -> None:
     changes = [*options.changes, f"training.max_epochs={options.epochs}"]
     recipe = load_recipe(options.recipe, changes)
     with tempfile.TemporaryDirectory() as folder:
-        data = prepare(recipe, Path(folder) / "data", max_length=100, notice=lambda _: None)
+        longest = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4).max_length
+        data = prepare(recipe, Path(folder) / "data", max_length=longest, notice=lambda _: None)
         todo = batches(data, recipe.training.tokens_per_batch, steps=8)
         tokens = options.epochs * target_tokens_of(data.train)
         config = ModelConfig.preset(
@@ -140,6 +142,7 @@ def main() -> None:
             source_vocab_size=data.source_tokenizer.vocab_size,
             target_vocab_size=data.target_tokenizer.vocab_size,
         )
+    bound_spinning()
     step = Contender(HEADWAY, make_worker, HEADWAY, config, todo)
     step.work()  # warms up; and it has started before anything is measured
     codes = {"now": HERE, **({"before": options.before.resolve()} if options.before else {})}

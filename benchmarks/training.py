@@ -5,16 +5,17 @@
 
 headway against the textbook's code, torch.nn.Transformer and, where they are installed, Marian of Hugging Face and
 JoeyNMT's model: one configuration, the same sentences in the same number of padded tokens a step, 4,096 of both sides.
-headway packs the sentences of a step into rows; a peer has the same sentences in padded batches: of like length, as
+headway packs the sentences of a step into rows; a peer has the same sentences in padded batches: of similar length, as
 most tools sort them, or, with --order random, as they come. Each peer runs twice: as its users run it (fp32), and
-tuned, with what headway sets for itself (bf16 where the processor has it, the allocator's and oneDNN's settings). Every
+tuned, with what headway sets for itself (bf16 where the processor has it, the allocator's and oneDNN's settings). All
+have OpenMP's spinning bounded, as `headway train` does. Every
 contender is a process of its own; they take turns, a round is each one's time for the same sentences, and the medians
 are compared. Some rounds go before: it takes a process about 100 steps until its memory has come to rest, of the
 thousands that a training has. What a whole training reaches of this is in `benchmarks/running.py`.
 
 Share of the peak: 6 x (encoder weights x source tokens + (decoder + output weights) x target tokens) a second, padding
-and look-ups not counted, of what a product of two large matrices reaches in bf16 (fp32 where that is faster) in the
-same run.
+and look-ups not counted, of what a product of two large matrices reaches in bf16 (fp32 where the processor has no
+bf16) in the same run.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from contenders import Contender
+from headway.cli.train import bound_spinning
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.model import ModelConfig, Transformer
 from headway.model.packing import Packed
@@ -76,7 +78,7 @@ def padded_batches(todo: list[PackedBatch], tokens: int, order: Order) -> list[B
     batches: list[list[tuple[list[int], list[int]]]] = [[]]
     for pair in pairs:
         together = [*batches[-1], pair]
-        if len(together) * sum(max(len(one[side]) for one in together) for side in (0, 1)) > tokens:
+        if len(together) * (max(len(ids) for ids, _ in together) + max(len(ids) for _, ids in together) - 1) > tokens:
             batches.append([])
         batches[-1].append(pair)
     padded = ((pad([source for source, _ in batch]), pad([target for _, target in batch])) for batch in batches)
@@ -192,6 +194,7 @@ def main() -> None:
         size = data.target_tokenizer.vocab_size
     padded = padded_batches(todo, options.tokens, options.order)
     config = ModelConfig.preset(options.preset, source_vocab_size=size, target_vocab_size=size, dropout=0.1)
+    bound_spinning()
     names = [name + tuned for tuned in ("", TUNED) for name in peers()]
     chosen = names if options.only is None else options.only
     contenders = [

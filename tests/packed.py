@@ -17,4 +17,11 @@ def packed(rows: list[list[list[int]]], length: int) -> Packed:
 
 def teacher_forced(source: Tensor, target: Tensor, pad_id: int = 0) -> Batch:
     """Padded pairs, each with a row of its own, as the loss takes them. target: <bos> ... <eos>"""
-    return Packed.padded(source, pad_id), Packed.padded(target[:, :-1], pad_id), target[:, 1:]
+    return padded(source, pad_id), padded(target[:, :-1], pad_id), target[:, 1:]
+
+
+def padded(ids: Tensor, pad_id: int) -> Packed:
+    """A padded batch as a packed one. ids: (sentences, length); the first of a sentence is never padding."""
+    real = ids != pad_id
+    real[:, 0] = True
+    return Packed(ids, real.long(), torch.arange(ids.size(1)).expand_as(ids), ids.size(1))

@@ -61,14 +61,6 @@ def test_who_sees_whom_by_hand():
     ]
 
 
-def test_a_padded_batch_has_a_sentence_in_each_row():
-    """Also where the start symbol is the pad id."""
-    side = Packed.padded(torch.tensor([[4, 5, PAD], [PAD, 6, 7]]), PAD)
-    assert side.sentences.tolist() == [[1, 1, 0], [1, 1, 1]]
-    assert side.positions.tolist() == [[0, 1, 2], [0, 1, 2]]
-    assert side.longest == 3
-
-
 @given(configs(), SEEDS, LENGTHS, st.sets(st.integers(1, 4)), st.integers(0, 20), BODIES)
 def test_a_packed_sentence_is_the_padded_one(config, seed, lengths, ends, room, body):
     """Hidden states of every real place, and the gradients of every weight, however they are packed."""

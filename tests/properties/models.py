@@ -24,7 +24,7 @@ LENGTHS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, 
 
 Body = Literal["readable", "fused", "plain"]
 BODIES: st.SearchStrategy[Body] = st.sampled_from(["readable", "fused", "plain"])
-"""The ways through `attend`: the lines to read, torch's fused kernel, and plain products around our own softmax."""
+"""The ways through `attend`: the lines to read, torch's fused kernel, and plain products around torch's softmax."""
 
 
 @st.composite

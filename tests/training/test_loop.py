@@ -645,20 +645,26 @@ def test_what_auto_means_may_change_with_a_notice(files, tmp_path, monkeypatch, 
         run(recipe(files, max_steps=5), tmp_path / "run")
 
 
-def test_a_run_that_another_version_began_is_told_that_its_epoch_was_planned_otherwise(files, tmp_path, capfd):
-    """Also where that version had more steps in an epoch than there are now."""
+@pytest.mark.parametrize("step_in_epoch", [0, 1, 1000])
+def test_the_rest_of_an_epoch_that_was_planned_otherwise_is_left_out(files, tmp_path, capfd, step_in_epoch):
+    """By another version, which may have had more steps in an epoch than there are now. One that was not begun is done
+    as it is planned now."""
     run(recipe(files, max_steps=4), tmp_path / "run")
     folder = tmp_path / "run" / "checkpoints" / "step-00000004"
     state = json.loads((folder / "state.json").read_text())
     del state["made_with"]["plan"]
-    state["progress"]["step_in_epoch"] = 1000
+    state["progress"]["step_in_epoch"] = step_in_epoch
     write_json(folder / "state.json", state)
     write_checksums(folder)
     capfd.readouterr()
     progress = run(recipe(files, max_steps=5), tmp_path / "run")
-    assert (progress.step, progress.epoch, progress.step_in_epoch) == (5, state["progress"]["epoch"] + 1, 1)
+    assert (progress.step, progress.epoch, progress.step_in_epoch) == (
+        5,
+        state["progress"]["epoch"] + bool(step_in_epoch),
+        1,
+    )
     told = " ".join(capfd.readouterr().err.split())
-    assert "another version of headway began this epoch, with other batches" in told
+    assert "another version of headway began this epoch, with other batches; the rest of it is left out" in told
     assert "the last digits" not in told
 
 

@@ -121,8 +121,8 @@ def train(
 def bound_spinning() -> None:
     """Lets OpenMP's threads wait busily for each other for some 20 microseconds at most, not for milliseconds.
 
-    While another process has one of the cores, the threads on the others would wait busily for the one that can't run,
-    after each operation. What the user has set is left alone. Must come before torch is loaded.
+    If another process takes a core, the other threads would spin after each operation until the thread on that core
+    runs again. What the user has set is left alone. Must come before torch is loaded.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "2000")

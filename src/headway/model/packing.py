@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 
@@ -24,16 +23,6 @@ class Packed:
     """Of each token in its sentence, from 0."""
     longest: int
     """Tokens of the longest sentence."""
-
-    @classmethod
-    def padded(cls, ids: Tensor, pad_id: int) -> Packed:
-        """A padded batch as a packed one: each row is one sentence. ids: (sentences, length)
-
-        The first id is never padding, also in models whose start symbol is the pad id (Marian)."""
-        real = ids != pad_id
-        real[:, 0] = True
-        positions = torch.arange(ids.size(1), device=ids.device).expand_as(ids)
-        return cls(ids, real.long(), positions, ids.size(1))
 
     def visible_to(self, queries: Packed) -> Tensor:
         """The mask of attention from `queries` to these keys: each place sees those of its own sentence.

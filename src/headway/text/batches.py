@@ -20,10 +20,10 @@ from headway.text.shards import ParallelIds
 from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
 ROW = 64
-"""Places of a row, on the longer side, where sentences are not much shorter or longer. Attention computes every pair of
-places in a row."""
+"""Places of a row on its longer side; more where sentences are long, fewer where the budget is small. Attention
+computes every pair of places in a row."""
 ROWS = 8
-"""Rows that a micro-batch has at least, where its budget allows them: they are shorter if need be."""
+"""Rows that the budget of a micro-batch is to have room for; they are made shorter if need be."""
 WINDOW = 32
 """Micro-batches whose sentences are drawn first and then packed together."""
 PLAN = 3
@@ -73,8 +73,8 @@ def plan_epoch(
     """The optimizer steps of one epoch, each a list of micro-batches. Every sentence is in exactly one of them, or as
     often as the `shares` say.
 
-    Lengths count the start or end symbol, budgets the places of both sides. A pair that is over a budget all by itself
-    is alone.
+    Lengths count the start or end symbol, budgets the places of both sides. A pair that takes more than half a budget
+    may be alone in its micro-batch, and one that is over the budget all by itself is.
     """
     random = np.random.default_rng((seed, epoch))
     passes = math.ceil(tokens_per_batch / tokens_per_micro_batch)
@@ -113,9 +113,10 @@ def row_shape(source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int6
 
 
 def _deal(rows: list[list[int]], count: int, random: np.random.Generator) -> list[list[list[int]]]:
-    """As few parts of `count` rows as will do, each about as full, the rest of it empty rows."""
+    """As few parts of up to `count` rows as will do, all of one size: some end in an empty row."""
     random.shuffle(rows)  # type: ignore[arg-type]
     parts = math.ceil(len(rows) / count)
+    count = math.ceil(len(rows) / parts)
     cuts = [len(rows) * part // parts for part in range(parts + 1)]
     return [rows[start:end] + [[]] * (count - end + start) for start, end in itertools.pairwise(cuts)]
 

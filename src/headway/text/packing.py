@@ -57,8 +57,9 @@ def pack(
     """Rows of pairs, by their size: 1 for rows of the given shape (source places, target places), 2, 4, ... for
     multiples of it, where a pair needs more. No pair may need more than `rows_per_batch` times the shape.
 
-    Best fit, longest first: a pair goes where it leaves least room. Rows of size 2 and more fill whole batches, of as
-    many places as `rows_per_batch` rows of size 1 have, with short sentences too, until these run out.
+    Best-fit decreasing: longest first, a pair goes where it leaves least room. Rows of size 2 and more fill whole
+    batches, of about as many places as `rows_per_batch` rows of size 1 have, with shorter pairs too while there are
+    any.
     """
     sources, targets = source_lengths[pairs], target_lengths[pairs]
     needed = np.maximum(sources / shape[0], targets / shape[1])

@@ -56,8 +56,9 @@ class Batches:
         return sum(int(self.lengths[1][one.pairs].sum()) for one in micro_batches)
 
     def largest(self, micro_batches: Iterable[MicroBatch]) -> MicroBatch:
-        """The one that takes the most memory: the longer its rows, the more attention needs."""
-        return max(micro_batches, key=lambda one: (one.places, one.source_length))
+        """The one that takes the most memory: of each place what its blocks need, and a weight for each other place of
+        its row."""
+        return max(micro_batches, key=lambda one: one.places * (1024 + one.source_length + one.target_length))
 
     def longest(self, micro_batch: MicroBatch) -> tuple[int, int]:
         """The most tokens of a source and of a target in it."""

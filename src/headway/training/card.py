@@ -22,7 +22,7 @@ def model_card(recipe: Recipe, config: ModelConfig, progress: Progress, valid_lo
     )
     vocabulary = f"{recipe.tokenizer.kind}, {config.source_vocab_size:,} source and {config.target_vocab_size:,} target"
     optimizer = (
-        f"Adam, schedule {training.schedule}, {training.tokens_per_batch:,} tokens a step with padding, "
+        f"Adam, schedule {training.schedule}, {training.tokens_per_batch:,} tokens a step, padding included, "
         f"label smoothing {training.label_smoothing}"
     )
     return f"""# Translation from {data.source_language} to {data.target_language}

@@ -93,17 +93,16 @@ def start(recipe: Recipe, folder: Path, notice: Notice) -> Run:
 
 
 def _check_same_run(state: State, recipe: Recipe, now: dict[str, str | int], notice: Notice) -> None:
-    """Raises UserError for a checkpoint of another run, and says what may make a difference in the last digits. now:
-    the `conditions` of this process."""
+    """Raises UserError for a checkpoint of another run, and says what may make a difference in the last digits. Leaves
+    out the rest of an epoch that was planned otherwise. now: the `conditions` of this process."""
     refuse_changes(state.recipe, recipe)
     if rate_will_jump(state.recipe, recipe):
         notice("notice: schedule: cosine ends at the last step, which is another one now, so the learning rate jumps")
     before = state.made_with
     if before.get("plan") != now["plan"]:
-        notice(
-            "notice: another version of headway began this epoch, with other batches: until it ends, some pairs come "
-            "twice and some not at all"
-        )
+        notice("notice: another version of headway began this epoch, with other batches; the rest of it is left out")
+        state.progress.epoch += state.progress.step_in_epoch > 0
+        state.progress.step_in_epoch = 0
     changed = [name for name in now if name != "plan" and before.get(name) != now[name]]
     if changed:
         changes = ", ".join(f"{name} {before.get(name, 'unknown')} -> {now[name]}" for name in changed)
