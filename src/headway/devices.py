@@ -82,11 +82,11 @@ def return_freed_memory() -> None:
 
 
 def keep_matrix_kernels(device: torch.device) -> None:
-    """Lets oneDNN, which multiplies bf16 on CPU, keep the code of all shapes that a validation has.
+    """Lets oneDNN, which multiplies bf16 on CPU, keep the code of up to 8,192 shapes.
 
-    It compiles each shape of product anew, half a millisecond each, and forgets all but the last 1,024. Training has a
-    few hundred; the searches of a validation may have several thousand, the same each time. Must come before the first
-    product, and leaves alone what is set.
+    It compiles each shape of product anew, half a millisecond each, and forgets all but the last 1,024. Packed
+    training has few shapes; what is translated in between has more. Must come before the first product, and leaves
+    alone what is set.
     """
     if device.type == "cpu":
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8192")

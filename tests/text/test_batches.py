@@ -81,6 +81,12 @@ def test_all_have_one_shape_little_of_which_is_padding(micro):
     assert min(len(one.pairs) for one in micro_batches_of(steps)) > 0.7 * len(source) / len(micro_batches_of(steps))
 
 
+def test_few_sentences_have_no_more_rows_than_they_need():
+    """However large the budget is."""
+    [[one]] = plan(random_lengths(20), batch=100_000, micro=100_000)[2]
+    assert all(one.rows)
+
+
 def test_long_sentences_share_their_rows_with_short_ones():
     lengths = random_lengths()
     lengths[::50] = 150

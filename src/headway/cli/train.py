@@ -119,7 +119,7 @@ def train(
 
 
 def bound_spinning() -> None:
-    """Lets OpenMP's threads wait busily for each other for some 20 microseconds at most, not for milliseconds.
+    """Lets OpenMP's threads wait busily for each other for a short while only, a 150th of the default.
 
     If another process takes a core, the other threads would spin after each operation until the thread on that core
     runs again. What the user has set is left alone. Must come before torch is loaded.
