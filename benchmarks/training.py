@@ -21,6 +21,7 @@ bf16) in the same run.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import tempfile
@@ -62,7 +63,7 @@ Order = Literal["length", "random"]
 def batches(data: PreparedData, tokens: int, steps: int) -> list[PackedBatch]:
     """The first steps of an epoch, as headway takes them."""
     of_epoch = Batches(data.train, CPU, tokens, tokens, seed=1)
-    return [of_epoch.tensors(micro_batch) for [micro_batch] in of_epoch.plan()[:steps]]
+    return [of_epoch.tensors(micro_batch) for [micro_batch] in itertools.islice(of_epoch.plan.steps(0), steps)]
 
 
 def padded_batches(todo: list[PackedBatch], tokens: int, order: Order) -> list[Batch]:
@@ -152,7 +153,7 @@ def flops_per_token(config: ModelConfig, corpus: ParallelIds) -> float:
         sum(weight.numel() for weight in part.parameters() if weight.dim() > 1)
         for part in (model.encoder, model.decoder)
     )
-    sources, targets = (int(side.lengths.sum()) + len(corpus) for side in (corpus.source, corpus.target))
+    sources, targets = (side.total + len(corpus) for side in (corpus.source, corpus.target))
     return 6.0 * (encoder * sources / targets + decoder + model.output.weight.numel())
 
 

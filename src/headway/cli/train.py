@@ -33,7 +33,7 @@ def train(
     source: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE", help="Training text, one sentence per line (.gz allowed). Repeat the option for more files."
+            metavar="FILE", help="Training text, one sentence per line (.gz, .xz, .zst allowed). Repeat the option for more files."
         ),
     ] = None,
     target: Annotated[

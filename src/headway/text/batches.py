@@ -1,4 +1,4 @@
-"""The plan of batches: which sentences go together, a pure function of (lengths, budget, seed, epoch).
+"""The plan of batches: which sentences go together, a pure function of (lengths, budget, seed, epoch, step).
 
 Sentences are packed: several share a row, in any order and of any lengths, so that hardly a place is padding. Nearly
 all micro-batches of a run have the same shape, whatever sentences are in them: memory stays as it is after the first
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.text.packing import pack
+from headway.text.packing import pack, row_size
 from headway.text.shards import ParallelIds
 from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
@@ -26,7 +27,11 @@ ROWS = 8
 """Rows that the budget of a micro-batch is to have room for; they are made shorter if need be."""
 WINDOW = 32
 """Micro-batches whose sentences are drawn first and then packed together."""
-PLAN = 3
+PART = 2**18
+"""Pairs of an epoch that are planned at a time, at most."""
+RUNS = 2**20
+"""Runs of neighbouring pairs, at most, that an epoch's order is made of."""
+PLAN = 4
 """A new number where the same seed begins to give another plan."""
 
 
@@ -60,55 +65,149 @@ class MicroBatch:
         return len(self.rows) * (self.source_length + self.target_length)
 
 
-def plan_epoch(
-    source_lengths: NDArray[np.int64],
-    target_lengths: NDArray[np.int64],
-    *,
-    tokens_per_batch: int,
-    tokens_per_micro_batch: int,
-    seed: int,
-    epoch: int,
-    shares: Sequence[CorpusShare] = (),
-) -> list[list[MicroBatch]]:
-    """The optimizer steps of one epoch, each a list of micro-batches. Every sentence is in exactly one of them, or as
-    often as the `shares` say.
+@dataclass(frozen=True)
+class Plan:
+    """The optimizer steps of every epoch, a function of seed and epoch, made as they are needed.
 
-    Lengths count the start or end symbol, budgets the places of both sides. A pair that takes more than half a budget
-    may be alone in its micro-batch, and one that is over the budget all by itself is.
+    An epoch has every pair once, or as often as the `shares` say. Lengths count the start or end symbol, budgets the
+    places of both sides. A pair that takes more than half a budget may be alone in its micro-batch, and one that is
+    over the budget all by itself is.
     """
+
+    lengths_of: Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
+    """The source and the target lengths of the pairs with these numbers."""
+    mean_lengths: tuple[float, float]
+    """Of all sources, of all targets."""
+    shares: Sequence[CorpusShare]
+    tokens_per_batch: int
+    tokens_per_micro_batch: int
+    seed: int = 0
+
+    def steps(self, epoch: int, first: int = 0) -> Iterator[list[MicroBatch]]:
+        """The micro-batches of each step, from step `first` of the epoch on."""
+        order = epoch_order(self.shares, self.seed, epoch)
+        for part in range(len(order)):
+            steps = self._steps(order, part)
+            yield from steps[first:]
+            first = max(0, first - len(steps))
+
+    def beginning(self) -> tuple[list[list[MicroBatch]], int]:
+        """The steps of the first epoch's first part, and how many parts it has."""
+        order = epoch_order(self.shares, self.seed, 0)
+        return self._steps(order, 0), len(order)
+
+    def alone(self, pair: int) -> MicroBatch:
+        """A micro-batch that has room for the pair, with nothing else in it."""
+        [source], [target] = self.lengths_of(np.array([pair]))
+        size = row_size(int(source), int(target), self._shape)
+        if size > self._rows:
+            return MicroBatch(int(source), int(target), [[pair]])
+        empty: list[list[int]] = [[] for _ in range(self._rows // size - 1)]
+        return MicroBatch(size * self._shape[0], size * self._shape[1], [[pair], *empty])
+
+    def _steps(self, order: Order, part: int) -> list[list[MicroBatch]]:
+        random = np.random.default_rng((self.seed, order.epoch, part))
+        pairs = random.permutation(order.pairs(part))
+        sources, targets = self.lengths_of(pairs)
+        needed = np.maximum(sources / self._shape[0], targets / self._shape[1])  # rows, at least
+        too_long = needed > 2 ** int(math.log2(self._rows))
+        micro_batches = [self.alone(int(pair)) for pair in pairs[too_long]]
+        pairs, sources, targets = (column[~too_long] for column in (pairs, sources, targets))
+        windows = np.cumsum(needed[~too_long]) // (WINDOW * self._rows)
+        cuts = np.diff(windows).nonzero()[0] + 1
+        rows: dict[int, list[list[int]]] = {}
+        for window in zip(*(np.split(column, cuts) for column in (pairs, sources, targets)), strict=True):
+            for size, packed in pack(*window, self._shape, self._rows).items():
+                rows.setdefault(size, []).extend(packed)
+        micro_batches += [
+            MicroBatch(size * self._shape[0], size * self._shape[1], dealt)
+            for size, of_size in rows.items()
+            for dealt in _deal(of_size, self._rows // size, random)
+        ]
+        random.shuffle(micro_batches)  # type: ignore[arg-type]
+        passes = self._passes
+        return [micro_batches[start : start + passes] for start in range(0, len(micro_batches), passes)]
+
+    @property
+    def _passes(self) -> int:
+        """Micro-batches of a step."""
+        return math.ceil(self.tokens_per_batch / self.tokens_per_micro_batch)
+
+    @cached_property
+    def _shape(self) -> tuple[int, int]:
+        """Places of a row, source and target."""
+        return row_shape(*self.mean_lengths, self.tokens_per_batch // self._passes)
+
+    @cached_property
+    def _rows(self) -> int:
+        """Rows of a micro-batch."""
+        return max(1, self.tokens_per_batch // self._passes // sum(self._shape))
+
+
+@dataclass(frozen=True)
+class Order:
+    """The pairs of an epoch, by parts that are planned one at a time. Few numbers, however many pairs there are."""
+
+    epoch: int
+    starts: NDArray[np.int64]
+    """Where each run of neighbouring pairs begins that stays together."""
+    sizes: NDArray[np.int64]
+    """Pairs in each run."""
+    bounds: NDArray[np.int64]
+    """The first run of each part, and the end."""
+
+    def __len__(self) -> int:
+        """The number of parts."""
+        return len(self.bounds) - 1
+
+    def pairs(self, part: int) -> NDArray[np.int64]:
+        """The numbers of the part's pairs."""
+        runs = slice(*self.bounds[part : part + 2])
+        starts, sizes = self.starts[runs], self.sizes[runs]
+        return np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+
+
+def epoch_order(shares: Sequence[CorpusShare], seed: int, epoch: int) -> Order:
+    """The pairs of an epoch, at random over its parts: one by one while there are up to `RUNS` of them, else a few
+    neighbours together."""
     random = np.random.default_rng((seed, epoch))
-    passes = math.ceil(tokens_per_batch / tokens_per_micro_batch)
-    budget = tokens_per_batch // passes
-    shape = row_shape(source_lengths, target_lengths, budget)
-    rows_per_pass = max(1, budget // sum(shape))
-    order = random.permutation(_sentences(shares or [CorpusShare(len(source_lengths))], random))
-    needed = np.maximum(source_lengths[order] / shape[0], target_lengths[order] / shape[1])  # rows, at least
-    alone = needed > 2 ** int(math.log2(rows_per_pass))
-    micro_batches = [
-        MicroBatch(int(source_lengths[pair]), int(target_lengths[pair]), [[int(pair)]]) for pair in order[alone]
-    ]
-    windows = np.cumsum(needed[~alone]) // (WINDOW * rows_per_pass)
-    rows: dict[int, list[list[int]]] = {}
-    for window in np.split(order[~alone], np.diff(windows).nonzero()[0] + 1):
-        for size, packed in pack(window, source_lengths, target_lengths, shape, rows_per_pass).items():
-            rows.setdefault(size, []).extend(packed)
-    micro_batches += [
-        MicroBatch(size * shape[0], size * shape[1], part)
-        for size, of_size in rows.items()
-        for part in _deal(of_size, rows_per_pass // size, random)
-    ]
-    random.shuffle(micro_batches)  # type: ignore[arg-type]
-    return [micro_batches[start : start + passes] for start in range(0, len(micro_batches), passes)]
+    total = sum(share.size * share.weight for share in shares)
+    length = max(1, math.ceil(total / RUNS))
+    starts, sizes = (np.concatenate(column) for column in zip(*_runs(shares, length, random), strict=True))
+    shuffled = random.permutation(len(starts))
+    starts, sizes = starts[shuffled], sizes[shuffled]
+    ends = np.cumsum(sizes)
+    parts = math.ceil(ends[-1] / PART)
+    bounds = np.searchsorted(ends, np.arange(parts + 1) * ends[-1] // parts, side="left")
+    return Order(epoch, starts, sizes, np.concatenate([[0], bounds[1:-1] + 1, [len(ends)]]))
 
 
-def row_shape(source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64], budget: int) -> tuple[int, int]:
-    """Places of a row on either side: in proportion to the lengths of its sentences, multiples of 8. budget: places of
-    a micro-batch."""
-    means = source_lengths.mean(), target_lengths.mean()
+def _runs(
+    shares: Sequence[CorpusShare], length: int, random: np.random.Generator
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Starts and sizes of runs of up to `length` pairs, each as often as the weight of its corpus says."""
+    start = 0
+    for share in shares:
+        starts = np.arange(start, start + share.size, length)
+        sizes = np.minimum(length, start + share.size - starts)
+        whole = int(share.weight)
+        rest = round((share.weight - whole) * len(starts)) if whole else max(1, round(share.weight * len(starts)))
+        for _ in range(whole):
+            yield starts, sizes
+        if rest:
+            drawn = random.permutation(len(starts))[:rest]
+            yield starts[drawn], sizes[drawn]
+        start += share.size
+
+
+def row_shape(mean_source: float, mean_target: float, budget: int) -> tuple[int, int]:
+    """Places of a row on either side: in proportion to the mean lengths of the sentences, multiples of 8. budget:
+    places of a micro-batch."""
+    longer = max(mean_source, mean_target)
     places = 8
-    while places < max(ROW, 2 * max(means)) and 2 * (2 * places) * ROWS <= budget:
+    while places < max(ROW, 2 * longer) and 2 * (2 * places) * ROWS <= budget:
         places *= 2
-    source, target = (math.ceil(places * mean / max(means) / 8) * 8 for mean in means)
+    source, target = (math.ceil(places * mean / longer / 8) * 8 for mean in (mean_source, mean_target))
     return source, target
 
 
@@ -153,20 +252,6 @@ class PackedIds:
             sentences[number, :used] = np.repeat(np.arange(1, len(row) + 1), lengths)
             positions[number, :used] = [place for size in lengths for place in range(size)]
         return cls(ids, sentences, positions, longest=int(positions.max()) + 1)
-
-
-def _sentences(shares: Sequence[CorpusShare], random: np.random.Generator) -> NDArray[np.int64]:
-    """The indices of an epoch's sentences, each as often as its corpus's weight says."""
-    chosen, start = [], 0
-    for share in shares:
-        everything = np.arange(start, start + share.size)
-        whole = int(share.weight)
-        rest = round((share.weight - whole) * share.size) if whole else max(1, round(share.weight * share.size))
-        chosen += [everything] * whole
-        if rest:
-            chosen.append(random.permutation(everything)[:rest])
-        start += share.size
-    return np.concatenate(chosen)
 
 
 def pad(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:

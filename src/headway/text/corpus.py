@@ -3,17 +3,15 @@ both sides: .tsv (source, TAB, target; further columns are ignored, but each lin
 with `source` and `target`).
 
 Lines end at "\n" only, so that U+2028, U+0085 or "\r" inside a line never shift the pairing; a final "\r" and a byte
-order mark are not text. Files ending in .gz are read through gzip. All files are read as streams, and a plain file must
-stay as it is meanwhile.
+order mark are not text. Files ending in .gz, .xz or .zst are decompressed. All files are read as streams, and a plain
+file must stay as it is meanwhile.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import stat
-import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from headway.errors import UserError
+from headway.text.compressed import damages, open_bytes, plain_name
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 TWO_SIDED = (".tsv", ".jsonl")
@@ -44,18 +43,21 @@ class Pair:
 
 
 def read_lines(path: Path, *, lenient: bool = False) -> Generator[str]:
-    """The lines of a UTF-8 text file (or .gz), without their line ends. Raises UserError with file and line; `lenient`
+    """The lines of a UTF-8 text file, compressed or not, without their line ends. Raises UserError with file and line; `lenient`
     reads bytes that aren't UTF-8 as U+FFFD."""
     with closing(_open(path)) as stream:
         before = os.fstat(stream.fileno())
-        yield from decode_lines(stream, str(path), lenient=lenient)
+        yield from decode_lines(stream, str(path), lenient=lenient, faults=damages(path))
         if stat.S_ISREG(before.st_mode) and _version(os.fstat(stream.fileno())) != _version(before):
             raise UserError(f"{path}: {CHANGED}")
 
 
-def decode_lines(stream: IO[bytes], name: str, *, lenient: bool = False) -> Iterator[str]:
-    """Bytes that end at "\\n" to lines of text; `name` is what an error calls their origin."""
-    for number, raw in enumerate(_raw_lines(stream, name), start=1):
+def decode_lines(
+    stream: IO[bytes], name: str, *, lenient: bool = False, faults: tuple[type[Exception], ...] = (OSError,)
+) -> Iterator[str]:
+    """Bytes that end at "\\n" to lines of text; `name` is what an error calls their origin, `faults` what the stream
+    raises where it can't be read."""
+    for number, raw in enumerate(_raw_lines(stream, name, faults), start=1):
         text = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
         if not text:  # an empty file that has a mark
             return
@@ -121,13 +123,8 @@ def is_plain(path: Path) -> bool:
 
 
 def is_two_sided(path: Path) -> bool:
-    """Whether the file holds both sides, by its suffix (.gz aside)."""
-    return (path.with_suffix("") if is_gzip(path) else path).suffix.lower() in TWO_SIDED
-
-
-def is_gzip(path: Path) -> bool:
-    """Whether the file is compressed, by its suffix."""
-    return path.suffix.lower() == ".gz"
+    """Whether the file holds both sides, by its suffix (that of a compression aside)."""
+    return plain_name(path).suffix.lower() in TWO_SIDED
 
 
 def _pairs_of_file(file: Path, lenient: bool) -> Iterator[Pair]:
@@ -135,7 +132,7 @@ def _pairs_of_file(file: Path, lenient: bool) -> Iterator[Pair]:
         raise UserError(
             f"{file}: without a file of translations it must be a .tsv or .jsonl file, which holds both sides"
         )
-    split = _split_json if ".jsonl" in [suffix.lower() for suffix in file.suffixes[-2:]] else _columns_splitter()
+    split = _split_json if plain_name(file).suffix.lower() == ".jsonl" else _columns_splitter()
     with closing(read_lines(file, lenient=lenient)) as lines:
         for number, line in enumerate(lines, start=1):
             if is_blank(line):
@@ -212,7 +209,7 @@ def _open(path: Path) -> IO[bytes]:
     if path.is_dir():
         raise UserError(f"{path}: is a folder, a text file is needed")
     try:
-        return gzip.open(path, "rb") if is_gzip(path) else open(path, "rb")  # type: ignore[return-value]
+        return open_bytes(path)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except OSError as error:
@@ -221,7 +218,7 @@ def _open(path: Path) -> IO[bytes]:
         raise UserError(f"{str(path)!r}: is no name of a file") from None
 
 
-def _raw_lines(stream: IO[bytes], name: str) -> Iterator[bytes]:
+def _raw_lines(stream: IO[bytes], name: str, faults: tuple[type[Exception], ...]) -> Iterator[bytes]:
     number = 0
     try:
         while raw := stream.readline(LONGEST_LINE + 1):
@@ -229,5 +226,5 @@ def _raw_lines(stream: IO[bytes], name: str) -> Iterator[bytes]:
             if len(raw) > LONGEST_LINE:
                 raise UserError(f"{name}, line {number}: is longer than {LONGEST_LINE:,} bytes; is it a text file?")
             yield raw
-    except (OSError, EOFError, zlib.error) as error:
+    except faults as error:
         raise UserError(f"{name}: can't be read after line {number} ({error}); is it complete?") from None

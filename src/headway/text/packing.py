@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,17 +57,13 @@ def pack(
     rows_per_batch: int,
 ) -> dict[int, list[list[int]]]:
     """Rows of pairs, by their size: 1 for rows of the given shape (source places, target places), 2, 4, ... for
-    multiples of it, where a pair needs more. No pair may need more than `rows_per_batch` times the shape.
+    multiples of it, where a pair needs more. No pair may need more than `rows_per_batch` times the shape. The lengths
+    are those of the pairs, one each.
 
     Best-fit decreasing: longest first, a pair goes where it leaves least room. Rows of size 2 and more fill whole
     batches, of about as many places as `rows_per_batch` rows of size 1 have, with shorter pairs too while there are
     any.
     """
-    sources, targets = source_lengths[pairs], target_lengths[pairs]
-    needed = np.maximum(sources / shape[0], targets / shape[1])
-    sizes = 2 ** np.ceil(np.log2(np.maximum(needed, 1))).astype(np.int64)
-    longest_first = np.argsort(-needed, kind="stable")
-    columns = (column[longest_first].tolist() for column in (pairs, sources, targets, sizes))
     packed: dict[int, list[_Row]] = {}
     open_rows = _OpenRows()
 
@@ -74,14 +72,41 @@ def pack(
         return row
 
     before = 1
-    for pair, source, target, size in zip(*columns, strict=True):
+    for source, target, alike in _longest_first(pairs, source_lengths, target_lengths, shape):
+        size = row_size(source, target, shape)
         if size < before:
             for _ in range(-len(packed.get(before, ())) % (rows_per_batch // before)):
                 open_rows.add(empty_row(before))
         before = size
-        row = open_rows.take(source, target) or empty_row(size)
-        row.pairs.append(pair)
-        row.source_room -= source
-        row.target_room -= target
-        open_rows.add(row)
+        placed = 0
+        while placed < len(alike):  # what fits once more leaves the least room in the same row again
+            row = open_rows.take(source, target) or empty_row(size)
+            count = min(len(alike) - placed, row.source_room // source, row.target_room // target)
+            row.pairs += alike[placed : placed + count]
+            row.source_room -= count * source
+            row.target_room -= count * target
+            open_rows.add(row)
+            placed += count
     return {size: [row.pairs for row in rows if row.pairs] for size, rows in packed.items()}
+
+
+def row_size(source: int, target: int, shape: tuple[int, int]) -> int:
+    """How many times as long as the shape a row must be for the pair: 1, 2, 4, ..."""
+    return 2 ** math.ceil(math.log2(max(source / shape[0], target / shape[1], 1)))
+
+
+def _longest_first(
+    pairs: NDArray[np.int64],
+    source_lengths: NDArray[np.int64],
+    target_lengths: NDArray[np.int64],
+    shape: tuple[int, int],
+) -> Iterator[tuple[int, int, list[int]]]:
+    """Source length, target length and the pairs that have them; longest first, as a share of a row."""
+    needed = np.maximum(source_lengths / shape[0], target_lengths / shape[1])
+    order = np.lexsort((target_lengths, source_lengths, -needed))
+    sources, targets = source_lengths[order], target_lengths[order]
+    changes = ((np.diff(sources) != 0) | (np.diff(targets) != 0)).nonzero()[0] + 1
+    starts = [0, *changes.tolist()] if len(order) else []
+    sources, targets, ordered = sources[starts].tolist(), targets[starts].tolist(), pairs[order].tolist()
+    for source, target, start, end in zip(sources, targets, starts, [*starts[1:], len(ordered)], strict=True):
+        yield source, target, ordered[start:end]

@@ -22,6 +22,8 @@ from headway.text.tokenizer import Tokenizer, is_too_long
 IDS_DTYPE = np.dtype("<i4")
 OFFSETS_DTYPE = np.dtype("<i8")
 SIDES = ("source", "target")
+LOOKED_AT_ONCE = 2**20
+"""Sequences whose lengths are in memory together."""
 
 
 @dataclass
@@ -53,7 +55,7 @@ class Sequences:
 
     def __init__(self, folder: Path, side: str) -> None:
         self._ids = np.memmap(folder / f"{side}.ids", dtype=IDS_DTYPE, mode="r")
-        self._offsets: NDArray[np.int64] = np.fromfile(folder / f"{side}.offsets", dtype=OFFSETS_DTYPE)
+        self._offsets = np.memmap(folder / f"{side}.offsets", dtype=OFFSETS_DTYPE, mode="r")
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -61,9 +63,14 @@ class Sequences:
     def __getitem__(self, index: int) -> NDArray[np.int32]:
         return self._ids[self._offsets[index] : self._offsets[index + 1]]
 
+    def lengths_of(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The lengths of these sequences."""
+        return self._offsets[indices + 1] - self._offsets[indices]
+
     @property
-    def lengths(self) -> NDArray[np.int64]:
-        return np.diff(self._offsets)
+    def total(self) -> int:
+        """The ids of all sequences."""
+        return int(self._offsets[-1])
 
 
 class ParallelIds:
@@ -76,6 +83,24 @@ class ParallelIds:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    def lengths_of(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The tokens of these pairs, sources and targets."""
+        return self.source.lengths_of(pairs), self.target.lengths_of(pairs)
+
+    def longest_pair(self) -> int:
+        """The pair with the most tokens."""
+        longest, most = 0, -1
+        for start in range(0, len(self), LOOKED_AT_ONCE):
+            source, target = self.lengths_of(np.arange(start, min(start + LOOKED_AT_ONCE, len(self))))
+            if (tokens := source + target).max() > most:
+                longest, most = start + int(tokens.argmax()), int(tokens.max())
+        return longest
+
+    @property
+    def mean_lengths(self) -> tuple[float, float]:
+        """Tokens of a source and of a target, on average."""
+        return self.source.total / len(self), self.target.total / len(self)
 
 
 def write_ids(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headway.model.packing import Packed
-from headway.text.batches import CorpusShare, MicroBatch, PackedIds, collate, plan_epoch
+from headway.text.batches import CorpusShare, MicroBatch, PackedIds, Plan, collate
 from headway.text.shards import ParallelIds
 
 Batch = tuple[Packed, Packed, Tensor]
@@ -31,20 +31,12 @@ class Batches:
     shares: Sequence[CorpusShare] = ()
 
     @cached_property
-    def lengths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The tokens of each pair, of both sides, with their <eos>."""
-        return self.corpus.source.lengths + 1, self.corpus.target.lengths + 1
-
-    def plan(self, epoch: int = 0) -> list[list[MicroBatch]]:
-        """The micro-batches of each step of an epoch, a function of the seed and the epoch."""
-        return plan_epoch(
-            *self.lengths,
-            tokens_per_batch=self.tokens_per_batch,
-            tokens_per_micro_batch=self.tokens_per_micro_batch,
-            seed=self.seed,
-            epoch=epoch,
-            shares=self.shares,
-        )
+    def plan(self) -> Plan:
+        """The micro-batches of each step."""
+        source, target = self.corpus.mean_lengths
+        shares = self.shares or [CorpusShare(len(self.corpus))]
+        budgets = self.tokens_per_batch, self.tokens_per_micro_batch
+        return Plan(self._lengths_of, (source + 1, target + 1), shares, *budgets, self.seed)
 
     def tensors(self, micro_batch: MicroBatch) -> Batch:
         """The micro-batch as the loss takes it."""
@@ -53,17 +45,28 @@ class Batches:
 
     def target_tokens(self, micro_batches: Iterable[MicroBatch]) -> int:
         """The tokens that the model is trained to give."""
-        return sum(int(self.lengths[1][one.pairs].sum()) for one in micro_batches)
+        return sum(int(self._lengths_of(np.asarray(one.pairs))[1].sum()) for one in micro_batches)
 
     def largest(self, micro_batches: Iterable[MicroBatch]) -> MicroBatch:
         """The one that takes the most memory: of each place what its blocks need, and a weight for each other place of
         its row."""
         return max(micro_batches, key=lambda one: one.places * (1024 + one.source_length + one.target_length))
 
+    def largest_of_all(self) -> MicroBatch:
+        """That of a run, by the beginning of its first epoch and by its longest pair."""
+        beginning, _ = self.plan.beginning()
+        longest = self.plan.alone(self.corpus.longest_pair())
+        return self.largest([longest, *(one for step in beginning for one in step)])
+
     def longest(self, micro_batch: MicroBatch) -> tuple[int, int]:
         """The most tokens of a source and of a target in it."""
-        source, target = (int(side[micro_batch.pairs].max()) for side in self.lengths)
+        source, target = (int(side.max()) for side in self._lengths_of(np.asarray(micro_batch.pairs)))
         return source, target
+
+    def _lengths_of(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The tokens of the pairs, of both sides, with their <eos>."""
+        source, target = self.corpus.lengths_of(pairs)
+        return source + 1, target + 1
 
     def _packed(self, side: PackedIds) -> Packed:
         ids, sentences, positions = (self._tensor(array) for array in (side.ids, side.sentences, side.positions))

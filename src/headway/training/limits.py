@@ -30,12 +30,12 @@ def last_step(options: TrainingSection, steps_per_epoch: int) -> int | None:
     return min((limit for limit in (options.max_steps, by_epochs) if limit), default=None)
 
 
-def reached(options: TrainingSection, progress: Progress, minutes: float, steps_in_epoch: int) -> str | None:
-    """The recipe's limit that ends the run, such as `training.max_steps=800`, if one is reached. steps_in_epoch: of the
-    epoch that the run is in."""
+def reached(options: TrainingSection, progress: Progress, minutes: float, *, epoch_over: bool) -> str | None:
+    """The recipe's limit that ends the run, such as `training.max_steps=800`, if one is reached. epoch_over: the epoch that
+    the run is in has no step left."""
     spent = {
         "max_steps": progress.step,
-        "max_epochs": progress.epoch + (progress.step_in_epoch >= steps_in_epoch),
+        "max_epochs": progress.epoch + epoch_over,
         "max_minutes": minutes,
         "patience": progress.validations_without_better,
     }

@@ -44,14 +44,15 @@ def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
     progress, options = run.progress, run.recipe.training
     with stop.at_once():
         try_batch(run.loss_of, run.train, run.largest, run.dtype)
-    plan = run.train.plan(progress.epoch)
+    steps = run.train.plan.steps(progress.epoch, progress.step_in_epoch)
+    upcoming = next(steps, None)
     saved = _place(progress)
     with RunLog(
         run.folder, progress.step, progress.validated_step, reporter.line, tensorboard=options.tensorboard
     ) as log:
         while True:
             signal_number = run.ranks.agreed(stop())
-            ended_by = run.ranks.agreed(reached(options, progress, run.minutes(), len(plan)))
+            ended_by = run.ranks.agreed(reached(options, progress, run.minutes(), epoch_over=upcoming is None))
             at_validation = ended_by is not None or progress.step % run.validate_every == 0
             if at_validation and progress.validated_step < progress.step and signal_number is None:
                 if not step_folders(run.folder / "checkpoints"):
@@ -70,10 +71,12 @@ def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
                 reporter.line(f"ended by {ended_by}")
                 return progress
 
-            if progress.step_in_epoch >= len(plan):
+            if upcoming is None:
                 progress.epoch, progress.step_in_epoch = progress.epoch + 1, 0
-                plan = run.train.plan(progress.epoch)
-            take_step(run, plan[progress.step_in_epoch], log, reporter)
+                steps = run.train.plan.steps(progress.epoch)
+                upcoming = next(steps)
+            take_step(run, upcoming, log, reporter)
+            upcoming = next(steps, None)
 
 
 def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: Reporter) -> None:

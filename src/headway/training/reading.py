@@ -20,7 +20,8 @@ from pydantic import BaseModel, ValidationError
 
 from headway.errors import UserError
 from headway.model import ModelConfig
-from headway.text.corpus import is_gzip, is_two_sided
+from headway.text.compressed import plain_name
+from headway.text.corpus import is_two_sided
 from headway.training.initial import initial_sections
 from headway.training.recipe import DEFAULT_LEARNING_RATE, DataSection, Recipe, model_keys
 from headway.training.run_directory import check_name
@@ -173,7 +174,7 @@ def _language_of(data: DataSection, side: str) -> str:
         return "mul"
     if not files or is_two_sided(files[0]):
         return side
-    file = files[0].with_suffix("") if is_gzip(files[0]) else files[0]
+    file = plain_name(files[0])
     return file.suffix.lstrip(".") or side
 
 

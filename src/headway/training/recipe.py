@@ -47,7 +47,7 @@ OneOrMore = Annotated[list[Corpus], BeforeValidator(_listed), Field(min_length=1
 
 class ParallelFiles(Section):
     source: Files
-    """One text file, or several; .gz too. A .tsv or .jsonl file holds both sides."""
+    """One text file, or several; .gz, .xz and .zst too. A .tsv or .jsonl file holds both sides."""
     target: OptionalFiles = []
     """The translations: as many files, line for line; left out for .tsv and .jsonl."""
     tag: str = Field("", pattern=r"^[^\s<>]*$")

@@ -55,8 +55,9 @@ def start(recipe: Recipe, folder: Path, notice: Notice) -> Run:
     average = MovingAverage(model, options.ema_decay) if options.ema_decay else None
 
     train, valid = _batches(recipe, data, device)
-    plan = train.plan()
-    last = last_step(options, len(plan))
+    beginning, parts = train.plan.beginning()
+    steps_per_epoch = len(beginning) * parts
+    last = last_step(options, steps_per_epoch)
     if last is not None and last <= options.warmup_steps:
         notice(
             f"notice: the run ends after {last} steps, within the warm-up of the learning rate "
@@ -70,7 +71,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice) -> Run:
         write_best(folder, progress, options.best_by)
         take_back_models(folder, progress.step)
         notice(f"resuming after step {progress.step:,}")
-    validate_every = steps_between_validations(options, len(plan))
+    validate_every = steps_between_validations(options, steps_per_epoch)
     return Run(
         folder=folder,
         identity=identity,
@@ -84,7 +85,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice) -> Run:
         loss_of=loss_of,
         optimizer=optimizer,
         average=average,
-        largest=train.largest(batch for step in plan for batch in step),
+        largest=train.largest_of_all(),
         last_step=last,
         validate_every=validate_every,
         save_every=options.save_every or validate_every,

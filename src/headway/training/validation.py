@@ -43,9 +43,9 @@ def validate(
     """
     loss = mean_loss(loss_of, batches, dtype)
     translator = Translator(stored, device=batches.device)
-    longest = int(batches.lengths[0].max())
+    longest, _ = batches.longest(batches.plan.alone(batches.corpus.longest_pair()))
     remedy = "begin a new run with a lower decoding.max_length, or without the longest pairs of data.valid"
-    with naming_memory(lambda: f"translating data.valid, sentences of up to {longest} source tokens; {remedy}"):
+    with naming_memory(lambda: f"translating data.valid, a pair of {longest} source tokens among them; {remedy}"):
         scores = score(translator, texts, tokenize)
     return Validation(loss, scores)
 
@@ -54,7 +54,7 @@ def validate(
 def mean_loss(loss_of: nn.Module, batches: Batches, dtype: torch.dtype) -> float:
     """Cross-entropy a target token in nats, without label smoothing."""
     loss_of.eval()
-    plan = [one for step in batches.plan() for one in step]
+    plan = [one for step in batches.plan.steps(0) for one in step]
     with naming_batch(batches, plan), autocast(batches.device, dtype):
         total = sum(loss_of(*batches.tensors(one)).item() for one in plan)
     return total / batches.target_tokens(plan)
