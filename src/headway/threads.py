@@ -33,7 +33,8 @@ def use_threads(option: int | None = None) -> None:
     if threads is None:
         threads = torch.get_num_threads()
         if not os.environ.get("OMP_NUM_THREADS"):
-            threads = min(threads, usable_cores())
+            processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # of one training, on this machine
+            threads = max(1, min(threads, usable_cores()) // processes)
     if threads != torch.get_num_threads():
         torch.set_num_threads(threads)
 

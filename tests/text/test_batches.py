@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway.text.batches import CorpusShare, MicroBatch, collate, pad, plan_epoch, row_shape
+from headway.text import batches as batches_module
+from headway.text.batches import CorpusShare, MicroBatch, Plan, collate, epoch_order, pad, row_shape, share_of_step
 from headway.text.corpus import Pair
 from headway.text.packing import pack
 from headway.text.shards import ParallelIds, write_ids
@@ -17,13 +18,16 @@ from headway.text.words import WordTokenizer
 LENGTHS = st.lists(st.tuples(st.integers(1, 100), st.integers(1, 100)), min_size=1, max_size=200)
 
 
-def plan(lengths, *, batch=400, micro=100, seed=1, epoch=0):
+def planned(lengths, *, batch=400, micro=100, seed=1, shares=()):
     source, target = np.array(lengths).T
-    return (
-        source,
-        target,
-        plan_epoch(source, target, tokens_per_batch=batch, tokens_per_micro_batch=micro, seed=seed, epoch=epoch),
-    )
+    shares = shares or [CorpusShare(len(source))]
+    means = float(source.mean()), float(target.mean())
+    return Plan(lambda pairs: (source[pairs], target[pairs]), means, shares, batch, micro, seed)
+
+
+def plan(lengths, *, epoch=0, **options):
+    source, target = np.array(lengths).T
+    return source, target, list(planned(lengths, **options).steps(epoch))
 
 
 def micro_batches_of(steps):
@@ -124,14 +128,14 @@ def test_every_micro_batch_has_short_and_long_sentences(micro):
 )
 def test_the_shape_of_a_row(source, target, budget, wanted):
     """In proportion to the sentences, of which two are to fit; shorter where there would be few rows."""
-    assert row_shape(np.array([source] * 3), np.array([target] * 3), budget) == wanted
+    assert row_shape(source, target, budget) == wanted
 
 
 def test_packing_by_hand():
     """Longest first, each where it leaves least room; what is too long for a row opens one of twice the size."""
     source, target = np.array([3, 6, 10, 2, 15]), np.array([4, 5, 9, 2, 12])
     assert pack(np.arange(5), source, target, (10, 10), 2) == {2: [[4, 3]], 1: [[2], [1, 0]]}
-    assert pack(np.arange(4), source, target, (10, 10), 2) == {1: [[2], [1, 0], [3]]}
+    assert pack(np.arange(4), source[:4], target[:4], (10, 10), 2) == {1: [[2], [1, 0], [3]]}
 
 
 def test_a_row_that_nobody_needs_is_not_there():
@@ -141,14 +145,10 @@ def test_a_row_that_nobody_needs_is_not_there():
 
 
 def test_corpora_come_as_often_as_their_weights_say():
-    lengths = random_lengths(400)
-    source, target = (np.array(side) for side in zip(*lengths, strict=True))
     shares = [CorpusShare(100, 2.0), CorpusShare(200, 0.25), CorpusShare(100, 1.5)]
 
     def counts(epoch):
-        steps = plan_epoch(
-            source, target, tokens_per_batch=500, tokens_per_micro_batch=500, seed=1, epoch=epoch, shares=shares
-        )
+        steps = plan(random_lengths(400), batch=500, micro=500, epoch=epoch, shares=shares)[2]
         return np.bincount(pairs_of_steps(steps), minlength=400)
 
     first, second = counts(0), counts(1)
@@ -161,6 +161,76 @@ def test_corpora_come_as_often_as_their_weights_say():
 def test_a_pair_over_the_budget_is_alone():
     _, _, steps = plan([(3, 3), (30, 29), (4, 3)], micro=50)
     assert MicroBatch(30, 29, [[1]]) in micro_batches_of(steps)
+
+
+@pytest.mark.parametrize("runs", [10**6, 300])
+def test_an_epoch_in_parts_is_made_as_it_is_needed(monkeypatch, runs):
+    """Of 2,000 pairs 250 at a time, also where neighbours stay together in the order of an epoch."""
+    monkeypatch.setattr(batches_module, "PART", 250)
+    monkeypatch.setattr(batches_module, "RUNS", runs)
+    lengths = random_lengths(2000)
+    looked_up = []
+    whole = planned(lengths, batch=1000, micro=500)
+    lengths_of = whole.lengths_of
+
+    def counting(pairs):
+        looked_up.append(len(pairs))
+        return lengths_of(pairs)
+
+    object.__setattr__(whole, "lengths_of", counting)
+    steps = whole.steps(0)
+    first = next(steps)
+    assert len(looked_up) == 1
+    assert looked_up[0] <= 250 + 2000 // runs + 1
+    rest = list(steps)
+    assert len(looked_up) == 8
+    assert sorted(pairs_of_steps([first, *rest])) == list(range(2000))
+    everything = [first, *rest]
+    for number in (0, 1, len(everything) // 2, len(everything) - 1):
+        assert list(planned(lengths, batch=1000, micro=500).steps(0, number)) == everything[number:]
+    assert list(whole.steps(0, len(everything))) == []
+    beginning, parts = whole.beginning()
+    assert (beginning, parts) == (everything[: len(beginning)], 8)
+
+
+def test_parts_mix_what_lies_together():
+    """Neighbours may stay together, but a part has pairs from everywhere."""
+    order = epoch_order([CorpusShare(3 * 2**20)], seed=1, epoch=0)
+    assert len(order) == 12
+    pairs = order.pairs(5)
+    assert len(np.unique(pairs)) == len(pairs)
+    assert np.abs(np.histogram(pairs, bins=16, range=(0, 3 * 2**20))[0] / len(pairs) - 1 / 16).max() < 0.005
+    assert sum(len(order.pairs(part)) for part in range(12)) == 3 * 2**20
+
+
+@settings(deadline=None)
+@given(
+    lengths=LENGTHS,
+    micro=st.sampled_from([100, 200, 800]),
+    ranks=st.integers(1, 5),
+)
+def test_ranks_share_a_step(lengths, micro, ranks):
+    """Every pair once, the same shapes on each, no micro-batch with more rows than those of the step have."""
+    source, target, steps = plan(lengths, batch=800, micro=micro)
+    for step in steps:
+        shares = [share_of_step(step, rank, ranks) for rank in range(ranks)]
+        assert sorted(pairs_of_steps(shares)) == sorted(pairs_of_steps([step]))
+        shapes = [[(len(one.rows), one.source_length, one.target_length) for one in share] for share in shares]
+        assert all(of_rank == shapes[0] for of_rank in shapes)
+        most = max(one.places for one in step)
+        assert all(one.places <= most for share in shares for one in share)
+        for one in (one for share in shares for one in share):
+            for row in one.rows:
+                assert source[row].sum() <= one.source_length
+                assert target[row].sum() <= one.target_length
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_ranks_add_little_padding(ranks):
+    steps = plan(random_lengths(), batch=8192, micro=4096)[2][:-1]
+    alone = sum(one.places for step in steps for one in step)
+    together = sum(one.places for step in steps for rank in range(ranks) for one in share_of_step(step, rank, ranks))
+    assert together <= 1.05 * alone
 
 
 def test_pad_by_hand():

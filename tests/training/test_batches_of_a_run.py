@@ -1,5 +1,6 @@
 """What a step reads, against the tensors themselves and pairs counted by hand."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -26,14 +27,14 @@ def batches(tmp_path):
 
 
 def test_lengths_are_those_of_the_texts_with_their_end(batches):
-    source, target = batches(100).lengths
+    source, target = batches(100).plan.lengths_of(np.arange(len(PAIRS)))
     assert source.tolist() == [len(one.split()) + 1 for one, _ in PAIRS]
     assert target.tolist() == [len(other.split()) + 1 for _, other in PAIRS]
 
 
 def test_what_is_told_of_a_micro_batch_is_what_its_tensors_hold(batches):
     found = batches(14)
-    micro_batches = [one for step in found.plan() for one in step]
+    micro_batches = [one for step in found.plan.steps(0) for one in step]
     assert len(micro_batches) > 1
     places = []
     for one in micro_batches:

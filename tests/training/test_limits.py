@@ -19,7 +19,7 @@ def here(**changes) -> Progress:
 
 
 def test_a_run_goes_on_until_a_limit():
-    assert reached(TrainingSection(**FAR), here(), minutes=15.0, steps_in_epoch=40) is None
+    assert reached(TrainingSection(**FAR), here(), minutes=15.0, epoch_over=False) is None
 
 
 @pytest.mark.parametrize(
@@ -27,15 +27,15 @@ def test_a_run_goes_on_until_a_limit():
     [("max_steps", 100, 101), ("max_epochs", 2, 3), ("max_minutes", 15.0, 15.1), ("patience", 2, 3)],
 )
 def test_each_limit_ends_it_once_it_is_reached(name, limit, before):
-    assert reached(TrainingSection(**{**FAR, name: limit}), here(), 15.0, 40) == f"training.{name}={limit:g}"
-    assert reached(TrainingSection(**{**FAR, name: before}), here(), 15.0, 40) is None
-    assert reached(TrainingSection(**{name: before}), here(), 15.0, 40) is None
+    assert reached(TrainingSection(**{**FAR, name: limit}), here(), 15.0, epoch_over=False) == f"training.{name}={limit:g}"
+    assert reached(TrainingSection(**{**FAR, name: before}), here(), 15.0, epoch_over=False) is None
+    assert reached(TrainingSection(**{name: before}), here(), 15.0, epoch_over=False) is None
 
 
 def test_an_epoch_is_done_with_its_last_step():
     options = TrainingSection(max_epochs=3)
-    assert reached(options, here(step_in_epoch=39), 0.0, 40) is None
-    assert reached(options, here(step_in_epoch=40), 0.0, 40) == "training.max_epochs=3"
+    assert reached(options, here(), 0.0, epoch_over=False) is None
+    assert reached(options, here(), 0.0, epoch_over=True) == "training.max_epochs=3"
 
 
 @pytest.mark.parametrize(

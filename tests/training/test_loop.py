@@ -93,7 +93,7 @@ class StopAfter(StopRequests):
 
 
 def begin(recipe, folder):
-    return start(recipe, folder, Reporter().line)
+    return start(recipe, folder, Reporter().line, Alone())
 
 
 def finish(opened, stop=None):
@@ -161,17 +161,17 @@ class Pretended(Alone):
         self.given.append(micro_batches)
         return micro_batches[:1]
 
-    def total(self, value):
-        self.summed.append(value)
-        return 50.0
+    def sums(self, values):
+        self.summed.append(values.sum().item())
+        return torch.tensor([50.0])
 
-    def agreed(self, reason):
-        return 15 if len(self.summed) == 3 else reason
+    def highest(self, asked, minutes):
+        return (15 if len(self.summed) == 3 else asked), minutes
 
 
 def test_ranks_share_the_work_the_sums_and_the_end(files, tmp_path):
     opened = begin(recipe(files, tokens_per_micro_batch=100), tmp_path / "run")
-    plan, opened.ranks = opened.train.plan(), Pretended()
+    plan, opened.ranks = list(opened.train.plan.steps(0)), Pretended()
     with torch.no_grad():
         opened.loss_of.train()
         first = opened.loss_of(*opened.train.tensors(plan[0][0])).item()
@@ -197,20 +197,18 @@ def test_a_reader_is_told_what_the_log_has(files, tmp_path, monkeypatch):
 
 
 class AnotherAtItsLimit(Alone):
-    """Another rank has come to its limit of minutes after the fourth step. Each turn asks for a signal, then for a
-    limit."""
+    """Another rank has come to its limit of minutes after the fourth step."""
 
     def __init__(self):
         self.asked = 0
 
-    def agreed(self, reason):
+    def highest(self, asked, minutes):
         self.asked += 1
-        about_limits, turn = self.asked % 2 == 0, (self.asked + 1) // 2
-        return "the limit of another" if about_limits and turn > 4 else reason
+        return asked, 100.0 if self.asked > 4 else minutes
 
 
 def test_a_limit_that_another_rank_has_reached_ends_this_one(files, tmp_path):
-    opened = begin(recipe(files), tmp_path / "run")
+    opened = begin(recipe(files, max_minutes=60.0), tmp_path / "run")
     opened.ranks = AnotherAtItsLimit()
     finish(opened)
     assert opened.progress.step == 4
@@ -258,7 +256,7 @@ def test_a_start_without_a_checkpoint_begins_anew(files, tmp_path):
     run(wanted, tmp_path / "whole")
     opened = begin(wanted, tmp_path / "run")
     with RunLog(tmp_path / "run", 0, 0, print, tensorboard=False) as log_of_run:
-        for micro_batch in opened.train.plan()[0][:3]:
+        for micro_batch in next(opened.train.plan.steps(0))[:3]:
             take_step(opened, [micro_batch], log_of_run, Reporter())  # and then it is killed
     run(wanted, tmp_path / "run")
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
@@ -571,7 +569,7 @@ def test_memory_that_runs_out_later_leaves_the_checkpoint(files, tmp_path, monke
         (corpus / f"valid.{side}").write_text(" ".join(WORDS[:9]) + "\n")
     batch = r"with \d+ sentences of up to [3-6] source and [3-6] target tokens; .*tokens_per_micro_batch \(now 300\)"
     valid = r"with 1 sentences of up to 10 source and 10 target tokens; .*tokens_per_micro_batch \(now 300\)"
-    translating = r"translating data.valid, sentences of up to 10 source tokens; .*decoding.max_length"
+    translating = r"translating data.valid, a pair of 10 source tokens among them; .*decoding.max_length"
     for number, (owner, name, when, message) in enumerate(
         [
             (one_step, "accumulate", 5, batch),
@@ -633,7 +631,7 @@ def test_what_auto_means_may_change_with_a_notice(files, tmp_path, monkeypatch, 
     else:
         device = torch.device(before)
         real = keeping.conditions
-        monkeypatch.setattr(keeping, "conditions", lambda _, dtype: real(device, dtype))
+        monkeypatch.setattr(keeping, "conditions", lambda _, *others: real(device, *others))
     run(recipe(files, max_steps=4, **{name: "auto"}), tmp_path / "run")
     monkeypatch.undo()
     monkeypatch.setattr(

@@ -11,6 +11,7 @@ from headway.text.shards import ParallelIds, write_ids
 from headway.text.words import WordTokenizer
 from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
+from headway.training.ranks import Alone
 from headway.training.validation import mean_loss
 
 CPU = torch.device("cpu")
@@ -48,13 +49,13 @@ def test_the_mean_loss_is_that_of_all_tokens(corpus, loss_of, budget):
         logits = loss_of.model(torch.tensor([[*source, 3]]), torch.tensor([[2, *target]]))[0]
         total, tokens = total + F.cross_entropy(logits, given, reduction="sum").item(), tokens + len(given)
     loss_of.train()
-    found = mean_loss(loss_of, Batches(corpus, CPU, budget, budget), torch.float32)
+    found = mean_loss(loss_of, Batches(corpus, CPU, budget, budget), torch.float32, Alone())
     assert found == pytest.approx(total / tokens, rel=1e-12)
 
 
 def test_batches_count_what_is_in_their_tensors(corpus):
     batches = Batches(corpus, CPU, tokens_per_batch=120, tokens_per_micro_batch=60, seed=1)
-    micro_batches = [one for step in batches.plan(epoch=3) for one in step]
+    micro_batches = [one for step in batches.plan.steps(3) for one in step]
     assert sorted(index for one in micro_batches for index in one.pairs) == list(range(40))
     sizes = []
     for one in micro_batches:
@@ -63,14 +64,14 @@ def test_batches_count_what_is_in_their_tensors(corpus):
         assert batches.longest(one) == (int(source.positions.max()) + 1, int(target.positions.max()) + 1)
         assert batches.target_tokens([one]) == int((labels != 0).sum())
         sizes.append((source.ids.numel() + labels.numel(), source.ids.size(1)))
-    assert batches.target_tokens(micro_batches) == int(corpus.target.lengths.sum()) + 40
+    assert batches.target_tokens(micro_batches) == corpus.target.total + 40
     assert batches.largest(micro_batches) is micro_batches[sizes.index(max(sizes))]
 
 
 def test_the_plan_is_a_function_of_seed_and_epoch(corpus):
     def plan(seed: int, epoch: int) -> list[list[list[list[int]]]]:
         batches = Batches(corpus, CPU, tokens_per_batch=120, tokens_per_micro_batch=60, seed=seed)
-        return [[one.rows for one in step] for step in batches.plan(epoch)]
+        return [[one.rows for one in step] for step in batches.plan.steps(epoch)]
 
     assert plan(1, 0) == plan(1, 0)
     assert plan(1, 0) != plan(1, 1)

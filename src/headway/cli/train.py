@@ -57,6 +57,12 @@ def train(
         Path | None, typer.Option(metavar="MODEL", help="Start from this model's weights and vocabulary.")
     ] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with a run where it stopped.")] = None,
+    or_resume: Annotated[
+        bool, typer.Option("--or-resume", help="Where RUN holds a run already, go on with it; for jobs that restart.")
+    ] = False,
+    processes: Annotated[
+        int, typer.Option(min=1, max=256, help="Train in so many processes of this machine, on CPU a core or more each.")
+    ] = 1,
     list_recipes: Annotated[bool, typer.Option("--list", help="List the recipes that come with headway.")] = False,
     threads: Threads = None,
 ) -> None:
@@ -77,6 +83,7 @@ def train(
     bound_spinning()
     from headway.model.config import PRESETS
     from headway.threads import use_threads
+    from headway.storage.steps import step_folders
     from headway.training.run_directory import refuse_used_folder
 
     if list_recipes:
@@ -106,11 +113,19 @@ def train(
         run = out or default_run
         if run is None:
             raise UserError("--out is missing: the run directory to make")
-        refuse_used_folder(run)
-        _check_corpora(recipe)
+        if not ((or_resume or restarted()) and step_folders(run / "checkpoints")):
+            refuse_used_folder(run)
+            _check_corpora(recipe)
+    if processes > 1 and not is_rank():
+        from headway.training.processes import launch
+
+        raise typer.Exit(launch(sys.argv[1:], processes))
     use_threads(threads)
-    again = f"{program()} train --resume {shlex.quote(str(run))}{threads_again(threads)}"
+    many = f" --processes {processes}" if processes > 1 else ""
+    again = f"{program()} train --resume {shlex.quote(str(run))}{threads_again(threads)}{many}"
     progress = run_training(recipe, run, again)
+    if not leads():
+        return
     typer.echo(
         f"done: {progress.step:,} steps in {progress.minutes:.1f} minutes, best after {progress.best_step:,}", err=True
     )
@@ -131,15 +146,35 @@ def bound_spinning() -> None:
 def run_training(recipe: Recipe, run: Path, again: str) -> Progress:
     """Trains; a run that was asked to stop ends the program with 130 or 143, saved. `again` is what goes on with it."""
     from headway.training.loop import train as train_run
+    from headway.training.processes import end_with_parent
+    from headway.training.ranks import LeadFailed
     from headway.training.reporter import Reporter
     from headway.training.stopping import Interrupted
 
-    reporter = Reporter()
+    end_with_parent()
+    reporter = Reporter(quiet=not leads())
     try:
         return train_run(recipe, run, reporter)
+    except LeadFailed:
+        raise typer.Exit(2) from None
     except Interrupted as interrupted:
         reporter.line(f"{interrupted}: saved; go on with {again}")
         raise typer.Exit(128 + interrupted.signal_number) from None
+
+
+def is_rank() -> bool:
+    """Whether this process is one of several that train together."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+def leads() -> bool:
+    """Whether this process is the one that speaks: the first of them, or the only one."""
+    return not is_rank() or os.environ.get("RANK", "0") == "0"
+
+
+def restarted() -> bool:
+    """Whether torch's launcher has started the command again, after one of its processes was lost."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
 
 def threads_again(threads: int | None) -> str:

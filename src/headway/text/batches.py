@@ -260,3 +260,24 @@ def pad(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     for row, sequence in zip(rows, sequences, strict=True):
         row[: len(sequence)] = sequence
     return rows
+
+
+def share_of_step(micro_batches: list[MicroBatch], rank: int, ranks: int) -> list[MicroBatch]:
+    """What one of several ranks does of a step: of each shape of row every so manieth, in as few micro-batches as hold
+    no more rows than those of the step. All ranks have as many micro-batches, of the same shapes; some end in empty
+    rows."""
+    if ranks == 1:
+        return micro_batches
+    by_shape: dict[tuple[int, int], list[MicroBatch]] = {}
+    for one in micro_batches:
+        by_shape.setdefault((one.source_length, one.target_length), []).append(one)
+    shares = []
+    for shape, alike in by_shape.items():
+        rows = [row for one in alike for row in one.rows if row]
+        each = math.ceil(len(rows) / ranks)
+        parts = math.ceil(each / max(len(one.rows) for one in alike))
+        count = math.ceil(each / parts)
+        mine = rows[rank::ranks]
+        mine += [[]] * (parts * count - len(mine))
+        shares += [MicroBatch(*shape, mine[start : start + count]) for start in range(0, len(mine), count)]
+    return shares

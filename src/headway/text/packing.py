@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -106,7 +107,7 @@ def _longest_first(
     order = np.lexsort((target_lengths, source_lengths, -needed))
     sources, targets = source_lengths[order], target_lengths[order]
     changes = ((np.diff(sources) != 0) | (np.diff(targets) != 0)).nonzero()[0] + 1
-    starts = [0, *changes.tolist()] if len(order) else []
-    sources, targets, ordered = sources[starts].tolist(), targets[starts].tolist(), pairs[order].tolist()
-    for source, target, start, end in zip(sources, targets, starts, [*starts[1:], len(ordered)], strict=True):
-        yield source, target, ordered[start:end]
+    ordered = pairs[order].tolist()
+    for start, end in itertools.pairwise([0, *changes.tolist(), len(ordered)]):
+        if start < end:
+            yield int(sources[start]), int(targets[start]), ordered[start:end]

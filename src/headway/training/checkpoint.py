@@ -1,7 +1,7 @@
 """Checkpoints: all that an exact resume needs, in safetensors and JSON.
 
 `weights.safetensors`, `optimizer.safetensors` (Adam's moments by weight name), `average.safetensors` (the moving
-average of the weights, where there is one), `random.safetensors` (the state of each random generator), `state.json`
+average of the weights, where there is one), `random.safetensors` (the state of each rank's random generators), `state.json`
 (where the run stands, and what it is a run of) and `SHA256SUMS`. Where the run stands in the data is a number: the plan
 of batches is a function of seed and epoch.
 """
@@ -31,6 +31,7 @@ from headway.storage.tensors import load_tensors, read_header
 from headway.storage.untrusted import check_version, clipped, read_json
 from headway.text.batches import PLAN
 from headway.training.averaging import MovingAverage
+from headway.training.ranks import Alone
 
 KEPT = 2
 """The last one, and the one before it."""
@@ -63,13 +64,14 @@ class Progress:
     """The last step that was validated after."""
 
 
-def conditions(device: torch.device, dtype: torch.dtype) -> dict[str, str | int]:
+def conditions(device: torch.device, dtype: torch.dtype, processes: int) -> dict[str, str | int]:
     """What the digits of a training step depend on, beside recipe and data. `auto` in a recipe may be another device or
     precision on another machine. The plan of batches is that of the version."""
     return {
         "plan": PLAN,
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
+        "processes": processes,
         "device": device.type,
         "precision": str(dtype).removeprefix("torch."),
     }
@@ -93,15 +95,20 @@ _STATE = TypeAdapter(State)
 
 
 def save_checkpoint(
-    folder: Path, model: Transformer, optimizer: torch.optim.Adam, average: MovingAverage | None, state: State
+    folder: Path,
+    model: Transformer,
+    optimizer: torch.optim.Adam,
+    average: MovingAverage | None,
+    state: State,
+    random: dict[str, Tensor] | None = None,
 ) -> None:
-    """Writes `folder/step-NNNNNNNN`, whole or not at all, and removes all but the last few. Raises UserError where the
-    disk is full."""
+    """Writes `folder/step-NNNNNNNN`, whole or not at all, and removes all but the last few. random: the states of
+    all ranks' generators; by default of this process alone. Raises UserError where the disk is full."""
     files = {
         "weights": named_weights(model),
         "optimizer": _optimizer_tensors(model, optimizer),
         "average": average.named_tensors() if average is not None else {},
-        "random": random_states(),
+        "random": random or random_states(),
     }
     size = sum(tensor.nbytes for tensors in files.values() for tensor in tensors.values())
     with write_directory(folder / step_name(state.progress.step), size) as path:
@@ -114,14 +121,16 @@ def save_checkpoint(
         remove_directory(old)
 
 
-def load_checkpoint(path: Path, model: Transformer, optimizer: torch.optim.Adam, average: MovingAverage | None) -> None:
-    """Puts model, optimizer and random generators where they were. Raises UserError."""
+def load_checkpoint(
+    path: Path, model: Transformer, optimizer: torch.optim.Adam, average: MovingAverage | None, rank: int = 0
+) -> None:
+    """Puts model, optimizer and the rank's random generators where they were. Raises UserError."""
     weights = load_tensors(path / "weights.safetensors", named_weights(model))
     load_named_weights(model, weights, str(path / "weights.safetensors"))
     _load_optimizer(model, optimizer, path / "optimizer.safetensors")
     if average is not None:
         average.restore(load_tensors(path / "average.safetensors", average.named_tensors()))
-    _load_random_states(path / "random.safetensors")
+    _load_random_states(path / "random.safetensors", rank)
 
 
 def read_state(path: Path) -> State:
@@ -199,18 +208,39 @@ def random_states() -> dict[str, Tensor]:
     return states
 
 
-def _load_random_states(file: Path) -> None:
-    """That of the processor is always there, those of other devices where both machines have them."""
-    here = random_states()
+def states_of_ranks(ranks: Alone) -> dict[str, Tensor]:
+    """The states of all ranks' random generators: the first one's by the names of the devices, `cpu.1` of the second,
+    and so on."""
+    return {
+        name if rank == 0 else f"{name}.{rank}": state
+        for name, own in random_states().items()
+        for rank, state in enumerate(ranks.states(own))
+    }
+
+
+def seed_rank(rank: int) -> None:
+    """Ranks draw differently: of the first rank's generator, all but the first make another one each."""
+    if rank:
+        torch.manual_seed(torch.initial_seed() + torch.randint(2**31, (rank,)).sum().item() + rank)
+
+
+def _load_random_states(file: Path, rank: int) -> None:
+    """Those of the rank. That of the processor is always there, those of other devices where both machines have them. A
+    rank that the run did not have draws anew."""
+    here, header = random_states(), read_header(file)
+    suffix = f".{rank}" if f"cpu.{rank}" in header else ""
     others = {
-        name: here.get(name, torch.empty(kind.shape, dtype=torch.uint8, device="meta"))
-        for name, kind in read_header(file).items()
-        if name in GENERATORS
+        f"{name}{suffix}": here.get(name, torch.empty(header[f"{name}{suffix}"].shape, dtype=torch.uint8, device="meta"))
+        for name in GENERATORS
+        if f"{name}{suffix}" in header
     }
     try:
-        restore_random_states(load_tensors(file, {"cpu": here["cpu"], **others}))
+        states = load_tensors(file, {f"cpu{suffix}": here["cpu"], **others})
+        restore_random_states({name.removesuffix(suffix): state for name, state in states.items()})
     except RuntimeError as error:
         raise UserError(f"{file}: is no state of a random generator ({clipped(str(error))})") from None
+    if not suffix:
+        seed_rank(rank)
 
 
 def restore_random_states(states: dict[str, Tensor]) -> None:

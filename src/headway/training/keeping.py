@@ -13,7 +13,7 @@ from headway.storage import StoredModel, save_model
 from headway.storage.atomic import remove_directory, write_json
 from headway.storage.steps import step_folders, step_name, step_of
 from headway.training.card import model_card
-from headway.training.checkpoint import Progress, State, best_steps, conditions, save_checkpoint
+from headway.training.checkpoint import Progress, State, best_steps, conditions, save_checkpoint, states_of_ranks
 from headway.training.recipe import BestBy
 from headway.training.run import Run
 from headway.training.run_directory import check_in_place
@@ -46,12 +46,14 @@ def is_better(progress: Progress, validation: Validation, best_by: BestBy) -> bo
 def keep_model(run: Run, stored: StoredModel, validation: Validation, *, better: bool) -> None:
     """Saves the model that was validated; where it is better than those before, best.json names it."""
     progress, best_by = run.progress, run.recipe.training.best_by
-    stored.card = model_card(run.recipe, run.model.config, progress, validation.loss, validation.scores)
-    save_model(run.folder / "models" / step_name(progress.step), stored)
+    if run.ranks.leads:
+        stored.card = model_card(run.recipe, run.model.config, progress, validation.loss, validation.scores)
+        save_model(run.folder / "models" / step_name(progress.step), stored)
     if better:
         progress.best_score, progress.best_loss = _score(validation, best_by), validation.loss
         progress.best_step, progress.validations_without_better = progress.step, 0
-        write_best(run.folder, progress, best_by)
+        if run.ranks.leads:
+            write_best(run.folder, progress, best_by)
     else:
         progress.validations_without_better += 1
     progress.validated_step = progress.step
@@ -81,11 +83,17 @@ def take_back_models(folder: Path, step: int) -> None:
 def save_run(run: Run) -> None:
     """Saves where the run stands; models that no checkpoint needs any more go after that."""
     check_fit_to_keep(run)
+    random = states_of_ranks(run.ranks)
+    if not run.ranks.leads:
+        return
     run.progress.minutes = run.minutes()
     state = State(
-        run.progress, run.recipe.model_dump(mode="json"), run.data.fingerprint, conditions(run.device, run.dtype)
+        run.progress,
+        run.recipe.model_dump(mode="json"),
+        run.data.fingerprint,
+        conditions(run.device, run.dtype, run.ranks.count),
     )
-    save_checkpoint(run.folder / "checkpoints", run.model, run.optimizer, run.average, state)
+    save_checkpoint(run.folder / "checkpoints", run.model, run.optimizer, run.average, state, random)
     sweep_models(run.folder)
 
 

@@ -58,6 +58,22 @@ class RunLog:
         os.fsync(self._file.fileno())
 
 
+class NoLog(RunLog):
+    """That of a rank which doesn't lead."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def __exit__(self, *_: Any) -> None:
+        pass
+
+    def write(self, entry: dict[str, Any]) -> None:
+        pass
+
+    def settle(self) -> None:
+        pass
+
+
 def check_tensorboard() -> None:
     """Raises UserError where it isn't installed."""
     try:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from headway.errors import UserError
 from headway.evaluation import tokenization
-from headway.storage.steps import step_folders
 from headway.text.batches import MicroBatch
 from headway.training.checkpoint import Progress
 from headway.training.keeping import check_fit_to_keep, is_better, keep_model, save_run, stored_model
 from headway.training.limits import outlook, reached
-from headway.training.log import RunLog
+from headway.training.log import NoLog, RunLog
+from headway.training.ranks import join
 from headway.training.memory import naming_batch, try_batch
 from headway.training.rates import rate_of_step
 from headway.training.recipe import Recipe
@@ -32,9 +32,10 @@ def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
 
     Raises UserError for what the user can mend, and Interrupted after SIGINT or SIGTERM, when all is saved.
     """
-    with reporter, only_trainer(folder):
-        run = start(recipe, folder, reporter.line)
-        stop = StopRequests()
+    ranks = join()
+    with reporter, only_trainer(folder) if ranks.leads else nullcontext(), ranks.watching(folder):
+        run = start(recipe, folder, reporter.line, ranks)
+        stop = StopRequests(alone=ranks.count == 1)
         with stop.listening():
             return go_on(run, stop, reporter)
 
@@ -46,17 +47,18 @@ def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
         try_batch(run.loss_of, run.train, run.largest, run.dtype)
     steps = run.train.plan.steps(progress.epoch, progress.step_in_epoch)
     upcoming = next(steps, None)
-    saved = _place(progress)
-    with RunLog(
+    saved, kept = _place(progress), progress.step > 0  # whether there is a checkpoint
+    with (RunLog if run.ranks.leads else NoLog)(
         run.folder, progress.step, progress.validated_step, reporter.line, tensorboard=options.tensorboard
     ) as log:
         while True:
-            signal_number = run.ranks.agreed(stop())
-            ended_by = run.ranks.agreed(reached(options, progress, run.minutes(), epoch_over=upcoming is None))
+            asked, minutes = run.ranks.highest(stop() or 0, run.minutes())
+            signal_number = int(asked) or None
+            ended_by = reached(options, progress, minutes, epoch_over=upcoming is None)
             at_validation = ended_by is not None or progress.step % run.validate_every == 0
             if at_validation and progress.validated_step < progress.step and signal_number is None:
-                if not step_folders(run.folder / "checkpoints"):
-                    saved = _save(run, log)  # no model without a checkpoint, whatever a validation may meet
+                if not kept:
+                    saved, kept = _save(run, log), True  # no model without one, whatever a validation may meet
                 validate_and_keep(run, stop, log, reporter)
                 continue
 
@@ -64,7 +66,7 @@ def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
                 reporter.line("stopping: saving what was done; again to stop at once, unsaved")
             ending = ended_by is not None or signal_number is not None
             if saved != _place(progress) and (ending or progress.step % run.save_every == 0):
-                saved = _save(run, log)
+                saved, kept = _save(run, log), True
             if signal_number is not None:
                 raise Interrupted(signal_number)
             if ended_by is not None:
@@ -88,15 +90,16 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: 
     rate = rate_of_step(step, options, run.model.config.d_model, run.last_step)
     with naming_batch(run.train, micro_batches):
         result = train_step(
-            run.loss_of,
+            run.exchanging,
             run.optimizer,
             map(run.train.tensors, run.ranks.mine(micro_batches)),
-            tokens=tokens,
+            tokens=tokens / run.ranks.count,
             rate=rate,
             max_gradient_norm=options.max_gradient_norm,
             dtype=run.dtype,
+            sums=run.ranks.sums,
         )
-        loss = run.ranks.total(sum(result.losses.tolist())) / tokens
+        loss = sum(result.losses.tolist()) / tokens
         _refuse_broken_step(progress, loss, result.gradient_norm.item())
         if run.average is not None:
             run.average.update(step)
@@ -126,7 +129,13 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog, reporter: Repor
         try:
             with stop.at_once():
                 found = validate(
-                    run.loss_of, stored, run.valid, run.data.valid_texts, tokenize=tokenize, dtype=run.dtype
+                    run.loss_of,
+                    stored,
+                    run.valid,
+                    run.data.valid_texts,
+                    tokenize=tokenize,
+                    dtype=run.dtype,
+                    ranks=run.ranks,
                 )
         except Interrupted:
             return

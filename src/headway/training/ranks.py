@@ -1,30 +1,151 @@
 """The processes that train one model together, each of them a rank. A process alone does all the work and agrees with
 itself.
 
-The loop asks here wherever ranks must act as one. Whatever a run writes goes through `keeping`, the log and the
-reporter, which the loop alone calls.
+The loop asks here wherever ranks must act as one. Every rank takes the same turns: as many passes of the model each
+step, the same exchanges in the same order. The first rank leads: it alone writes the run directory.
 """
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
 from typing import TypeVar
 
-from headway.text.batches import MicroBatch
+import torch
+from torch import Tensor, nn
+from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
 
-Reason = TypeVar("Reason")
+from headway.errors import UserError
+from headway.text.batches import MicroBatch, share_of_step
+
+Item = TypeVar("Item")
+PATIENCE = timedelta(days=7)
+"""How long ranks wait for each other: preparing a corpus may take days. One that has died is noticed at once."""
+_LOST = re.compile(r"gloo|nccl|connection (closed|reset|refused)|broken pipe|socket", re.IGNORECASE)
+
+
+class LeadFailed(Exception):
+    """The first rank could not begin, and has said why."""
 
 
 class Alone:
     """One process."""
 
+    number = 0
+    count = 1
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the rank that writes."""
+        return self.number == 0
+
     def mine(self, micro_batches: list[MicroBatch]) -> list[MicroBatch]:
-        """Those of a step that are this rank's work: as many on every rank."""
-        return micro_batches
+        """What is this rank's work of a step: as many micro-batches on every rank, of the same shapes."""
+        return share_of_step(micro_batches, self.number, self.count)
 
-    def total(self, value: float) -> float:
-        """The sum of the value over all ranks."""
-        return value
+    def part(self, items: Sequence[Item]) -> Sequence[Item]:
+        """Every so manieth of the items."""
+        return items[self.number :: self.count]
 
-    def agreed(self, reason: Reason | None) -> Reason | None:
-        """Why all ranks stop, if one of them has a reason to."""
-        return reason
+    def joined(self, part: Sequence[Item]) -> list[Item]:
+        """The items that all ranks' parts were, in their order."""
+        return list(part)
+
+    def exchanging(self, loss_of: nn.Module) -> nn.Module:
+        """The module with gradients that are the means of all ranks'."""
+        return loss_of
+
+    def sums(self, values: Tensor) -> Tensor:
+        """The sums of the ranks' values, element by element."""
+        return values
+
+    def highest(self, *values: float) -> tuple[float, ...]:
+        """The highest of the ranks' values, one by one."""
+        return values
+
+    def states(self, state: Tensor) -> list[Tensor]:
+        """The state of each rank's random generator."""
+        return [state]
+
+    @contextmanager
+    def lead_first(self) -> Iterator[None]:
+        """The first rank does what is inside before the others do. Raises LeadFailed on these where it fails."""
+        yield
+
+    @contextmanager
+    def watching(self, run: Path) -> Iterator[None]:
+        """Raises UserError where another rank is lost meanwhile."""
+        yield
+
+
+class Together(Alone):
+    """One of several processes, on one machine or many, that torch's own launcher or `headway train --processes` has
+    started."""
+
+    def __init__(self) -> None:
+        """Waits until all are there. Their addresses stand in the environment, as `torchrun` has it."""
+        if torch.cuda.is_available():
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        self.number, self.count = distributed.get_rank(), distributed.get_world_size()
+        self._patient = distributed.new_group(backend="gloo", timeout=PATIENCE)
+
+    def joined(self, part: Sequence[Item]) -> list[Item]:
+        parts: list[Sequence[Item]] = [[]] * self.count
+        distributed.all_gather_object(parts, list(part), group=self._patient)
+        total = sum(map(len, parts))
+        return [parts[place % self.count][place // self.count] for place in range(total)]
+
+    def exchanging(self, loss_of: nn.Module) -> nn.Module:
+        return DistributedDataParallel(loss_of, broadcast_buffers=False, gradient_as_bucket_view=True)
+
+    def sums(self, values: Tensor) -> Tensor:
+        values = values.clone()
+        distributed.all_reduce(values)
+        return values
+
+    def highest(self, *values: float) -> tuple[float, ...]:
+        together = torch.tensor(values, dtype=torch.float64)
+        distributed.all_reduce(together, distributed.ReduceOp.MAX, group=self._patient)
+        return tuple(together.tolist())
+
+    def states(self, state: Tensor) -> list[Tensor]:
+        states = [torch.empty_like(state) for _ in range(self.count)]
+        distributed.all_gather(states, state, group=self._patient)
+        return states
+
+    @contextmanager
+    def lead_first(self) -> Iterator[None]:
+        if not self.leads:
+            (failed,) = self.highest(0.0)
+            if failed:
+                raise LeadFailed
+            yield
+            return
+        try:
+            yield
+        except BaseException:
+            self.highest(1.0)
+            raise
+        self.highest(0.0)
+
+    @contextmanager
+    def watching(self, run: Path) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            if not _LOST.search(str(error)):
+                raise
+            raise UserError(
+                f"{run}: another process of this training has ended; its last checkpoint is intact, go on with --resume"
+            ) from None
+
+
+def join() -> Alone:
+    """The ranks that the environment tells of, this process among them."""
+    return Together() if int(os.environ.get("WORLD_SIZE", "1")) > 1 else Alone()

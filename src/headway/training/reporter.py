@@ -38,13 +38,13 @@ class _Console(Console):
 class Reporter:
     """Shows loss, speed and time left while training goes on, as long as somebody reads it."""
 
-    def __init__(self) -> None:
-        self._console = _Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = _Console(stderr=True, highlight=False, emoji=False, soft_wrap=True, quiet=quiet)
         self._bar: Progress | None = None
         self._last_line = time.monotonic()
 
     def __enter__(self) -> Reporter:
-        if self._console.is_terminal:
+        if self._console.is_terminal and not self._console.quiet:
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(bar_width=20),

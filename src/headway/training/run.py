@@ -37,6 +37,8 @@ class Run:
     model: Transformer
     loss_of: nn.Module
     """The model and its loss: a micro-batch's tensors -> the sum of its losses."""
+    exchanging: nn.Module
+    """The same as a step takes it: its gradients are the means of all ranks'."""
     optimizer: torch.optim.Adam
     average: MovingAverage | None
     """What is validated and kept in place of the weights themselves."""
@@ -48,7 +50,7 @@ class Run:
     """In steps, as is `save_every`."""
     save_every: int
     progress: Progress
-    ranks: Alone = field(default_factory=Alone)
+    ranks: Alone
     started: float = field(init=False)
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from headway.storage.steps import step_folders
 from headway.text.batches import CorpusShare
 from headway.training.averaging import MovingAverage
 from headway.training.batches import Batches
-from headway.training.checkpoint import Progress, State, conditions, load_checkpoint, read_state
+from headway.training.checkpoint import Progress, State, conditions, last_checkpoint, load_checkpoint, read_state, seed_rank
 from headway.training.initial import load_initial_model
 from headway.training.keeping import take_back_models, write_best
 from headway.training.limits import last_step, steps_between_validations
@@ -23,6 +23,7 @@ from headway.training.log import check_tensorboard
 from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizer
 from headway.training.prepare import PreparedData, prepare
+from headway.training.ranks import Alone
 from headway.training.recipe import Recipe
 from headway.training.run import Run
 from headway.training.run_directory import open_run, rate_will_jump, refuse_changes, write_recipe
@@ -30,8 +31,8 @@ from headway.training.run_directory import open_run, rate_will_jump, refuse_chan
 Notice = Callable[[str], None]
 
 
-def start(recipe: Recipe, folder: Path, notice: Notice) -> Run:
-    """The run in the folder, ready for its next step. Raises UserError for what the user can mend."""
+def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone) -> Run:
+    """The run in the folder, ready for its next step. Raises UserError for what the user can mend, and LeadFailed."""
     options = recipe.training
     device = pick_device(options.device)
     dtype = training_dtype(options.precision, device)
@@ -39,16 +40,17 @@ def start(recipe: Recipe, folder: Path, notice: Notice) -> Run:
     keep_matrix_kernels(device)
     if options.tensorboard:
         check_tensorboard()
-    checkpoint = open_run(folder, notice)
-    identity = folder.stat()
-    state = read_state(checkpoint) if checkpoint is not None else None
-    if state is not None:
-        _check_same_run(state, recipe, conditions(device, dtype), notice)
-    write_recipe(folder, recipe)
-
-    config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
-    initial = load_initial_model(recipe, config) if state is None else None
-    data = _prepare(recipe, folder, config, initial, state, notice)
+    with ranks.lead_first():
+        checkpoint = open_run(folder, notice) if ranks.leads else last_checkpoint(folder / "checkpoints", notice)
+        identity = folder.stat()
+        state = read_state(checkpoint) if checkpoint is not None else None
+        if state is not None:
+            _check_same_run(state, recipe, conditions(device, dtype, ranks.count), notice)
+        if ranks.leads:
+            write_recipe(folder, recipe)
+        config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
+        initial = load_initial_model(recipe, config) if state is None else None
+        data = _prepare(recipe, folder, config, initial, state, notice)
     model = _make_model(config, data, initial, options.seed).to(device)
     loss_of = TranslationLoss(model, options.label_smoothing)
     optimizer = make_optimizer(model, options.adam_beta2)
@@ -64,13 +66,17 @@ def start(recipe: Recipe, folder: Path, notice: Notice) -> Run:
             f"(training.warmup_steps={options.warmup_steps})"
         )
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}")
+    together = f", {ranks.count} processes" if ranks.count > 1 else ""
+    notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
     progress = state.progress if state is not None else Progress()
     if checkpoint is not None:
-        load_checkpoint(checkpoint, model, optimizer, average)
-        write_best(folder, progress, options.best_by)
-        take_back_models(folder, progress.step)
+        load_checkpoint(checkpoint, model, optimizer, average, ranks.number)
+        if ranks.leads:
+            write_best(folder, progress, options.best_by)
+            take_back_models(folder, progress.step)
         notice(f"resuming after step {progress.step:,}")
+    else:
+        seed_rank(ranks.number)
     validate_every = steps_between_validations(options, steps_per_epoch)
     return Run(
         folder=folder,
@@ -83,6 +89,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice) -> Run:
         valid=valid,
         model=model,
         loss_of=loss_of,
+        exchanging=ranks.exchanging(loss_of),
         optimizer=optimizer,
         average=average,
         largest=train.largest_of_all(),
@@ -90,6 +97,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice) -> Run:
         validate_every=validate_every,
         save_every=options.save_every or validate_every,
         progress=progress,
+        ranks=ranks,
     )
 
 

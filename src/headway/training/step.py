@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from headway.devices import autocast
 from headway.training.batches import Batch
@@ -28,19 +30,21 @@ def train_step(
     optimizer: torch.optim.Adam,
     batches: Iterable[Batch],
     *,
-    tokens: int,
+    tokens: float,
     rate: float,
     max_gradient_norm: float,
     dtype: torch.dtype,
+    sums: Callable[[Tensor], Tensor] = lambda losses: losses,
 ) -> StepResult:
     """Updates the weights by the mean loss of `tokens` target tokens, those of all the batches.
 
     Gradients are scaled down to `max_gradient_norm`; 0: never. Where a loss or a gradient is not finite, weights and
-    optimizer stay as they were; the result shows it. dtype: of matrix products.
+    optimizer stay as they were; the result shows it. dtype: of matrix products. Where several ranks share a step, their
+    gradients are averaged: `tokens` are those of all of them for each of them then, and `sums` adds up their losses.
     The optimizer must be a fused one: only those leave a step out on the device.
     """
     loss_of.train()
-    losses = accumulate(loss_of, batches, tokens, dtype)
+    losses = sums(accumulate(loss_of, batches, tokens, dtype))
     norm = torch.nn.utils.clip_grad_norm_(loss_of.parameters(), max_gradient_norm or math.inf)
     finite = losses.isfinite().all() & norm.isfinite()
     for group in optimizer.param_groups:
@@ -51,14 +55,22 @@ def train_step(
     return StepResult(losses, norm)
 
 
-def accumulate(loss_of: nn.Module, batches: Iterable[Batch], tokens: int, dtype: torch.dtype) -> Tensor:
+def accumulate(loss_of: nn.Module, batches: Iterable[Batch], tokens: float, dtype: torch.dtype) -> Tensor:
     """Forward and backward of each batch in turn. Adds the gradients of the mean loss of `tokens` target tokens to the
-    weights' own, and returns the sum of each batch's losses: (batches,)."""
+    weights' own, and returns the sum of each batch's losses: (batches,). Ranks exchange gradients once, at the end."""
     device = next(loss_of.parameters()).device
-    losses = []
-    for batch in batches:
-        with autocast(device, dtype):
-            loss = loss_of(*batch)
-        (loss / tokens).backward()
+    losses, todo = [], list(batches)
+    for number, batch in enumerate(todo, start=1):
+        with _among_ranks(loss_of, exchange=number == len(todo)):
+            with autocast(device, dtype):
+                loss = loss_of(*batch)
+            (loss / tokens).backward()
         losses.append(loss.detach())
     return torch.stack(losses)
+
+
+def _among_ranks(loss_of: nn.Module, *, exchange: bool) -> AbstractContextManager[None]:
+    """Meanwhile gradients stay on their rank, unless they are to be exchanged."""
+    if isinstance(loss_of, DistributedDataParallel) and not exchange:
+        return loss_of.no_sync()
+    return nullcontext()

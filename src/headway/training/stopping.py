@@ -21,7 +21,9 @@ class Interrupted(Exception):
 class StopRequests:
     """Signals that ask a run to stop; none comes in until they are listened to."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, alone: bool = True) -> None:
+        """alone: not one of several ranks, which stop only together."""
+        self._alone = alone
         self._received: int | None = None
         self._at_once = False
 
@@ -53,10 +55,10 @@ class StopRequests:
     @contextmanager
     def at_once(self) -> Iterator[None]:
         """Meanwhile a request is not remembered alone, but raises Interrupted there and then: for what may end
-        anywhere, because it changes nothing."""
-        self._at_once = True
+        anywhere, because it changes nothing. One of several ranks only remembers it."""
+        self._at_once = self._alone
         try:
-            if (number := self()) is not None:
+            if self._at_once and (number := self()) is not None:
                 raise Interrupted(number)
             yield
         finally:

@@ -13,6 +13,7 @@ from headway.evaluation import Scores, score_translations
 from headway.storage import StoredModel
 from headway.training.batches import Batches
 from headway.training.memory import naming_batch, naming_memory
+from headway.training.ranks import Alone
 from headway.translator import Translator
 
 
@@ -34,34 +35,35 @@ def validate(
     *,
     tokenize: str,
     dtype: torch.dtype,
+    ranks: Alone,
 ) -> Validation:
     """The loss of a model over the batches, and the scores of its translations of `texts`, pairs of source and
-    reference.
+    reference. Ranks share the work, and find the same.
 
     stored: the model of `loss_of`; tokenize: sacreBLEU's; dtype: of the loss's matrix products. Raises UserError where
     memory runs out.
     """
-    loss = mean_loss(loss_of, batches, dtype)
+    loss = mean_loss(loss_of, batches, dtype, ranks)
     translator = Translator(stored, device=batches.device)
     longest, _ = batches.longest(batches.plan.alone(batches.corpus.longest_pair()))
     remedy = "begin a new run with a lower decoding.max_length, or without the longest pairs of data.valid"
     with naming_memory(lambda: f"translating data.valid, a pair of {longest} source tokens among them; {remedy}"):
-        scores = score(translator, texts, tokenize)
+        scores = score(translator, texts, tokenize, ranks)
     return Validation(loss, scores)
 
 
 @torch.inference_mode()
-def mean_loss(loss_of: nn.Module, batches: Batches, dtype: torch.dtype) -> float:
+def mean_loss(loss_of: nn.Module, batches: Batches, dtype: torch.dtype, ranks: Alone) -> float:
     """Cross-entropy a target token in nats, without label smoothing."""
     loss_of.eval()
     plan = [one for step in batches.plan.steps(0) for one in step]
     with naming_batch(batches, plan), autocast(batches.device, dtype):
-        total = sum(loss_of(*batches.tensors(one)).item() for one in plan)
-    return total / batches.target_tokens(plan)
+        losses = [loss_of(*batches.tensors(one)).item() for one in ranks.part(plan)]
+    return sum(ranks.joined(losses)) / batches.target_tokens(plan)
 
 
-def score(translator: Translator, texts: Sequence[tuple[str, str]], tokenize: str) -> Scores:
+def score(translator: Translator, texts: Sequence[tuple[str, str]], tokenize: str, ranks: Alone) -> Scores:
     """Of greedy translations, by the translator that everybody uses."""
     sources, references = zip(*texts, strict=True)
-    translations = translator.translate(sources, beam_size=1)
-    return score_translations([translation.text for translation in translations], references, tokenize)
+    mine = [translation.text for translation in translator.translate(ranks.part(sources), beam_size=1)]
+    return score_translations(ranks.joined(mine), references, tokenize)

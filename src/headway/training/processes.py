@@ -1,0 +1,99 @@
+"""`headway train --processes N`: the ranks of a training on one machine, started and watched by one process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from typing import IO, Any
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+GRACE = 20.0
+"""Seconds that the others have to notice that one has failed, and then to save."""
+PARENT = "HEADWAY_PARENT"
+"""In the environment of a rank: what it reads from ends when its parent does."""
+
+
+def launch(arguments: Sequence[str], count: int) -> int:
+    """Runs `headway` with these arguments as `count` ranks, passes signals on, and returns the exit code: that of the
+    first rank that failed, 0 where none did. What the first rank writes to standard error is seen at once, what the
+    others do where it fails."""
+    ends = os.pipe()
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(count)}
+    ranks: list[tuple[subprocess.Popen[bytes], IO[bytes] | None]] = []
+    forwarded = {number: signal.signal(number, lambda got, _: _send(ranks, got)) for number in SIGNALS}
+    try:
+        for rank in range(count):
+            of_rank = {"RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(count), PARENT: str(ends[0])}
+            complaints = tempfile.TemporaryFile() if rank else None
+            process = subprocess.Popen(
+                [sys.executable, "-m", "headway", *arguments],
+                env={**os.environ, **place, **of_rank},
+                stderr=complaints,
+                pass_fds=[ends[0]],
+                start_new_session=True,  # signals of the terminal come by way of this process, once
+            )
+            ranks.append((process, complaints))
+        return _watch(ranks)
+    finally:
+        for process, _ in ranks:
+            process.kill()
+            process.wait()
+        for number, handler in forwarded.items():
+            signal.signal(number, handler)
+        os.close(ends[0])
+        os.close(ends[1])
+
+
+def end_with_parent() -> None:
+    """Asks this process to stop, as SIGTERM does, when the one that launched it has died. Does nothing in others."""
+    end = os.environ.get(PARENT)
+    if end is None:
+        return
+
+    def wait() -> None:
+        os.read(int(end), 1)  # nothing is ever written
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _watch(ranks: Sequence[tuple[subprocess.Popen[bytes], IO[bytes] | None]]) -> int:
+    failed, deadline = None, 0.0
+    while running := [process for process, _ in ranks if process.poll() is None]:
+        if failed is None:
+            failed = next((process for process, _ in ranks if process.returncode), None)
+            deadline = time.monotonic() + GRACE
+        elif time.monotonic() > deadline:
+            for process in running:
+                process.kill()
+        time.sleep(0.05)
+    failed = failed or next((process for process, _ in ranks if process.returncode), None)
+    lead = ranks[0][0]
+    if lead.returncode not in (0, *(128 + number for number in SIGNALS)):
+        for process, complaints in ranks[1:]:
+            if complaints is not None and (process is failed or lead.returncode < 0):
+                complaints.seek(0)
+                sys.stderr.write(complaints.read().decode("utf-8", "replace"))
+                break
+    if failed is None:
+        return 0
+    return failed.returncode if failed.returncode > 0 else 128 - failed.returncode
+
+
+def _send(ranks: Sequence[tuple[subprocess.Popen[Any], Any]], number: int) -> None:
+    for process, _ in ranks:
+        if process.poll() is None:
+            process.send_signal(number)
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
