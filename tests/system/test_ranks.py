@@ -31,7 +31,7 @@ def watched(run, *others):
     return progress
 
 go_on, loop.go_on = loop.go_on, watched
-train(load_recipe(sys.argv[1]), Path(sys.argv[2]), Reporter(quiet=True))
+train(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), Reporter(quiet=True))
 """
 """Trains, and writes what the weights of each rank are in the end."""
 
@@ -175,6 +175,7 @@ def test_no_rank_outlives_its_parent(corpus, tmp_path):
     ranks = ranks_of(process.pid)
     assert len(ranks) == 2
     process.kill()
+    process.communicate()
     deadline = time.monotonic() + 30
     while any(map(is_running, ranks)):
         assert time.monotonic() < deadline

@@ -227,16 +227,16 @@ def seed_rank(rank: int) -> None:
 def _load_random_states(file: Path, rank: int) -> None:
     """Those of the rank. That of the processor is always there, those of other devices where both machines have them. A
     rank that the run did not have draws anew."""
-    here, header = random_states(), read_header(file)
-    suffix = f".{rank}" if f"cpu.{rank}" in header else ""
-    others = {
-        f"{name}{suffix}": here.get(name, torch.empty(header[f"{name}{suffix}"].shape, dtype=torch.uint8, device="meta"))
-        for name in GENERATORS
-        if f"{name}{suffix}" in header
+    here = random_states()
+    wanted = {
+        name: here.get(device, torch.empty(kind.shape, dtype=torch.uint8, device="meta"))
+        for name, kind in read_header(file).items()
+        if (device := name.partition(".")[0]) in GENERATORS
     }
+    suffix = f".{rank}" if f"cpu.{rank}" in wanted else ""
     try:
-        states = load_tensors(file, {f"cpu{suffix}": here["cpu"], **others})
-        restore_random_states({name.removesuffix(suffix): state for name, state in states.items()})
+        states = load_tensors(file, {"cpu": here["cpu"], **wanted})
+        restore_random_states({name: states[f"{name}{suffix}"] for name in GENERATORS if f"{name}{suffix}" in states})
     except RuntimeError as error:
         raise UserError(f"{file}: is no state of a random generator ({clipped(str(error))})") from None
     if not suffix:

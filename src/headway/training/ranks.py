@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -102,7 +103,9 @@ class Together(Alone):
         return [parts[place % self.count][place // self.count] for place in range(total)]
 
     def exchanging(self, loss_of: nn.Module) -> nn.Module:
-        return DistributedDataParallel(loss_of, broadcast_buffers=False, gradient_as_bucket_view=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # newer versions of torch have two options for this one
+            return DistributedDataParallel(loss_of, broadcast_buffers=False, gradient_as_bucket_view=True)
 
     def sums(self, values: Tensor) -> Tensor:
         values = values.clone()
