@@ -64,7 +64,7 @@ def test_options_stay_few():
     }
     known.add("server")  # in place of a model: another program, too
     known.add("list")  # like --help, it sets nothing
-    assert len(keys) + len(flags - known) < 60
+    assert len(keys) + len(flags - known) < 64
 
 
 MANUALS = [*sorted(DOCS.parent.glob("README*.md")), *sorted(DOCS.glob("*.md"))]

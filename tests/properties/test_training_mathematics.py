@@ -18,9 +18,9 @@ from headway.storage import StoredModel, load_model, save_model
 from headway.text.batches import MicroBatch
 from headway.text.words import WordTokenizer
 from headway.training.averaging import MovingAverage, average_models
+from headway.training.ranks import Alone
 from headway.training.rates import learning_rate, paper_peak, rate_of_step
 from headway.training.reading import make_recipe
-from headway.training.ranks import Alone
 from headway.training.recipe import TrainingSection
 from headway.training.run import Run
 from headway.training.start import start

@@ -82,9 +82,7 @@ def alone(corpus, tmp_path_factory):
 
 @pytest.mark.parametrize("count", [2, 4])
 def test_ranks_have_the_losses_of_one_process(corpus, alone, tmp_path, count):
-    outcome = run_headway(
-        "train", *train_options(corpus, 50), *EXACT, "--out", tmp_path / "run", "--processes", count
-    )
+    outcome = run_headway("train", *train_options(corpus, 50), *EXACT, "--out", tmp_path / "run", "--processes", count)
     assert outcome.code == 0, outcome.err
     assert f"{count} processes" in outcome.err
     assert [loss for _, loss in losses(tmp_path / "run")] == pytest.approx([loss for _, loss in alone], rel=1e-5)

@@ -141,7 +141,7 @@ def test_packing_by_hand():
 def test_a_row_that_nobody_needs_is_not_there():
     """Four rows of twice the size would be a batch, but only one short pair is left for two of them."""
     source, target = np.array([15, 15, 3]), np.array([15, 15, 3])
-    assert pack(np.arange(3), source, target, (10, 10), 8) == {2: [[0, 2], [1]]}
+    assert pack(np.arange(3), source, target, (10, 10), 8) == {2: [[0], [1, 2]]}
 
 
 def test_corpora_come_as_often_as_their_weights_say():

@@ -27,7 +27,9 @@ def test_a_run_goes_on_until_a_limit():
     [("max_steps", 100, 101), ("max_epochs", 2, 3), ("max_minutes", 15.0, 15.1), ("patience", 2, 3)],
 )
 def test_each_limit_ends_it_once_it_is_reached(name, limit, before):
-    assert reached(TrainingSection(**{**FAR, name: limit}), here(), 15.0, epoch_over=False) == f"training.{name}={limit:g}"
+    assert (
+        reached(TrainingSection(**{**FAR, name: limit}), here(), 15.0, epoch_over=False) == f"training.{name}={limit:g}"
+    )
     assert reached(TrainingSection(**{**FAR, name: before}), here(), 15.0, epoch_over=False) is None
     assert reached(TrainingSection(**{name: before}), here(), 15.0, epoch_over=False) is None
 

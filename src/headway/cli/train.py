@@ -33,7 +33,8 @@ def train(
     source: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE", help="Training text, one sentence per line (.gz, .xz, .zst allowed). Repeat the option for more files."
+            metavar="FILE",
+            help="Training text, one sentence per line (.gz, .xz, .zst allowed). Repeat the option for more files.",
         ),
     ] = None,
     target: Annotated[
@@ -61,7 +62,8 @@ def train(
         bool, typer.Option("--or-resume", help="Where RUN holds a run already, go on with it; for jobs that restart.")
     ] = False,
     processes: Annotated[
-        int, typer.Option(min=1, max=256, help="Train in so many processes of this machine, on CPU a core or more each.")
+        int,
+        typer.Option(min=1, max=256, help="Train in so many processes of this machine, on CPU a core or more each."),
     ] = 1,
     list_recipes: Annotated[bool, typer.Option("--list", help="List the recipes that come with headway.")] = False,
     threads: Threads = None,
@@ -82,8 +84,8 @@ def train(
     """
     bound_spinning()
     from headway.model.config import PRESETS
-    from headway.threads import use_threads
     from headway.storage.steps import step_folders
+    from headway.threads import use_threads
     from headway.training.run_directory import refuse_used_folder
 
     if list_recipes:

@@ -116,8 +116,10 @@ class Plan:
         windows = np.cumsum(needed[~too_long]) // (WINDOW * self._rows)
         cuts = np.diff(windows).nonzero()[0] + 1
         rows: dict[int, list[list[int]]] = {}
-        for window in zip(*(np.split(column, cuts) for column in (pairs, sources, targets)), strict=True):
-            for size, packed in pack(*window, self._shape, self._rows).items():
+        for of_window, source, target in zip(
+            *(np.split(column, cuts) for column in (pairs, sources, targets)), strict=True
+        ):
+            for size, packed in pack(of_window, source, target, self._shape, self._rows).items():
                 rows.setdefault(size, []).extend(packed)
         micro_batches += [
             MicroBatch(size * self._shape[0], size * self._shape[1], dealt)

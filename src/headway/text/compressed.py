@@ -28,23 +28,30 @@ def plain_name(path: Path) -> Path:
 def open_bytes(path: Path, mode: str = "rb") -> IO[bytes]:
     """The file's content, to be read (`rb`) or written (`wb`). Raises what `open` raises, and UserError for .zst where
     its package is missing."""
-    openers: dict[str, Callable[[Path, str], IO[bytes]]] = {
-        ".gz": lambda file, how: gzip.open(file, how),  # type: ignore[return-value]
-        ".xz": lambda file, how: lzma.open(file, how),  # type: ignore[return-value]
-        ".zst": lambda file, how: _zstandard(file).open(file, how),
-    }
-    return openers.get(path.suffix.lower(), lambda file, how: open(file, how))(path, mode)
+    return _opener(path)(path, mode)
 
 
 def damages(path: Path) -> tuple[type[Exception], ...]:
     """What reading the opened file raises where it is damaged or incomplete."""
-    of_format: dict[str, Callable[[], type[Exception]]] = {
-        ".gz": lambda: zlib.error,
-        ".xz": lambda: lzma.LZMAError,
-        ".zst": lambda: _zstandard(path).ZstdError,
-    }
-    own = of_format.get(path.suffix.lower())
-    return (OSError, EOFError, own()) if own is not None else (OSError,)
+    match path.suffix.lower():
+        case ".gz":
+            return OSError, EOFError, zlib.error
+        case ".xz":
+            return OSError, EOFError, lzma.LZMAError
+        case ".zst":
+            return OSError, EOFError, _zstandard(path).ZstdError
+    return (OSError,)
+
+
+def _opener(path: Path) -> Callable[[Path, str], IO[bytes]]:
+    match path.suffix.lower():
+        case ".gz":
+            return gzip.open  # type: ignore[return-value]
+        case ".xz":
+            return lzma.open  # type: ignore[return-value]
+        case ".zst":
+            return _zstandard(path).open
+    return open  # type: ignore[return-value]
 
 
 def _zstandard(path: Path) -> ModuleType:

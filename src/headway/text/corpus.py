@@ -43,8 +43,8 @@ class Pair:
 
 
 def read_lines(path: Path, *, lenient: bool = False) -> Generator[str]:
-    """The lines of a UTF-8 text file, compressed or not, without their line ends. Raises UserError with file and line; `lenient`
-    reads bytes that aren't UTF-8 as U+FFFD."""
+    """The lines of a UTF-8 text file, compressed or not, without their line ends. Raises UserError with file and
+    line; `lenient` reads bytes that aren't UTF-8 as U+FFFD."""
     with closing(_open(path)) as stream:
         before = os.fstat(stream.fileno())
         yield from decode_lines(stream, str(path), lenient=lenient, faults=damages(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -20,34 +21,55 @@ class _Row:
 
 
 class _OpenRows:
-    """Rows by the room that they have left."""
+    """Rows by the room that they have left. Sets of numbers are the bits of integers."""
 
     def __init__(self) -> None:
-        self._by_room: dict[int, dict[_Row, None]] = {}
-        """The rows with so many places left, on the side that has fewer, in the order in which they came."""
+        self._rows: dict[tuple[int, int], list[_Row]] = {}
+        """By source room and target room."""
+        self._targets: defaultdict[int, int] = defaultdict(int)
+        """Of rows whose source room is this, and no larger than their target room: the target rooms."""
+        self._sources: defaultdict[int, int] = defaultdict(int)
+        """Of rows whose target room is this, and smaller than their source room: the source rooms."""
         self._rooms = 0
-        """The bit of each number of places that some row has left."""
+        """The rooms on the side that has less of it."""
 
     def add(self, row: _Row) -> None:
-        room = min(row.source_room, row.target_room)
-        self._by_room.setdefault(room, {})[row] = None
-        self._rooms |= 1 << room
+        source, target = row.source_room, row.target_room
+        if alike := self._rows.get((source, target)):
+            alike.append(row)
+            return
+        self._rows[source, target] = [row]
+        if source <= target:
+            self._targets[source] |= 1 << target
+        else:
+            self._sources[target] |= 1 << source
+        self._rooms |= 1 << min(source, target)
 
     def take(self, source: int, target: int) -> _Row | None:
-        """Of the rows with room for the pair, the one with the least."""
-        room = min(source, target)
-        rooms = self._rooms >> room << room
+        """Of the rows with room for the pair, the one with the least on the side that has less."""
+        least = min(source, target)
+        rooms = self._rooms >> least << least
         while rooms:
             room = (rooms & -rooms).bit_length() - 1
-            rows = self._by_room[room]
-            for row in rows:
-                if row.source_room >= source and row.target_room >= target:
-                    del rows[row]
-                    if not rows:
-                        self._rooms ^= 1 << room
-                    return row
+            if room >= source and (fitting := self._targets[room] >> target << target):
+                return self._pop(room, (fitting & -fitting).bit_length() - 1)
+            if room >= target and (fitting := self._sources[room] >> source << source):
+                return self._pop((fitting & -fitting).bit_length() - 1, room)
             rooms &= rooms - 1
         return None
+
+    def _pop(self, source: int, target: int) -> _Row:
+        alike = self._rows[source, target]
+        row = alike.pop()
+        if not alike:
+            if source <= target:
+                self._targets[source] ^= 1 << target
+            else:
+                self._sources[target] ^= 1 << source
+            room = min(source, target)
+            if not (self._targets[room] or self._sources[room]):
+                self._rooms ^= 1 << room
+        return row
 
 
 def pack(
@@ -79,15 +101,17 @@ def pack(
             for _ in range(-len(packed.get(before, ())) % (rows_per_batch // before)):
                 open_rows.add(empty_row(before))
         before = size
-        placed = 0
+        placed, row = 0, open_rows.take(source, target)
         while placed < len(alike):  # what fits once more leaves the least room in the same row again
-            row = open_rows.take(source, target) or empty_row(size)
+            opened = row is None  # so will the others alike: a new row that has room for one more takes it at once
+            row = row or empty_row(size)
             count = min(len(alike) - placed, row.source_room // source, row.target_room // target)
             row.pairs += alike[placed : placed + count]
             row.source_room -= count * source
             row.target_room -= count * target
             open_rows.add(row)
             placed += count
+            row = open_rows.take(source, target) if placed < len(alike) and not opened else None
     return {size: [row.pairs for row in rows if row.pairs] for size, rows in packed.items()}
 
 

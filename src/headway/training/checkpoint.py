@@ -1,9 +1,9 @@
 """Checkpoints: all that an exact resume needs, in safetensors and JSON.
 
 `weights.safetensors`, `optimizer.safetensors` (Adam's moments by weight name), `average.safetensors` (the moving
-average of the weights, where there is one), `random.safetensors` (the state of each rank's random generators), `state.json`
-(where the run stands, and what it is a run of) and `SHA256SUMS`. Where the run stands in the data is a number: the plan
-of batches is a function of seed and epoch.
+average of the weights, where there is one), `random.safetensors` (the state of each rank's random generators),
+`state.json` (where the run stands, and what it is a run of) and `SHA256SUMS`. Where the run stands in the data is two
+numbers: the plan of batches is a function of seed, epoch and step.
 """
 
 from __future__ import annotations

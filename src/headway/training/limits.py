@@ -31,8 +31,8 @@ def last_step(options: TrainingSection, steps_per_epoch: int) -> int | None:
 
 
 def reached(options: TrainingSection, progress: Progress, minutes: float, *, epoch_over: bool) -> str | None:
-    """The recipe's limit that ends the run, such as `training.max_steps=800`, if one is reached. epoch_over: the epoch that
-    the run is in has no step left."""
+    """The recipe's limit that ends the run, such as `training.max_steps=800`, if one is reached. epoch_over: the
+    epoch that the run is in has no step left."""
     spent = {
         "max_steps": progress.step,
         "max_epochs": progress.epoch + epoch_over,

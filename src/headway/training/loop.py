@@ -14,8 +14,8 @@ from headway.training.checkpoint import Progress
 from headway.training.keeping import check_fit_to_keep, is_better, keep_model, save_run, stored_model
 from headway.training.limits import outlook, reached
 from headway.training.log import NoLog, RunLog
-from headway.training.ranks import join
 from headway.training.memory import naming_batch, try_batch
+from headway.training.ranks import join
 from headway.training.rates import rate_of_step
 from headway.training.recipe import Recipe
 from headway.training.reporter import Reporter

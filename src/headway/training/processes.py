@@ -31,7 +31,7 @@ def launch(arguments: Sequence[str], count: int) -> int:
     try:
         for rank in range(count):
             of_rank = {"RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(count), PARENT: str(ends[0])}
-            complaints = tempfile.TemporaryFile() if rank else None
+            complaints = tempfile.TemporaryFile() if rank else None  # noqa: SIM115 closed with this process
             process = subprocess.Popen(
                 [sys.executable, "-m", "headway", *arguments],
                 env={**os.environ, **place, **of_rank},

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import torch
-from torch import Tensor, nn
-from torch import distributed
+from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from headway.errors import UserError

@@ -15,7 +15,15 @@ from headway.storage.steps import step_folders
 from headway.text.batches import CorpusShare
 from headway.training.averaging import MovingAverage
 from headway.training.batches import Batches
-from headway.training.checkpoint import Progress, State, conditions, last_checkpoint, load_checkpoint, read_state, seed_rank
+from headway.training.checkpoint import (
+    Progress,
+    State,
+    conditions,
+    last_checkpoint,
+    load_checkpoint,
+    read_state,
+    seed_rank,
+)
 from headway.training.initial import load_initial_model
 from headway.training.keeping import take_back_models, write_best
 from headway.training.limits import last_step, steps_between_validations
