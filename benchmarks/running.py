@@ -1,10 +1,11 @@
 """How fast is a training as a user runs it: `headway train`, with its validations and checkpoints?
 
-    headway data multi30k && python benchmarks/running.py [--recipe FILE] [--before CHECKOUT] [--epochs 1] [--rounds 2]
-        [--conditions quiet busy two] [--json FILE] [key.path=value]...
+    headway data multi30k && python benchmarks/running.py [--recipe FILE] [--before CHECKOUT] [--processes N]
+        [--epochs 1] [--rounds 2] [--conditions quiet busy two] [--json FILE] [key.path=value]...
 
 Each contender runs the recipe, `multi30k-de-en` by default, for some epochs, in turns: this code and, with --before,
-that of another checkout. Target tokens a second are those of an epoch, all of which every code trains on, by the clock
+that of another checkout, or, with --processes, this one in several processes. Target tokens
+a second are those of an epoch, all of which every code trains on, by the clock
 on the wall, in the steps up to the 100th and in those after it. `busy`: another process keeps a core busy meanwhile;
 `two`: two trainings side by side, their speeds added up. Memory is what the process has at the end of each epoch.
 
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -57,7 +58,7 @@ class Training:
     """`headway train` of a checkout, watched from outside."""
 
     def __init__(self, checkout: Path, folder: Path, arguments: list[str]) -> None:
-        """arguments: the recipe, and what is changed in it."""
+        """arguments: of `headway train`."""
         command = [sys.executable, "-m", "headway", "train", *arguments, "--out", str(folder)]
         environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
         self._log = folder / "log.jsonl"
@@ -89,9 +90,17 @@ class Training:
         return Run(each * first, each * later, list(self._memory.values()))
 
     def _resident(self) -> float:
-        """MiB; 0 where it has just ended."""
-        status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="utf-8")
-        return sum(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
+        """MiB, its own and that of the processes it has started; 0 where it has just ended."""
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text(encoding="utf-8")
+        return sum(map(resident, [str(self._process.pid), *children.split()])) / 1024
+
+
+def resident(process: str) -> int:
+    """KiB."""
+    with suppress(OSError):
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+        return sum(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+    return 0
 
 
 @contextmanager
@@ -123,6 +132,7 @@ def main() -> None:
     parser.add_argument("changes", nargs="*", metavar="key.path=value", help="of the recipe")
     parser.add_argument("--recipe", type=Path, default=RECIPE)
     parser.add_argument("--before", type=Path, help="a checkout of other code to compare with")
+    parser.add_argument("--processes", type=int, help="a contender more: this code with so many processes")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--conditions", nargs="*", default=["quiet"], choices=get_args(Condition))
@@ -145,13 +155,17 @@ def main() -> None:
     bound_spinning()
     step = Contender(HEADWAY, make_worker, HEADWAY, config, todo)
     step.work()  # warms up; and it has started before anything is measured
-    codes = {"now": HERE, **({"before": options.before.resolve()} if options.before else {})}
+    codes: dict[str, tuple[Path, list[str]]] = {"now": (HERE, [])}
+    if options.before:
+        codes["before"] = options.before.resolve(), []
+    if options.processes:
+        codes[f"{options.processes} processes"] = HERE, ["--processes", str(options.processes)]
     runs: dict[tuple[str, str], list[Run]] = {}
     steps, peaks = [], []
     for _ in range(options.rounds):
         for condition in options.conditions:
-            for name, checkout in codes.items():
-                found = run(checkout, condition, tokens, [str(options.recipe.resolve()), *changes])
+            for name, (checkout, more) in codes.items():
+                found = run(checkout, condition, tokens, [str(options.recipe.resolve()), *changes, *more])
                 runs.setdefault((condition, name), []).append(found)
                 speeds = f"{found.first:,.0f} then {found.later:,.0f} tokens/s"
                 print(f"{condition} {name}: {speeds}, {found.memory[-1]:,.0f} MiB")
@@ -171,21 +185,21 @@ def report(runs: dict[tuple[str, str], list[Run]], step: float, peak: float, fil
     rows = []
     print(", ".join(f"{name} {value}" for name, value in versions().items()))
     print(f"benchmark of a step: {step:,.0f} target tokens/s, {step / peak:.0%} of the peak")
-    print(f"{'':<16}{'first':>8}{'later':>8}{'of step':>9}{'of peak':>9}{'first/later':>13}{'MiB':>8}")
+    print(f"{'':<20}{'first':>8}{'later':>8}{'of step':>9}{'of peak':>9}{'first/later':>13}{'MiB':>8}")
     for (condition, name), found in runs.items():
         first, later = (statistics.median(getattr(one, part) for one in found) for part in ("first", "later"))
         memory = max(one.memory[-1] for one in found)
         row = {"of_step": later / step, "of_peak": later / peak, "first_to_later": first / later, "mib": memory}
         rows.append({"condition": condition, "code": name, "first": first, "later": later, **row})
         print(
-            f"{condition + ' ' + name:<16}{first:8,.0f}{later:8,.0f}{later / step:9.0%}{later / peak:9.0%}"
+            f"{condition + ' ' + name:<20}{first:8,.0f}{later:8,.0f}{later / step:9.0%}{later / peak:9.0%}"
             f"{first / later:13.0%}{memory:8,.0f}"
         )
     for condition in {condition for condition, _ in runs}:
-        if (condition, "before") in runs:
-            pairs = zip(runs[condition, "now"], runs[condition, "before"], strict=True)
-            ratios = [now.later / before.later for now, before in pairs]
-            print(f"{condition}: now is {statistics.median(ratios):.2f} times as fast as before")
+        for name in {name for _, name in runs} - {"now"}:
+            pairs = zip(runs[condition, "now"], runs[condition, name], strict=True)
+            ratios = [now.later / other.later for now, other in pairs]
+            print(f"{condition}: now is {statistics.median(ratios):.2f} times as fast as {name}")
         if condition != "quiet" and ("quiet", "now") in runs:
             quiet, other = (statistics.median(one.later for one in runs[name, "now"]) for name in ("quiet", condition))
             print(f"{condition}: {other / quiet:.0%} of the quiet speed")

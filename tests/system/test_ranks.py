@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from headway.training.processes import free_port
 from tests.faults.killing import entries, wait_until
 from tests.system.conftest import QUICK, run_headway
 from tests.system.test_training_runs import losses
@@ -195,6 +196,25 @@ def test_bad_input_gets_one_line(corpus, tmp_path):
     assert outcome.code == 2
     assert [line.startswith("headway: ") for line in outcome.err.splitlines()] == [True]
     assert "has 50 lines but" in outcome.err
+
+
+def test_two_machines_meet(corpus, alone, tmp_path):
+    """Two of torch's launchers on the loopback, as on two machines with one folder."""
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "headway", "train", *train_options(corpus, 20), *EXACT, "--out", str(run)]
+    meeting = ["--nnodes=2", "--nproc-per-node=1", "--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{free_port()}"]
+    launchers = [
+        subprocess.Popen(
+            [sys.executable, "-m", "torch.distributed.run", *meeting, *command[1:]],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    said = [launcher.communicate(timeout=240)[0] for launcher in launchers]
+    assert [launcher.returncode for launcher in launchers] == [0, 0], said
+    assert [loss for _, loss in losses(run)] == pytest.approx([loss for _, loss in alone[:20]], rel=1e-5)
 
 
 def test_torchrun_goes_on_after_a_loss(corpus, tmp_path):

@@ -51,9 +51,9 @@ class Root(nn.Module):
         return self.weight.sqrt() + x
 
 
-def step(loss_of, optimizer, batches, tokens=1, rate=0.1, norm=0.0):
+def step(loss_of, optimizer, batches, tokens=1, rate=0.1, norm=0.0, **options):
     return train_step(
-        loss_of, optimizer, batches, tokens=tokens, rate=rate, max_gradient_norm=norm, dtype=torch.float32
+        loss_of, optimizer, batches, tokens=tokens, rate=rate, max_gradient_norm=norm, dtype=torch.float32, **options
     )
 
 
@@ -197,6 +197,36 @@ def test_wrappers_for_many_devices_fit(wrap):
         )
     assert losses[0] == losses[1]
     assert losses[0][2] != losses[0][0]
+
+
+@pytest.mark.skipif(not dist.is_available(), reason="this torch has no distributed training")
+@pytest.mark.usefixtures("one_rank")
+def test_gradients_are_exchanged_once_a_step():
+    """However many micro-batches it has: every gradient leaves its rank once, with all of them in it."""
+    alone, wrapped = small_loss(dropout=0.0), DistributedDataParallel(small_loss(dropout=0.0))
+    sent = []
+
+    def exchange(_, bucket):
+        sent.append(bucket.buffer().numel())
+        future = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+
+    wrapped.register_comm_hook(None, exchange)
+    accumulate(wrapped, 3 * BATCHES, TOKENS, torch.float32)
+    assert sum(sent) == sum(weight.numel() for weight in alone.parameters())
+    accumulate(alone, 3 * BATCHES, TOKENS, torch.float32)
+    for one, other in zip(alone.parameters(), wrapped.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_a_step_that_is_infinite_elsewhere_is_left_out_here():
+    """So that the ranks' weights stay equal."""
+    loss_of = Shifted()
+    optimizer = make_optimizer(loss_of, 0.98)  # type: ignore[arg-type]
+    result = step(loss_of, optimizer, [(torch.tensor(0.0),)], sums=lambda losses: losses + torch.inf)
+    assert not result.losses.isfinite().any()
+    assert loss_of.weight.item() == 1.0
 
 
 def test_ranks_that_share_the_batches_have_the_gradients_of_one():

@@ -25,7 +25,7 @@ def launch(arguments: Sequence[str], count: int) -> int:
     first rank that failed, 0 where none did. What the first rank writes to standard error is seen at once, what the
     others do where it fails."""
     ends = os.pipe()
-    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(count)}
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(count)}
     ranks: list[tuple[subprocess.Popen[bytes], IO[bytes] | None]] = []
     forwarded = {number: signal.signal(number, lambda got, _: _send(ranks, got)) for number in SIGNALS}
     try:
@@ -93,7 +93,8 @@ def _send(ranks: Sequence[tuple[subprocess.Popen[Any], Any]], number: int) -> No
             process.send_signal(number)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
