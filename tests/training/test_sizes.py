@@ -1,12 +1,13 @@
 """What a model is said to need, against models that are made and steps that are taken."""
 
-from itertools import product
+from itertools import accumulate, islice, product
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from headway.devices import autocast, training_dtype
@@ -16,7 +17,8 @@ from headway.training import sizes
 from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
 from headway.training.sizes import activation_bytes, count_parameters, forward_work, training_memory, training_work
-from headway.training.step import accumulate
+from headway.training.optim import make_optimizer
+from headway.training.step import train_step
 
 SHARING = ("all", "decoder", "none")
 BASE = ModelConfig.preset("base", source_vocab_size=37_000, target_vocab_size=37_000)
@@ -174,6 +176,31 @@ def test_activations_are_those_that_autograd_keeps(bf16, changes):
     said = activation_bytes(config, micro_batch.places, lengths, bf16=bf16, on_cpu=True)
     buffers = 2 * 4 * min(sizes.LOSS_BUFFER, micro_batch.places / 2 * 1000)
     assert said - buffers == pytest.approx(kept.bytes, rel=0.1)
+
+
+@pytest.mark.parametrize(("precision", "micro_batches"), [("fp32", 1), ("bf16", 1), ("bf16", 3)])
+def test_peak_is_what_torch_allocates(precision, micro_batches):
+    """By its profiler, in steps of the preset small, within a tenth."""
+    device = torch.device("cpu")
+    dtype = training_dtype(precision, device)
+    if precision == "bf16" and training_dtype("auto", device) != dtype:
+        pytest.skip("this processor has no bf16")
+    config = ModelConfig.preset("small", source_vocab_size=8000, target_vocab_size=8000)
+    corpus = Corpus(1000, 8000)
+    batches = Batches(corpus, device, 2048 * micro_batches, 2048)
+    steps = list(islice(batches.plan.steps(0), 2))
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        model = Transformer(config)
+        loss_of, optimizer = TranslationLoss(model, 0.1), make_optimizer(model, 0.98)
+        for step in steps:
+            todo, options = map(batches.tensors, step), {"rate": 0.0, "max_gradient_norm": 1.0, "dtype": dtype}
+            train_step(loss_of, optimizer, todo, tokens=100, **options)
+    events = [one for one in profiled.profiler.kineto_results.events() if one.name() == "[memory]"]
+    allocated = max(accumulate(one.nbytes() for one in sorted(events, key=lambda one: one.start_ns())))
+    lengths = tuple(length + 1 for length in corpus.mean_lengths)
+    places = max(one.places for one in steps[0])
+    options = {"bf16": dtype == torch.bfloat16, "on_cpu": True, "micro_batches": micro_batches}
+    assert training_memory(config, places, lengths, **options).peak == pytest.approx(allocated, rel=0.1)
 
 
 def test_what_is_stored_by_hand():
