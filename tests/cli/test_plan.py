@@ -38,8 +38,8 @@ def refusal(command: str) -> str:
 def commands_of(page: Path) -> list[tuple[str, str]]:
     """Each `headway plan` of a page with the output that is shown below it."""
     blocks = re.findall(r"```\n(headway plan.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    parts = [re.match(r"((?:.*\\\n)*.*\n)(.*)", block, flags=re.DOTALL) for block in blocks]
-    return [(part[1].strip(), part[2]) for part in parts if part]
+    commands = [re.match(r"(?:.*\\\n)*.*\n", block)[0] for block in blocks]
+    return [(command, block.removeprefix(command)) for command, block in zip(commands, blocks, strict=True)]
 
 
 @pytest.mark.parametrize("page", ["scaling.md", "scaling.ko.md"])

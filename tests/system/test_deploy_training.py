@@ -81,8 +81,6 @@ def test_a_run_is_begun_and_then_resumed(programs, command):
     assert (*resumed["arguments"], resumed["out"], str(resumed["resume"])) == (None, "runs/mine")
 
 
-
-
 def test_torchrun_under_slurm(programs):
     torchrun, _ = started(programs, slurm_command(), "runs/mine")
     assert (torchrun.nnodes, torchrun.nproc_per_node, torchrun.max_restarts) == ("2", "8", 3)

@@ -25,9 +25,7 @@ from headway.training.planning import (
     work_per_target_token,
 )
 
-SMALL, BASE = (
-    ModelConfig.preset(name, source_vocab_size=8000, target_vocab_size=8000) for name in ("small", "base")
-)
+SMALL, BASE = (ModelConfig.preset(name, source_vocab_size=8000, target_vocab_size=8000) for name in ("small", "base"))
 WMT = Corpus(4.5e6, 31, 31)
 BATCHES = Batches(50_000, 25_000, max_steps=100_000)
 
@@ -43,7 +41,9 @@ def test_it_needs_no_torch():
 
 def test_efficiencies_of_the_paper_by_hand():
     """0.945e18 FLOPs in 12 hours and 9.63e18 in 3.5 days, on 8 devices of 9.5 TFLOP/s."""
-    configs = {name: ModelConfig.preset(name, source_vocab_size=37_000, target_vocab_size=37_000) for name in ("base", "big")}
+    configs = {
+        name: ModelConfig.preset(name, source_vocab_size=37_000, target_vocab_size=37_000) for name in ("base", "big")
+    }
     shares = {one.preset: one.efficiency(configs[one.preset]) for one in PAPER}
     assert shares["base"] == pytest.approx(0.945e18 / (12 * 3600 * 8 * 9.5e12), rel=0.01)
     assert shares["big"] == pytest.approx(9.63e18 / (3.5 * 86400 * 8 * 9.5e12), rel=0.01)

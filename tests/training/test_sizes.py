@@ -16,8 +16,8 @@ from headway.model.config import PRESETS
 from headway.training import sizes
 from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
-from headway.training.sizes import activation_bytes, count_parameters, forward_work, training_memory, training_work
 from headway.training.optim import make_optimizer
+from headway.training.sizes import activation_bytes, count_parameters, forward_work, training_memory, training_work
 from headway.training.step import train_step
 
 SHARING = ("all", "decoder", "none")
@@ -169,9 +169,9 @@ def test_activations_are_those_that_autograd_keeps(bf16, changes):
     [[micro_batch], *_] = batches.plan.steps(0)
     loss_of = TranslationLoss(Transformer(config), 0.1)
     kept = Kept(loss_of)
-    with torch.autograd.graph.saved_tensors_hooks(kept.pack, lambda tensor: tensor):
-        with autocast(device, torch.bfloat16 if bf16 else torch.float32):
-            loss_of(*batches.tensors(micro_batch))
+    keeping = torch.autograd.graph.saved_tensors_hooks(kept.pack, lambda tensor: tensor)
+    with keeping, autocast(device, torch.bfloat16 if bf16 else torch.float32):
+        loss_of(*batches.tensors(micro_batch))
     lengths = tuple(length + 1 for length in corpus.mean_lengths)
     said = activation_bytes(config, micro_batch.places, lengths, bf16=bf16, on_cpu=True)
     buffers = 2 * 4 * min(sizes.LOSS_BUFFER, micro_batch.places / 2 * 1000)

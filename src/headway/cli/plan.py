@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headway.cli.options import JsonOutput
+from headway.cli.planned import Lines, known_devices, serving_lines, speed_reached, training_lines, translating_lines
 from headway.cli.recipes import read_recipe, shipped_recipes
 from headway.errors import UserError
 
 if TYPE_CHECKING:
     from headway.model import ModelConfig
-    from headway.training.planning import Batches, Corpus, Devices, ServingPlan, TrainingPlan, TranslatingPlan
+    from headway.training.planning import Batches, Corpus, Devices
     from headway.training.recipe import Recipe
-
-Lines = list[tuple[str, str]]
-"""What each line of a plan is about, and what it says."""
 
 
 def plan(
@@ -106,7 +104,7 @@ def plan(
     if sharding not in ("none", "full"):
         raise UserError(f"--sharding {sharding}: must be none or full")
     if not arguments:
-        _print(*_known(), as_json=as_json)
+        _print(*known_devices(), as_json=as_json)
         return
 
     from headway.training import planning
@@ -130,7 +128,9 @@ def plan(
             sharding="full" if sharding == "full" else "none",
             moving_average=bool(recipe.training.ema_decay),
         )
-        lines = _training_lines(training, corpus, recipe, _named(using, hardware, bf16, guessed), hardware, devices)
+        lines = training_lines(
+            training, corpus, recipe, speed_reached(using, hardware, bf16, guessed), hardware, devices
+        )
         _print({**asdict(training), "memory_peak": training.memory.peak}, lines, as_json=as_json)
         return
     if efficiency is None and measured is None:
@@ -141,20 +141,20 @@ def plan(
     beam = beam_size or recipe.decoding.beam_size
     work = planning.work_per_sentence(config, corpus, beam)
     using = _devices(devices, hardware, peak, bf16, efficiency, measured and measured * work)
-    named = _named(using, hardware, bf16)
+    reached = speed_reached(using, hardware, bf16)
     if translate is not None:
         translating = planning.plan_translating(translate, using, work, hours)
-        _print(asdict(translating), _translating_lines(translating, beam, named), as_json=as_json)
+        _print(asdict(translating), translating_lines(translating, beam, reached), as_json=as_json)
     elif serve is not None:
         serving = planning.plan_serving(serve, using, work)
-        _print(asdict(serving), _serving_lines(serving, beam, named), as_json=as_json)
+        _print(asdict(serving), serving_lines(serving, beam, reached), as_json=as_json)
 
 
 def _print(document: dict[str, object], lines: Lines, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(document, indent=2))
     else:
-        typer.echo("\n".join(f"{name:<10}{text}" for name, text in lines))
+        typer.echo("\n".join(f"{name:<10}{text}".rstrip() for name, text in lines))
 
 
 def _recipe(arguments: list[str]) -> Recipe:
@@ -243,111 +243,7 @@ def _devices(
     if speed is None:
         if highest is None or share is None:
             raise UserError(
-                "how fast is a device? Give --hardware for its published peak, --peak with one of your own, or --measured"
+                "how fast is a device? Give --hardware for its published peak, --peak for another, or --measured"
             )
         speed = highest * share
     return Devices(count, speed, highest, on_cpu=hardware == "cpu")
-
-
-def _named(devices: Devices, hardware: str | None, bf16: bool, guessed: bool = False) -> str:
-    """The devices and what is reached of them."""
-    text = f"{devices.speed / 1e12:,.3g} TFLOP/s on a device ({hardware or 'unnamed'})"
-    if devices.peak is not None and devices.efficiency is not None:
-        text += f", {devices.efficiency:.1%} of its {devices.peak / 1e12:,.4g} in {'bf16' if bf16 else 'fp32'}"
-    return f"{text}; a guess: measure, and give --efficiency or --measured" if guessed else text
-
-
-def _training_lines(
-    found: TrainingPlan, corpus: Corpus, recipe: Recipe, named: str, hardware: str | None, count: int
-) -> Lines:
-    tokens = recipe.training.tokens_per_batch
-    lengths = f"{corpus.source_length - 1:.3g} source and {corpus.target_length - 1:.3g} target tokens"
-    lines = [
-        ("model", f"{found.parameters:,} parameters, {found.parameters_in_products:,} of them in products"),
-        ("corpus", f"{corpus.pairs:,.0f} pairs of {lengths} on average; {_bytes(found.disk.bytes)} when prepared"),
-        ("steps", f"{found.steps:,} of {tokens:,} places, {found.epochs:,.3g} epochs"),
-        ("work", f"{found.work.products:.3g} FLOPs, and {found.work.scores:.2g} for the scores of attention"),
-        ("speed", named),
-        ("", f"{found.tokens_per_second:,.0f} target tokens/s on {_counted(count)}, {found.seconds_per_step:.3g} s a step"),
-        ("time", _time(found.hours)),
-        ("memory", _memory(found, hardware)),
-    ]
-    if found.network is not None:
-        sent, bandwidth = _bytes(found.network.bytes_per_step), _bytes(found.network.bandwidth)
-        lines.append(("network", f"each device sends and receives {sent} a step; {bandwidth}/s hide it behind the work"))
-    lines.append(("disk", f"{_bytes(found.disk.bandwidth)}/s are read, by all devices together"))
-    return lines
-
-
-def _memory(found: TrainingPlan, hardware: str | None) -> str:
-    """What a device needs, and whether it has that."""
-    from headway.training.planning import HARDWARE
-
-    memory = found.memory
-    parts = {"weights": memory.weights, "gradients": memory.gradients, "Adam": memory.optimizer}
-    parts |= {"moving average": memory.average, "copies of weights": memory.copies}
-    parts |= {f"activations of {found.tokens_per_micro_batch:,} places": memory.activations}
-    text = f"{_bytes(memory.peak)} at most at once on a device: "
-    text += ", ".join(f"{name} {_bytes(size)}" for name, size in parts.items() if size)
-    room = HARDWARE[hardware].memory if hardware is not None else None
-    if room is not None and memory.peak > room:
-        text += f". More than its {_bytes(room)}: lower training.tokens_per_micro_batch, or take --sharding full"
-    return text
-
-
-def _translating_lines(found: TranslatingPlan, beam_size: int, named: str) -> Lines:
-    rate = f"{found.sentences_per_second:,.4g} sentences/s on a device with a beam of {beam_size}"
-    return [
-        ("lines", f"{found.lines:,.0f}"),
-        ("speed", f"{rate}: {named}"),
-        ("time", f"{_time(found.hours)} on {_counted(found.devices)}; {found.device_hours:,.4g} hours of a device"),
-    ]
-
-
-def _serving_lines(found: ServingPlan, beam_size: int, named: str) -> Lines:
-    rate = f"{found.sentences_per_second:,.4g} sentences/s on a device with a beam of {beam_size}"
-    return [
-        ("load", f"{found.sentences_per_minute:,.0f} sentences a minute"),
-        ("speed", f"{rate}: {named}"),
-        ("devices", f"{found.devices:,}, busy {found.busy:.0%} of the time"),
-    ]
-
-
-def _known() -> tuple[dict[str, object], Lines]:
-    """The table of hardware, and what the paper's times imply."""
-    from headway.model import ModelConfig
-    from headway.training.planning import HARDWARE, PAPER
-
-    lines: Lines = [("device", f"{'fp32':>8}{'bf16':>8}{'memory':>9}  source of its peaks, TFLOP/s")]
-    for name, known in HARDWARE.items():
-        peaks = (f"{speed / 1e12:,.4g}" if speed else "-" for speed in (known.fp32, known.bf16))
-        cells = "".join(f"{cell:>8}" for cell in peaks)
-        lines.append((name, f"{cells}{_bytes(known.memory) if known.memory else '-':>9}  {known.source}"))
-    lines.append(("", ""))
-    document: dict[str, object] = {"hardware": {name: asdict(known) for name, known in HARDWARE.items()}}
-    paper = {}
-    for one in PAPER:
-        config = ModelConfig.preset(one.preset, source_vocab_size=one.VOCABULARY, target_vocab_size=one.VOCABULARY)
-        work, share = one.work(config), one.efficiency(config)
-        paper[one.preset] = {"work": work, "hours": one.hours, "efficiency": share}
-        trained = f"{one.steps:,} steps in {one.hours:g} hours on {one.DEVICES} P100"
-        lines.append((one.preset, f"{trained} are {work:.3g} FLOPs: {share:.1%} of the peak"))
-    return {**document, "paper": paper}, lines
-
-
-def _counted(devices: int) -> str:
-    return f"{devices:,} device{'' if devices == 1 else 's'}"
-
-
-def _time(hours: float) -> str:
-    if hours < 1:
-        return f"{60 * hours:.3g} minutes"
-    return f"{hours:,.3g} hours" if hours < 72 else f"{hours / 24:,.3g} days"
-
-
-def _bytes(size: float) -> str:
-    """With a decimal unit."""
-    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= unit:
-            return f"{size / unit:.3g} {name}"
-    return f"{size:.3g} B"

@@ -264,9 +264,7 @@ class TranslatingPlan:
     device_hours: float
 
 
-def plan_translating(
-    lines: float, devices: Devices, work: float, within_hours: float | None = None
-) -> TranslatingPlan:
+def plan_translating(lines: float, devices: Devices, work: float, within_hours: float | None = None) -> TranslatingPlan:
     """work: of a sentence. within_hours: takes as many devices as are needed, in place of `devices.count`."""
     rate = devices.speed / work
     device_hours = lines / rate / 3600
