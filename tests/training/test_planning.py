@@ -126,6 +126,11 @@ def test_prepared_data_is_as_large_as_it_is_said(tmp_path):
     assert Corpus(len(ids), *np.array(ids.mean_lengths) + 1).bytes_on_disk == written
 
 
+def test_disks_are_read_once_an_epoch():
+    found = planned(batches=replace(BATCHES, max_steps=None, max_epochs=3))
+    assert found.disk.bandwidth * found.hours * 3600 == pytest.approx(3 * WMT.bytes_on_disk, rel=1e-4)
+
+
 def test_translating_by_hand():
     """A billion lines at 100 a second are 2,778 hours of a device."""
     work = work_per_sentence(SMALL, Corpus(1, 20, 20), beam_size=4)

@@ -159,7 +159,7 @@ class Corpus:
     ids=str,
 )
 def test_activations_are_those_that_autograd_keeps(bf16, changes):
-    """Within a tenth."""
+    """Within 3%."""
     device = torch.device("cpu")
     if bf16 and training_dtype("auto", device) != torch.bfloat16:
         pytest.skip("this processor has no bf16")
@@ -175,7 +175,7 @@ def test_activations_are_those_that_autograd_keeps(bf16, changes):
     lengths = tuple(length + 1 for length in corpus.mean_lengths)
     said = activation_bytes(config, micro_batch.places, lengths, bf16=bf16, on_cpu=True)
     buffers = 2 * 4 * min(sizes.LOSS_BUFFER, micro_batch.places / 2 * 1000)
-    assert said - buffers == pytest.approx(kept.bytes, rel=0.1)
+    assert said - buffers == pytest.approx(kept.bytes, rel=0.03)
 
 
 @pytest.mark.parametrize(("precision", "micro_batches"), [("fp32", 1), ("bf16", 1), ("bf16", 3)])
@@ -236,6 +236,16 @@ def test_full_sharding_takes_less_the_more_devices(devices, bf16):
 def test_sharded_parts_make_a_whole():
     memory = training_memory(BIG, 4096, (30, 30), bf16=True, on_cpu=False, devices=8, sharding="full")
     assert 8 * (memory.weights + memory.gradients + memory.optimizer) == 16 * count_parameters(BIG).total
+
+
+def test_weights_that_are_whole_with_full_sharding_by_hand():
+    """The embedding, one that source, target and output share; two layers of the decoder, the larger ones; and the
+    gradient of the largest of these."""
+    model = on_meta(BASE)
+    embedding = model.output.weight.numel()
+    layer = sum(one.numel() for one in model.decoder.layers[0].parameters())
+    memory = training_memory(BASE, 4096, (30, 30), bf16=True, on_cpu=False, devices=8, sharding="full")
+    assert memory.copies == 2 * (embedding + 2 * layer) + 4 * max(embedding, layer)
 
 
 def test_constants_are_those_of_the_code():
