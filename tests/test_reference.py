@@ -47,8 +47,8 @@ def test_every_option_says_what_it_means(option, meaning):
     assert more or option in SAID_BY_ITS_NAME, meaning
 
 
-WITH_OTHERS = ("export", "import", "serve")
-"""Commands whose options are about other programs, not about training or translating."""
+WITH_OTHERS = ("export", "import", "serve", "plan")
+"""Commands whose options are about other programs or other machines, not about training or translating."""
 
 
 def test_options_stay_few():

@@ -1,0 +1,249 @@
+"""headway plan"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headway.cli.options import JsonOutput
+from headway.cli.planned import Lines, known_devices, serving_lines, speed_reached, training_lines, translating_lines
+from headway.cli.recipes import read_recipe, shipped_recipes
+from headway.errors import UserError
+
+if TYPE_CHECKING:
+    from headway.model import ModelConfig
+    from headway.training.planning import Batches, Corpus, Devices
+    from headway.training.recipe import Recipe
+
+
+def plan(
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[PRESET|RECIPE] [key.path=value]...", show_default=False)
+    ] = None,
+    pairs: Annotated[float | None, typer.Option(metavar="N", help="Pairs in the corpus, such as 4.5e6.")] = None,
+    source_tokens: Annotated[
+        float, typer.Option(metavar="N", help="Mean tokens of a source sentence, without the end symbol.")
+    ] = 30,
+    target_tokens: Annotated[
+        float, typer.Option(metavar="N", help="Mean tokens of a target sentence, without the end symbol.")
+    ] = 30,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Count pairs and tokens in this run directory or prepared data."),
+    ] = None,
+    devices: Annotated[
+        int, typer.Option(metavar="N", min=1, max=10**7, help="GPUs, or processes on CPU, that work together.")
+    ] = 1,
+    hardware: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What each device is: cpu, p100, a100, h100, h200 or l4.")
+    ] = None,
+    peak: Annotated[
+        float | None,
+        typer.Option(metavar="TFLOPS", help="Peak of one device in the precision that is used. Default: as published."),
+    ] = None,
+    efficiency: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Share of the peak that was measured. Default in training: 0.3, a guess."),
+    ] = None,
+    measured: Annotated[
+        float | None,
+        typer.Option(
+            metavar="RATE",
+            help="Speed that was measured on one device, in place of --efficiency: target tokens a second in training, "
+            "sentences a second in translating.",
+        ),
+    ] = None,
+    sharding: Annotated[
+        str, typer.Option(help="none: the whole model on each device (DDP); full: a part of it (FSDP2).")
+    ] = "none",
+    translate: Annotated[
+        float | None, typer.Option(metavar="LINES", help="Plan the translation of so many lines, not a training.")
+    ] = None,
+    serve: Annotated[
+        float | None, typer.Option(metavar="RATE", help="Plan a server of so many sentences a minute, not a training.")
+    ] = None,
+    beam_size: Annotated[
+        int | None,
+        typer.Option(min=1, max=1000, help="Hypotheses side by side in translating. Default: the recipe's own."),
+    ] = None,
+    hours: Annotated[
+        float | None, typer.Option(metavar="N", help="Translate in so many hours, with as many devices as that takes.")
+    ] = None,
+    as_json: JsonOutput = False,
+) -> None:
+    """Work out time, memory and bandwidth on paper.
+
+    A model is a preset, or that of a recipe: a file, or the name of one that comes with headway. Changes are those of
+    a recipe's keys. Without a model, shows the devices that are known and the efficiency that the paper's times imply.
+
+    \b
+    headway plan
+    headway plan base tokenizer.vocab_size=32000 --pairs 4.5e6 --devices 8 --hardware h100 --efficiency 0.35
+    headway plan mine.yaml --data runs/mine --hardware cpu --measured 5400
+    headway plan base --translate 1e9 --beam-size 4 --measured 900 --hours 24
+    headway plan base --serve 1e6 --measured 900
+    """
+    numbers = {"--pairs": pairs, "--source-tokens": source_tokens, "--target-tokens": target_tokens, "--peak": peak}
+    numbers |= {"--measured": measured, "--translate": translate, "--serve": serve, "--hours": hours}
+    for name, value in numbers.items():
+        if value is not None and not 0 < value < math.inf:
+            raise UserError(f"{name} {value:g}: must be a number above 0")
+    if efficiency is not None and not 0 < efficiency <= 1:
+        raise UserError(f"--efficiency {efficiency:g}: must be above 0 and at most 1, the share of the peak")
+    if efficiency is not None and measured is not None:
+        raise UserError("give --efficiency or --measured, not both: each follows from the other")
+    if translate is not None and serve is not None:
+        raise UserError("give --translate or --serve: one plan at a time")
+    if hours is not None and translate is None:
+        raise UserError("--hours is for --translate; the hours of a training follow from its --devices")
+    if sharding not in ("none", "full"):
+        raise UserError(f"--sharding {sharding}: must be none or full")
+    if not arguments:
+        _print(*known_devices(), as_json=as_json)
+        return
+
+    from headway.training import planning
+
+    recipe = _recipe(arguments)
+    config = _config(recipe)
+    in_training = translate is None and serve is None
+    corpus = _corpus(recipe, pairs, (source_tokens, target_tokens), data, in_training=in_training)
+    bf16 = _in_bf16(recipe, hardware, peak)
+    if in_training:
+        work = planning.work_per_target_token(config, corpus)
+        share = planning.ASSUMED_EFFICIENCY if efficiency is None else efficiency
+        using = _devices(devices, hardware, peak, bf16, share, measured and measured * work)
+        guessed = efficiency is None and measured is None
+        training = planning.plan_training(
+            config,
+            corpus,
+            _batches(recipe),
+            using,
+            bf16=bf16,
+            sharding="full" if sharding == "full" else "none",
+            moving_average=bool(recipe.training.ema_decay),
+        )
+        lines = training_lines(
+            training, corpus, recipe, speed_reached(using, hardware, bf16, guessed), hardware, devices
+        )
+        _print({**asdict(training), "memory_peak": training.memory.peak}, lines, as_json=as_json)
+        return
+    if efficiency is None and measured is None:
+        raise UserError(
+            "--measured is missing: the sentences that one device translates in a second; time `headway translate` "
+            "with a model of this size and the same beam"
+        )
+    beam = beam_size or recipe.decoding.beam_size
+    work = planning.work_per_sentence(config, corpus, beam)
+    using = _devices(devices, hardware, peak, bf16, efficiency, measured and measured * work)
+    reached = speed_reached(using, hardware, bf16)
+    if translate is not None:
+        translating = planning.plan_translating(translate, using, work, hours)
+        _print(asdict(translating), translating_lines(translating, beam, reached), as_json=as_json)
+    elif serve is not None:
+        serving = planning.plan_serving(serve, using, work)
+        _print(asdict(serving), serving_lines(serving, beam, reached), as_json=as_json)
+
+
+def _print(document: dict[str, object], lines: Lines, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(document, indent=2))
+    else:
+        typer.echo("\n".join(f"{name:<10}{text}".rstrip() for name, text in lines))
+
+
+def _recipe(arguments: list[str]) -> Recipe:
+    """That of the arguments, or one that is a preset with their changes."""
+    from headway.model.config import PRESETS
+    from headway.training.reading import make_recipe
+
+    overrides = [argument for argument in arguments if "=" in argument]
+    names = [argument for argument in arguments if "=" not in argument]
+    if len(names) != 1:
+        given = f", not {' and '.join(names)}" if names else ""
+        raise UserError(f"give one preset ({', '.join(PRESETS)}) or one recipe{given}; changes are key.path=value")
+    [name] = names
+    if name in PRESETS:
+        corpus = {"source": "corpus.source", "target": "corpus.target"}  # of which nothing is read
+        document = {"data": {"train": corpus, "valid": corpus}, "model": {"preset": name}, "training": {"patience": 1}}
+        return make_recipe(document, overrides, origin=name)
+    if not Path(name).exists() and name not in shipped_recipes():
+        raise UserError(f"{name}: no such file, and no preset or recipe of that name; presets: {', '.join(PRESETS)}")
+    return read_recipe(name, overrides)[0]
+
+
+def _config(recipe: Recipe) -> ModelConfig:
+    from headway.model import ModelConfig
+
+    size = recipe.tokenizer.vocab_size
+    return ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
+
+
+def _corpus(
+    recipe: Recipe, pairs: float | None, lengths: tuple[float, float], data: Path | None, *, in_training: bool
+) -> Corpus:
+    """As it is told, or as it is counted in prepared data. Where no training is planned, only its lengths matter."""
+    from headway.text.shards import ParallelIds
+    from headway.training.planning import Corpus
+
+    if data is not None:
+        if pairs is not None:
+            raise UserError("give --pairs or --data, not both")
+        folder = data / "data" if (data / "data").is_dir() else data
+        try:
+            ids = ParallelIds(folder / "train")
+            pairs, lengths = _pairs_of_epoch(recipe, ids.sizes), ids.mean_lengths
+        except (OSError, ValueError, ZeroDivisionError):
+            raise UserError(f"{data}: is neither a run directory nor prepared data, or it has no pair yet") from None
+    elif pairs is None and in_training:
+        raise UserError("--pairs is missing: how many the corpus has; or --data, a folder to count them in")
+    return Corpus(pairs or 1, *(length + 1 for length in lengths))
+
+
+def _pairs_of_epoch(recipe: Recipe, sizes: list[int]) -> float:
+    """An epoch has the pairs of each corpus as often as its weight says."""
+    weights = [corpus.weight for corpus in recipe.data.train]
+    return sum(size * weight for size, weight in zip(sizes, weights, strict=False)) if len(weights) > 1 else sum(sizes)
+
+
+def _batches(recipe: Recipe) -> Batches:
+    from headway.training.planning import Batches
+
+    options = recipe.training
+    return Batches(options.tokens_per_batch, options.micro_batch_budget, options.max_steps, options.max_epochs)
+
+
+def _in_bf16(recipe: Recipe, hardware: str | None, peak: float | None) -> bool:
+    """Raises UserError where the recipe asks for what the hardware hasn't."""
+    from headway.training.planning import HARDWARE
+
+    known = HARDWARE.get(hardware or "cpu")
+    if known is None:
+        raise UserError(f"--hardware {hardware}: there are {', '.join(HARDWARE)}; of any other give the --peak alone")
+    has_bf16 = known.bf16 is not None or hardware in (None, "cpu") or peak is not None
+    if recipe.training.precision == "bf16" and not has_bf16:
+        raise UserError(f"training.precision=bf16: {hardware} has no bf16; take fp32, or give the --peak that it has")
+    return recipe.training.precision != "fp32" and has_bf16
+
+
+def _devices(
+    count: int, hardware: str | None, peak: float | None, bf16: bool, share: float | None, speed: float | None
+) -> Devices:
+    """share: of the peak; speed: FLOP/s that were measured, which goes first."""
+    from headway.training.planning import HARDWARE, Devices
+
+    known = HARDWARE.get(hardware or "")
+    published = known and (known.bf16 if bf16 else known.fp32)
+    highest = peak * 1e12 if peak is not None else published
+    if speed is None:
+        if highest is None or share is None:
+            raise UserError(
+                "how fast is a device? Give --hardware for its published peak, --peak for another, or --measured"
+            )
+        speed = highest * share
+    return Devices(count, speed, highest, on_cpu=hardware == "cpu")

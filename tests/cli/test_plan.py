@@ -1,0 +1,167 @@
+"""`headway plan`: what it prints, what it refuses, and that the pages show what it prints."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from headway.cli import app
+from headway.errors import UserError
+from headway.training.planning import HARDWARE
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def run(command: str) -> str:
+    """What `headway ...` prints."""
+    done = CliRunner().invoke(app, shlex.split(command.replace("\\\n", " "))[1:])
+    assert done.exit_code == 0, done.exception
+    return done.stdout
+
+
+def found(command: str):
+    return json.loads(run(f"{command} --json"))
+
+
+def refusal(command: str) -> str:
+    """Its one line; the program ends with 2 by it (`headway.cli._run`)."""
+    error = CliRunner().invoke(app, shlex.split(command)[1:], standalone_mode=False).exception
+    assert isinstance(error, UserError) or hasattr(error, "format_message"), error
+    text = str(error) if isinstance(error, UserError) else error.format_message()
+    assert "\n" not in text
+    return text
+
+
+def commands_of(page: Path) -> list[tuple[str, str]]:
+    """Each `headway plan` of a page with the output that is shown below it."""
+    blocks = re.findall(r"```\n(headway plan.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    commands = [re.match(r"(?:.*\\\n)*.*\n", block)[0] for block in blocks]
+    return [(command, block.removeprefix(command)) for command, block in zip(commands, blocks, strict=True)]
+
+
+@pytest.mark.parametrize("page", ["scaling.md", "scaling.ko.md"])
+def test_pages_show_what_is_printed(page, monkeypatch):
+    monkeypatch.chdir(DOCS.parent)
+    shown = commands_of(DOCS / page)
+    assert len(shown) >= 6
+    for command, output in shown:
+        assert run(command) == output, command
+
+
+def test_both_pages_show_the_same():
+    assert commands_of(DOCS / "scaling.md") == commands_of(DOCS / "scaling.ko.md")
+
+
+def test_without_a_model_it_shows_devices_and_the_paper():
+    text = run("headway plan")
+    assert all(re.search(rf"^{name} ", text, flags=re.MULTILINE) for name in HARDWARE)
+    assert "28.8%" in text
+    assert "41.9%" in text
+
+
+def test_options_name_all_hardware():
+    [option] = [one for one in app_options() if one.name == "hardware"]
+    assert re.findall(r"\b(?:cpu|[a-z]\d+)\b", option.help) == list(HARDWARE)
+
+
+def app_options():
+    import typer
+
+    return typer.main.get_command(app).commands["plan"].params
+
+
+def test_json_has_the_same_figures():
+    command = "headway plan base tokenizer.vocab_size=37000 --pairs 4.5e6 --devices 8 --hardware a100"
+    document = found(command)
+    assert document["parameters"] == 63_082_496
+    assert "63,082,496 parameters" in run(command)
+    assert f"{document['tokens_per_second']:,.0f} target tokens/s" in run(command)
+    assert document["efficiency"] == 0.3
+    assert "a guess" in run(command)
+    assert "a guess" not in run(f"{command} --efficiency 0.3")
+
+
+def test_changes_and_recipes_are_those_of_training():
+    """A shipped recipe has the model, the steps and the batch that a preset may be given."""
+    by_name = found("headway plan wmt14-en-de-base --pairs 4.5e6 --hardware p100 --devices 8")
+    changes = "tokenizer.vocab_size=37000 training.max_steps=100000 training.tokens_per_batch=50000"
+    changes += " training.tokens_per_micro_batch=25000"
+    assert found(f"headway plan base {changes} --pairs 4.5e6 --hardware p100 --devices 8") == by_name
+
+
+def test_efficiency_and_measured_speed_lead_to_each_other():
+    command = "headway plan base --pairs 1e6 --hardware h100 training.max_steps=1000"
+    one = found(f"{command} --efficiency 0.4")
+    other = found(f"{command} --measured {one['tokens_per_second']}")
+    assert other["efficiency"] == pytest.approx(0.4)
+    assert other["hours"] == pytest.approx(one["hours"])
+
+
+def test_prepared_data_is_counted(tmp_path):
+    """Three pairs of 2 + 1 tokens, in a folder and as a run's."""
+    import numpy as np
+
+    folder = tmp_path / "run" / "data" / "train"
+    folder.mkdir(parents=True)
+    for side, tokens in (("source", 2), ("target", 1)):
+        np.arange(3 * tokens, dtype="<i4").tofile(folder / f"{side}.ids")
+        (np.arange(4, dtype="<i8") * tokens).tofile(folder / f"{side}.offsets")
+    np.array([3], dtype="<i8").tofile(folder / "sizes")
+    told = run("headway plan tiny --pairs 3 --source-tokens 2 --target-tokens 1 --hardware cpu --peak 0.1")
+    for data in (tmp_path / "run", tmp_path / "run" / "data"):
+        assert run(f"headway plan tiny --data {data} --hardware cpu --peak 0.1") == told
+
+
+def test_precision_is_what_the_hardware_has():
+    command = "headway plan base --pairs 1e6"
+    assert "in bf16" in run(f"{command} --hardware a100")
+    assert "312 in bf16" in run(f"{command} --hardware a100")
+    assert "19.5 in fp32" in run(f"{command} --hardware a100 training.precision=fp32")
+    assert "9.5 in fp32" in run(f"{command} --hardware p100")
+
+
+def test_a_model_that_does_not_fit_is_told():
+    command = "headway plan big model.d_model=4096 model.d_ff=16384 --pairs 1e9 --devices 64 --hardware l4"
+    assert "More than its 24 GB" in run(command)
+    assert "More than" not in run(f"{command} --sharding full")
+
+
+def test_translating_and_serving():
+    translating = found("headway plan small --translate 1e9 --measured 100 --hours 24")
+    assert translating["devices"] == 116
+    assert "116 devices" in run("headway plan small --translate 1e9 --measured 100 --hours 24")
+    assert found("headway plan small --serve 1e6 --measured 100")["devices"] == 239
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("headway plan nosuch --pairs 1", "nosuch: no such file, and no preset or recipe of that name"),
+        ("headway plan base big --pairs 1", "not base and big"),
+        ("headway plan model.d_model=512 --pairs 1", "give one preset"),
+        ("headway plan base --hardware h100", "--pairs is missing"),
+        ("headway plan base --pairs 1e6", "how fast is a device?"),
+        ("headway plan base --pairs 1e6 --hardware cpu", "how fast is a device?"),
+        ("headway plan base --pairs 1e6 --hardware z9", "--hardware z9: there are cpu, p100"),
+        ("headway plan base --pairs 1e6 --hardware p100 training.precision=bf16", "p100 has no bf16"),
+        ("headway plan base --pairs 1e6 --hardware h100 model.d_modl=3", "did you mean model.d_model?"),
+        ("headway plan base --pairs 1e6 --hardware h100 model.num_heads=7", "not divisible"),
+        ("headway plan base --pairs nan --hardware h100", "--pairs nan: must be a number above 0"),
+        ("headway plan base --pairs -1 --hardware h100", "--pairs -1: must be a number above 0"),
+        ("headway plan base --pairs 1e6 --peak inf", "--peak inf"),
+        ("headway plan base --pairs 1e6 --hardware h100 --efficiency 30", "at most 1"),
+        ("headway plan base --pairs 1e6 --hardware h100 --efficiency 0.3 --measured 5", "not both"),
+        ("headway plan base --pairs 1e6 --hardware h100 --devices 0", "--devices"),
+        ("headway plan base --pairs 1e6 --hardware h100 --sharding half", "must be none or full"),
+        ("headway plan base --pairs 1e6 --hardware h100 --hours 3", "--hours is for --translate"),
+        ("headway plan base --translate 1e6 --serve 3 --measured 5", "one plan at a time"),
+        ("headway plan base --translate 1e6 --hardware h100", "--measured is missing"),
+        ("headway plan base --pairs 1e6 --data {here} --hardware h100", "give --pairs or --data, not both"),
+        ("headway plan base --data {here} --hardware h100", "neither a run directory nor prepared data"),
+    ],
+)
+def test_a_slip_is_one_line(command, says, tmp_path):
+    assert says in refusal(command.format(here=tmp_path))

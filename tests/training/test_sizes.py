@@ -1,0 +1,255 @@
+"""What a model is said to need, against models that are made and steps that are taken."""
+
+from itertools import accumulate, islice, product
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
+
+from headway.devices import autocast, training_dtype
+from headway.model import ModelConfig, ScaledDotProductAttention, Transformer
+from headway.model.config import PRESETS
+from headway.training import sizes
+from headway.training.batches import Batches
+from headway.training.loss import TranslationLoss
+from headway.training.optim import make_optimizer
+from headway.training.sizes import activation_bytes, count_parameters, forward_work, training_memory, training_work
+from headway.training.step import train_step
+
+SHARING = ("all", "decoder", "none")
+BASE = ModelConfig.preset("base", source_vocab_size=37_000, target_vocab_size=37_000)
+BIG = ModelConfig.preset("big", source_vocab_size=37_000, target_vocab_size=37_000)
+
+
+def on_meta(config: ModelConfig) -> Transformer:
+    with torch.device("meta"):  # no memory for it
+        return Transformer(config)
+
+
+def weights(module: torch.nn.Module) -> int:
+    return sum(one.numel() for one in module.parameters() if one.dim() > 1)
+
+
+@pytest.mark.parametrize(("preset", "share"), list(product(PRESETS, SHARING)))
+def test_parameters_are_those_of_the_model(preset, share):
+    config = ModelConfig.preset(preset, source_vocab_size=8000, target_vocab_size=8000, share_embeddings=share)
+    model, counted = on_meta(config), count_parameters(config)
+    assert counted.total == sum(one.numel() for one in model.parameters())
+    assert counted.encoder == weights(model.encoder)
+    assert counted.decoder == weights(model.decoder)
+    assert counted.output == model.output.weight.numel()
+
+
+@given(
+    st.builds(
+        ModelConfig,
+        source_vocab_size=st.just(30),
+        target_vocab_size=st.integers(20, 40),
+        d_model=st.sampled_from([8, 12]),
+        num_heads=st.sampled_from([1, 2]),
+        encoder_layers=st.integers(0, 2),
+        decoder_layers=st.integers(0, 3),
+        d_ff=st.integers(1, 9),
+        decoder_num_heads=st.sampled_from([None, 4]),
+        decoder_d_ff=st.none() | st.integers(1, 9),
+        norm=st.sampled_from(["pre", "post"]),
+        positions=st.sampled_from(["sinusoidal", "learned"]),
+        max_length=st.integers(1, 5),
+        share_embeddings=st.sampled_from(["decoder", "none"]),
+        output_bias=st.booleans(),
+    )
+)
+def test_parameters_are_those_of_any_model(config):
+    assert count_parameters(config).total == sum(one.numel() for one in on_meta(config).parameters())
+
+
+def test_work_of_the_papers_base_model_by_hand():
+    """A layer of the encoder has 4 x 512^2 + 2 x 512 x 2048 weights in products, one of the decoder 4 x 512^2 more."""
+    encoder = 6 * (4 * 512 * 512 + 2 * 512 * 2048)
+    decoder = 6 * (8 * 512 * 512 + 2 * 512 * 2048)
+    tokens = 100_000 * 25_000
+    work = training_work(BASE, tokens, tokens, 25, 25)
+    assert work.products == 6 * tokens * (encoder + decoder + 37_000 * 512)
+    assert work.products == pytest.approx(0.94e18, rel=0.01)
+    assert work.total - work.products == pytest.approx(0.008 * work.products, rel=0.1)
+
+
+def test_work_of_the_papers_big_model_by_hand():
+    tokens = 300_000 * 25_000
+    assert training_work(BIG, tokens, tokens, 25, 25).products == pytest.approx(9.6e18, rel=0.01)
+
+
+def test_scores_by_hand():
+    """Each of 3 source places sees 3 in the encoder; each of 2 target places 2 and 3 in the decoder: scores and sums,
+    a multiplication and an addition for each feature."""
+    config = ModelConfig(10, 10, d_model=8, num_heads=2, encoder_layers=1, decoder_layers=1)
+    assert forward_work(config, 3, 2, 3, 2).scores == 2 * 2 * 8 * (3 * 3 + 2 * 2 + 2 * 3)
+
+
+def test_work_is_counted_by_torch():
+    """Over a forward pass of a sentence whose sides are equally long: some weights of the decoder work on sources."""
+    config = ModelConfig(50, 60, d_model=16, num_heads=4, encoder_layers=2, decoder_layers=3, share_embeddings="none")
+    model = Transformer(config).eval()
+    for module in model.modules():
+        if isinstance(module, ScaledDotProductAttention):
+            module.fused = False  # fused kernels aren't all counted
+    tokens = torch.full((1, 7), 5)
+    with FlopCounterMode(display=False) as counted, torch.no_grad():
+        model(tokens, tokens)
+    assert counted.get_total_flops() == forward_work(config, 7, 7, 7, 7).total
+
+
+class Kept:
+    """Bytes that autograd keeps while it is open, but for those of the weights and of their copies."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.weights = {one.untyped_storage().data_ptr() for one in model.parameters()}
+        self.shapes = {tuple(one.shape) for one in model.parameters() if one.dim() > 1}
+        self.storages: dict[int, int] = {}
+        self.alive: list[torch.Tensor] = []
+
+    def pack(self, tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        copied = {tuple(tensor.shape), tuple(reversed(tensor.shape))} & self.shapes
+        if storage.data_ptr() not in self.weights and not copied:
+            self.storages[storage.data_ptr()] = storage.nbytes()
+            self.alive.append(tensor)  # so that no other gets its address
+        return tensor
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.storages.values())
+
+
+class Corpus:
+    """Pairs of sentences with the given lengths, as `ParallelIds` has them."""
+
+    def __init__(self, count: int, vocabulary: int) -> None:
+        random = np.random.default_rng(1)
+        self.source, self.target = (
+            [random.integers(4, vocabulary, size).astype(np.int32) for size in random.integers(4, 40, count)]
+            for _ in range(2)
+        )
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def lengths_of(self, pairs):
+        return tuple(np.array([len(side[pair]) for pair in pairs]) for side in (self.source, self.target))
+
+    @property
+    def mean_lengths(self) -> tuple[float, float]:
+        return tuple(float(np.mean([len(one) for one in side])) for side in (self.source, self.target))
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"norm": "pre", "activation": "gelu"},
+        {"dropout": 0.0, "d_ff": 512},
+        {"feedforward_dropout": 0.1, "decoder_layers": 1},
+        {"attention_dropout": 0.1, "num_heads": 2},
+    ],
+    ids=str,
+)
+def test_activations_are_those_that_autograd_keeps(bf16, changes):
+    """Within 3%."""
+    device = torch.device("cpu")
+    if bf16 and training_dtype("auto", device) != torch.bfloat16:
+        pytest.skip("this processor has no bf16")
+    config = ModelConfig(1000, 1000, **{"d_model": 64, "num_heads": 4, "d_ff": 128, "encoder_layers": 2, **changes})
+    corpus = Corpus(200, 1000)
+    batches = Batches(corpus, device, 4096, 4096)
+    [[micro_batch], *_] = batches.plan.steps(0)
+    loss_of = TranslationLoss(Transformer(config), 0.1)
+    kept = Kept(loss_of)
+    keeping = torch.autograd.graph.saved_tensors_hooks(kept.pack, lambda tensor: tensor)
+    with keeping, autocast(device, torch.bfloat16 if bf16 else torch.float32):
+        loss_of(*batches.tensors(micro_batch))
+    lengths = tuple(length + 1 for length in corpus.mean_lengths)
+    said = activation_bytes(config, micro_batch.places, lengths, bf16=bf16, on_cpu=True)
+    buffers = 2 * 4 * min(sizes.LOSS_BUFFER, micro_batch.places / 2 * 1000)
+    assert said - buffers == pytest.approx(kept.bytes, rel=0.03)
+
+
+@pytest.mark.parametrize(("precision", "micro_batches"), [("fp32", 1), ("bf16", 1), ("bf16", 3)])
+def test_peak_is_what_torch_allocates(precision, micro_batches):
+    """By its profiler, in steps of the preset small, within a tenth."""
+    device = torch.device("cpu")
+    dtype = training_dtype(precision, device)
+    if precision == "bf16" and training_dtype("auto", device) != dtype:
+        pytest.skip("this processor has no bf16")
+    config = ModelConfig.preset("small", source_vocab_size=8000, target_vocab_size=8000)
+    corpus = Corpus(1000, 8000)
+    batches = Batches(corpus, device, 2048 * micro_batches, 2048)
+    steps = list(islice(batches.plan.steps(0), 2))
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        model = Transformer(config)
+        loss_of, optimizer = TranslationLoss(model, 0.1), make_optimizer(model, 0.98)
+        for step in steps:
+            todo, options = map(batches.tensors, step), {"rate": 0.0, "max_gradient_norm": 1.0, "dtype": dtype}
+            train_step(loss_of, optimizer, todo, tokens=100, **options)
+    events = [one for one in profiled.profiler.kineto_results.events() if one.name() == "[memory]"]
+    allocated = max(accumulate(one.nbytes() for one in sorted(events, key=lambda one: one.start_ns())))
+    lengths = tuple(length + 1 for length in corpus.mean_lengths)
+    places = max(one.places for one in steps[0])
+    options = {"bf16": dtype == torch.bfloat16, "on_cpu": True, "micro_batches": micro_batches}
+    assert training_memory(config, places, lengths, **options).peak == pytest.approx(allocated, rel=0.1)
+
+
+def test_what_is_stored_by_hand():
+    """Weights, gradients and two moments in fp32: 16 bytes a parameter; a moving average 4 more, autocast 2 for each
+    weight of a product."""
+    counted = count_parameters(BASE)
+    memory = training_memory(BASE, 4096, (30, 30), bf16=True, on_cpu=False, moving_average=True)
+    held = memory.weights + memory.gradients + memory.optimizer
+    assert held == 16 * counted.total
+    assert memory.average == 4 * counted.total
+    assert memory.copies == 2 * counted.in_products
+
+
+def test_gradients_and_activations_are_there_together_only_where_gradients_stay():
+    options = {"bf16": True, "on_cpu": False}
+    alone = training_memory(BIG, 25_000, (30, 30), **options)
+    accumulating = training_memory(BIG, 25_000, (30, 30), micro_batches=2, **options)
+    assert alone.activations > alone.gradients
+    assert accumulating.peak - alone.peak == alone.gradients
+    assert training_memory(BIG, 25_000, (30, 30), devices=2, **options).peak == accumulating.peak
+
+
+@given(st.integers(2, 500), st.booleans())
+def test_full_sharding_takes_less_the_more_devices(devices, bf16):
+    def peak(count: int, sharding: str) -> float:
+        options = {"bf16": bf16, "on_cpu": False, "devices": count, "sharding": sharding}
+        return training_memory(BIG, 4096, (30, 30), **options).peak
+
+    assert peak(devices + 1, "full") < peak(devices, "full")
+    assert peak(devices + 1, "none") == peak(devices, "none")
+
+
+def test_sharded_parts_make_a_whole():
+    memory = training_memory(BIG, 4096, (30, 30), bf16=True, on_cpu=False, devices=8, sharding="full")
+    assert 8 * (memory.weights + memory.gradients + memory.optimizer) == 16 * count_parameters(BIG).total
+
+
+def test_weights_that_are_whole_with_full_sharding_by_hand():
+    """The embedding, one that source, target and output share; two layers of the decoder, the larger ones; and the
+    gradient of the largest of these."""
+    model = on_meta(BASE)
+    embedding = model.output.weight.numel()
+    layer = sum(one.numel() for one in model.decoder.layers[0].parameters())
+    memory = training_memory(BASE, 4096, (30, 30), bf16=True, on_cpu=False, devices=8, sharding="full")
+    assert memory.copies == 2 * (embedding + 2 * layer) + 4 * max(embedding, layer)
+
+
+def test_constants_are_those_of_the_code():
+    from headway.kernels import attention, cross_entropy
+
+    assert attention.LONGEST_PLAIN == sizes.LONGEST_PLAIN
+    assert (sizes.LOSS_BUFFER, sizes.ACCELERATOR_LOSS_BUFFER) == (cross_entropy.CHUNK, cross_entropy.ACCELERATOR_CHUNK)
