@@ -4,10 +4,10 @@
         [--epochs 1] [--rounds 2] [--conditions quiet busy two] [--json FILE] [key.path=value]...
 
 Each contender runs the recipe, `multi30k-de-en` by default, for some epochs, in turns: this code and, with --before,
-that of another checkout, or, with --processes, this one in several processes. Target tokens
-a second are those of an epoch, all of which every code trains on, by the clock
-on the wall, in the steps up to the 100th and in those after it. `busy`: another process keeps a core busy meanwhile;
-`two`: two trainings side by side, their speeds added up. Memory is what the process has at the end of each epoch.
+that of another checkout, or, with --processes, this one in several processes. Target tokens a second are those of an
+epoch, all of which every code trains on, by the clock on the wall, in the steps up to the 100th and in those after it.
+`busy`: another process keeps a core busy meanwhile; `two`: two trainings side by side, their speeds added up. Memory is
+what all processes of a training have at the end of each epoch.
 
 Between the runs stands the benchmark of a step (`benchmarks/training.py`), which repeats the same few batches, and the
 machine's own peak: what the run reaches of both is printed. Leave the machine alone meanwhile.
