@@ -68,8 +68,8 @@ def test_options_stay_few():
 
 
 MANUALS = [*sorted(DOCS.parent.glob("README*.md")), *sorted(DOCS.glob("*.md"))]
-OF_OTHERS = {"--hypothesis-profile", "--collect-only", "--tokens"}
-"""Options of pytest and of a benchmark."""
+OF_OTHERS = {"--hypothesis-profile", "--collect-only", "--tokens", "--order"}
+"""Options of pytest and of benchmarks."""
 COLOURS = re.compile("--(paper|ink|muted|accent|line|surface)")
 
 
