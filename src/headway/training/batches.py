@@ -45,7 +45,7 @@ class Batches:
 
     def target_tokens(self, micro_batches: Iterable[MicroBatch]) -> int:
         """The tokens that the model is trained to give."""
-        return sum(int(self._lengths_of(np.asarray(one.pairs))[1].sum()) for one in micro_batches)
+        return sum(int(self._lengths_of(np.asarray(one.pairs, dtype=np.int64))[1].sum()) for one in micro_batches)
 
     def largest(self, micro_batches: Iterable[MicroBatch]) -> MicroBatch:
         """The one that takes the most memory: of each place what its blocks need, and a weight for each other place of
@@ -59,8 +59,8 @@ class Batches:
         return self.largest([longest, *(one for step in beginning for one in step)])
 
     def longest(self, micro_batch: MicroBatch) -> tuple[int, int]:
-        """The most tokens of a source and of a target in it."""
-        source, target = (int(side.max()) for side in self._lengths_of(np.asarray(micro_batch.pairs)))
+        """The most tokens of a source and of a target in it; 0 where it has no pair."""
+        source, target = (int(side.max(initial=0)) for side in self._lengths_of(np.asarray(micro_batch.pairs, dtype=np.int64)))
         return source, target
 
     def _lengths_of(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

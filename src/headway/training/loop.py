@@ -44,7 +44,8 @@ def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
     """Steps until a limit of the recipe is reached. A stop request ends the run after its step, saved."""
     progress, options = run.progress, run.recipe.training
     with stop.at_once():
-        try_batch(run.loss_of, run.train, run.largest, run.dtype)
+        for one in run.ranks.mine([run.largest]):
+            try_batch(run.loss_of, run.train, one, run.dtype)
     steps = run.train.plan.steps(progress.epoch, progress.step_in_epoch)
     upcoming = next(steps, None)
     saved, kept = _place(progress), progress.step > 0  # whether there is a checkpoint

@@ -49,6 +49,6 @@ def try_batch(loss_of: nn.Module, batches: Batches, micro_batch: MicroBatch, dty
     generators. Raises UserError."""
     before = random_states()
     with naming_batch(batches, [micro_batch]):
-        accumulate(loss_of, [batches.tensors(micro_batch)], batches.target_tokens([micro_batch]), dtype)
+        accumulate(loss_of, [batches.tensors(micro_batch)], 1, dtype)
     loss_of.zero_grad()
     restore_random_states(before)
