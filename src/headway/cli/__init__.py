@@ -22,6 +22,7 @@ from headway.cli import (
     export,
     import_,
     inspect,
+    prepare,
     score,
     serve,
     show,
@@ -52,6 +53,7 @@ app.command("export")(export.export)
 app.command("import")(import_.import_)
 app.command("show")(show.show)
 app.command("data")(data.data)
+app.command("prepare")(prepare.prepare)
 
 
 @app.callback(invoke_without_command=True)

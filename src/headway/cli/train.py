@@ -33,7 +33,8 @@ def train(
     source: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE", help="Training text, one sentence per line (.gz, .xz, .zst allowed). Repeat the option for more files."
+            metavar="FILE",
+            help="Training text, one sentence per line (.gz, .xz, .zst allowed). Repeat the option for more files.",
         ),
     ] = None,
     target: Annotated[
@@ -56,6 +57,10 @@ def train(
     init_from: Annotated[
         Path | None, typer.Option(metavar="MODEL", help="Start from this model's weights and vocabulary.")
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Train on what `headway prepare` made from this recipe in the folder."),
+    ] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with a run where it stopped.")] = None,
     list_recipes: Annotated[bool, typer.Option("--list", help="List the recipes that come with headway.")] = False,
     threads: Threads = None,
@@ -72,6 +77,7 @@ def train(
     headway train mine.yaml --out runs/mine
     headway train --source train.de --target train.en --valid-source valid.de --valid-target valid.en --out runs/mine
     headway train --source train.tsv --valid-source valid.tsv --out runs/tuned --init-from runs/mine
+    headway train mine.yaml --data prepared
     headway train --resume runs/mine training.max_minutes=60
     """
     bound_spinning()
@@ -88,7 +94,11 @@ def train(
     overrides = [argument for argument in arguments or [] if "=" in argument]
     recipes = [argument for argument in arguments or [] if "=" not in argument]
     files = {"source": source, "target": target, "valid_source": valid_source, "valid_target": valid_target}
-    given = {"model.preset": preset, "training.init_from": init_from and str(init_from)}
+    given = {
+        "model.preset": preset,
+        "training.init_from": init_from and str(init_from),
+        "data.prepared": data and str(data),
+    }
     overrides += [f"{key}={json.dumps(value)}" for key, value in given.items() if value is not None]
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
@@ -107,7 +117,8 @@ def train(
         if run is None:
             raise UserError("--out is missing: the run directory to make")
         refuse_used_folder(run)
-        _check_corpora(recipe)
+        if recipe.data.prepared is None:
+            check_corpora(recipe)
     use_threads(threads)
     again = f"{program()} train --resume {shlex.quote(str(run))}{threads_again(threads)}"
     progress = run_training(recipe, run, again)
@@ -172,7 +183,7 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tup
     return make_recipe(document, overrides, origin="command line"), None
 
 
-def _check_corpora(recipe: Recipe) -> None:
+def check_corpora(recipe: Recipe) -> None:
     """Raises UserError for a missing file that `headway data` makes, and says how."""
     for corpus in (*recipe.data.train, *recipe.data.valid):
         for file in (*corpus.source, *corpus.target):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import io
 import math
-import random
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,9 +27,6 @@ from headway.text.tokenizer import (
     TokenizerKind,
     language_tag,
 )
-
-MOST_LINES = 2_000_000
-"""A vocabulary is learned from so many lines at most."""
 
 _SKIPPED = "\u2585"
 """sentencepiece learns nothing from a line with this character in it, and says nothing about it."""
@@ -133,8 +129,6 @@ class SubwordTokenizer:
             [_normalized(line).replace(_SKIPPED, " ") for line in lines],
             [language_tag(language) for language in target_tags],
         )
-        if len(lines) > MOST_LINES:
-            lines = random.Random(1).sample(lines, MOST_LINES)  # sentencepiece's own sample differs from run to run
         try:
             return cls(_train_sentencepiece(lines, kind, vocab_size, tags))
         except RuntimeError as error:

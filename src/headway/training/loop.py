@@ -33,7 +33,7 @@ def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
     Raises UserError for what the user can mend, and Interrupted after SIGINT or SIGTERM, when all is saved.
     """
     with reporter, only_trainer(folder):
-        run = start(recipe, folder, reporter.line)
+        run = start(recipe, folder, reporter.line, reporter.preparing)
         stop = StopRequests()
         with stop.listening():
             return go_on(run, stop, reporter)
