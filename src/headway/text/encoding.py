@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from multiprocessing import get_context
@@ -114,7 +114,7 @@ class EncodingSettings:
     max_length: int
     max_tokens: int
     corpora: tuple[CorpusKind, ...]
-    filters: Filters = Filters()
+    filters: Filters = field(default_factory=Filters)
     held_out: tuple[tuple[str, str], ...] = ()
     """What the filter `overlap` compares with, without tags."""
     valid: tuple[tuple[str, str], ...] = ()
@@ -249,7 +249,7 @@ def encode_chunks(
     processes: int,
     first_of: FirstOf,
     look_around: Callable[[], None] = lambda: None,
-) -> Iterator[EncodedChunk]:
+) -> Generator[EncodedChunk]:
     """The chunks as ids, in their order. A few chunks are done here, more by `processes` others, if that is more than
     one. look_around: is called several times a second, and may raise. Raises UserError."""
     few = list(islice(chunks, FEW + 1)) if processes > 1 else []

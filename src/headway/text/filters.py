@@ -1,5 +1,5 @@
-"""Which pairs of a corpus are left out, as the recipe chooses. Each filter looks at one pair; repeated ones are found by
-`text.duplicates`, because that takes all pairs before.
+"""Which pairs of a corpus are left out, as the recipe chooses. Each filter looks at one pair; repeated ones are found
+by `text.duplicates`, because that takes all pairs before.
 """
 
 from __future__ import annotations

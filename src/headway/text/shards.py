@@ -31,7 +31,7 @@ SIDES = ("source", "target")
 LOOKED_AT_ONCE = 2**20
 """Sequences whose lengths are in memory together."""
 PAIRS = 2**23
-"""A shard ends with the chunk that gives it so many pairs: few enough files for any system, each of about a gigabyte."""
+"""A shard ends with the chunk that gives it so many pairs: files of up to a gigabyte, few enough for any system."""
 DESCRIPTION = "shards.json"
 FORMAT_VERSION = 1
 UNFINISHED = ".partial"
@@ -180,9 +180,9 @@ class ChunkEntry:
 
 
 class ShardsWriter:
-    """Writes the shards of a folder, one after the other; each gets its name when it is full and on disk. Whoever uses
-    it keeps the entries of the chunks that are on disk: a writer that gets them goes on after them, whatever was written
-    since."""
+    """Writes the shards of a folder, one after the other; each gets its name when it is full and on disk. Its user
+    keeps the entries of the chunks that are on disk. A writer that is made with them goes on after them, whatever was
+    written since."""
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], before: Iterable[tuple[int, ChunkEntry]] = ()) -> None:
         """before: corpus and entry of each chunk that is there already."""

@@ -79,8 +79,8 @@ def made_from(recipe: Recipe, max_length: int) -> dict[str, Any]:
 
 def difference(before: dict[str, Any], now: dict[str, Any]) -> str | None:
     """The first key whose values differ, and the values; None where all are equal."""
-    for section in now:
-        old, new = before.get(section, {}), now[section]
+    for section, new in now.items():
+        old = before.get(section, {})
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):
                 return f"{section}.{key} ({_short(old.get(key))} -> {_short(new.get(key))})"

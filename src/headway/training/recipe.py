@@ -105,8 +105,8 @@ class FiltersSection(Section):
     overlap: Overlap | None = None
     """Drop pairs that are in `data.valid` or `data.held_out`, too: the same `pair`, or the same text on a `side`."""
     duplicates: Annotated[list[DuplicateOf], BeforeValidator(_listed)] = []
-    """Drop what stood in the text before and passed the other filters: `pair`, `source`, `target` or a list of them. Takes
-    8 bytes of memory for each pair and entry, by hashes of 64 bits."""
+    """Drop what stood in the text before and passed the other filters: `pair`, `source`, `target` or a list of them.
+    Takes 8 bytes of memory for each pair and entry, by hashes of 64 bits."""
 
     def chosen(self) -> Filters:
         """As `text.filters` takes them."""
@@ -123,8 +123,8 @@ class DataSection(Section):
     filters: FiltersSection = FiltersSection()  # type: ignore[call-arg]
     """Which training pairs are left out; all filters are off unless they are set."""
     temperature: float = Field(1.0, ge=1, le=100)
-    """Share of a corpus in an epoch: in proportion to its pairs times its weight, to the power of 1 / temperature. 1 leaves
-    sizes as they are, 100 makes them nearly equal; the epoch stays as long."""
+    """Share of a corpus in an epoch: in proportion to its pairs times its weight, to the power of 1 / temperature. 1
+    leaves sizes as they are, 100 makes them nearly equal; the epoch stays as long."""
     prepared: Path | None = None
     """Folder made by `headway prepare` from this recipe, to train on; by default the run makes its own."""
     source_language: str = ""

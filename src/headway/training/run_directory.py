@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +114,8 @@ CHANGEABLE = {
 def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
     """Raises UserError with the list of differences that would make a resumed run another one. `before` is the recipe
     as it was when the run began, as `model_dump` gives it."""
-    try:
+    with suppress(ValidationError):  # a key has gone since
         before = Recipe.model_validate(before).model_dump(mode="json")  # with the keys that have come since
-    except ValidationError:
-        pass  # a key has gone since
     old, new = _flat(before), _flat(after.model_dump(mode="json"))
     changed = [
         f"{key} ({old.get(key)} -> {new.get(key)})"

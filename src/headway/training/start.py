@@ -32,8 +32,8 @@ Notice = Callable[[str], None]
 
 
 def start(recipe: Recipe, folder: Path, notice: Notice, show: Show | None = None) -> Run:
-    """The run in the folder, ready for its next step. show: is told how the data are coming on, where they must be made.
-    Raises UserError for what the user can mend."""
+    """The run in the folder, ready for its next step. show: is told how the preparing of data comes on, where it is
+    needed. Raises UserError for what the user can mend."""
     options = recipe.training
     device = pick_device(options.device)
     dtype = training_dtype(options.precision, device)
