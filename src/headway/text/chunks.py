@@ -80,13 +80,16 @@ class Chunk:
 
     def pairs(self) -> Iterator[Pair]:
         """Its pairs, as `read_pairs` gives them. Raises UserError."""
+        for line, (source, target) in enumerate(zip(*self.texts(), strict=True), start=self.first):
+            yield Pair(source, target, self.source_file, line)
+
+    def texts(self) -> tuple[list[str], list[str]]:
+        """The sources and the targets of its pairs. Raises UserError."""
         sources = _decoded(self.source, self.source_file, self.first)
         if self.target_file is None:
-            yield from two_sided_pairs(sources, self.source_file, first=self.first, columns=self.columns)
-            return
-        targets = _decoded(self.target, self.target_file, self.first)
-        for number, (source, target) in enumerate(zip(sources, targets, strict=True), start=self.first):
-            yield Pair(source, target, self.source_file, number)
+            pairs = list(two_sided_pairs(sources, self.source_file, first=self.first, columns=self.columns))
+            return [pair.source for pair in pairs], [pair.target for pair in pairs]
+        return sources, _decoded(self.target, self.target_file, self.first)
 
     def pair(self, line: int, source: bytes, target: bytes) -> Pair:
         """The pair of the line with this number, whose sides are given without their line ends. Raises UserError."""
@@ -167,5 +170,12 @@ def _columns(lines: Iterator[bytes]) -> int:
     return next((line.count(b"\t") + 1 for line in lines if not is_blank(line.decode("utf-8", "replace"))), 0)
 
 
-def _decoded(text: bytes, file: Path, first: int) -> Iterator[str]:
-    return decode_lines(io.BytesIO(text), str(file), first=first)
+def _decoded(text: bytes, file: Path, first: int) -> list[str]:
+    """What `decode_lines` gives, all at once where nothing is wrong."""
+    try:
+        lines = text.removeprefix(BYTE_ORDER_MARK if first == 1 else b"").decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        return list(decode_lines(io.BytesIO(text), str(file), first=first))  # which tells the line
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines] if b"\r" in text else lines

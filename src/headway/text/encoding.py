@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from multiprocessing import get_context
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from headway.errors import UserError
 from headway.text.chunks import Chunk
-from headway.text.corpus import Pair, is_blank
+from headway.text.corpus import is_blank
 from headway.text.duplicates import hash_of
 from headway.text.filters import DuplicateOf, Filters, HeldOut, filter_tests
 from headway.text.tokenizer import Tokenizer, is_too_long, language_tag
@@ -38,6 +38,10 @@ AHEAD = 4
 """Chunks for each process that may be done before their turn."""
 LOOK_AROUND_EVERY = 0.2
 """Seconds."""
+
+
+Texts = list[tuple[str, str]]
+"""Sources and targets."""
 
 
 @dataclass
@@ -62,11 +66,11 @@ class PairCounts:
     def too_long(self) -> int:
         return self.dropped.get(TOO_LONG, 0)
 
-    def drop(self, reason: str, pair: Pair) -> None:
+    def drop(self, reason: str, file: Path, line: int) -> None:
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
         places = self.examples.setdefault(reason, [])
         if len(places) < NAMED:
-            places.append(f"{pair.file}:{pair.line}")
+            places.append(f"{file}:{line}")
 
     def add(self, others: PairCounts) -> None:
         """Those of text that comes after."""
@@ -126,7 +130,6 @@ class EncodedChunk:
     """The pairs of a chunk that were kept, as ids without control symbols."""
 
     corpus: int
-    lines: int
     done: float
     counts: PairCounts
     source: NDArray[Any]
@@ -162,51 +165,61 @@ class Encoder:
 
     def encode(self, chunk: Chunk, first_of: FirstOf) -> EncodedChunk:
         """Raises UserError for what is wrong in the text."""
-        counts = PairCounts()
-        passed = list(self._passed(chunk, counts))
-        hashes = np.array(
-            [[hash_of(_compared(pair, kind)) for pair in passed] for kind in self.settings.filters.duplicates],
-            dtype=np.uint64,
-        ).reshape(len(self.settings.filters.duplicates), len(passed))
-        if len(hashes):
-            passed = list(self._first(passed, first_of(hashes), counts))
-        sources: list[list[int]] = []
-        targets: list[list[int]] = []
-        valid: list[int] = []
-        limits = self.settings.max_length, self.settings.max_tokens
-        for pair in passed:
-            found = self._valid.pop((pair.source, pair.target), None) if self._valid else None
-            if found is not None:
-                valid.append(found)
-            ids = encoded(pair, self._source, self._target, *limits)
-            if isinstance(ids, str):
-                counts.drop(ids, pair)
-            else:
-                sources.append(ids[0])
-                targets.append(ids[1])
-        counts.kept = len(sources)
-        flat = (np.fromiter(chain.from_iterable(side), dtype=self.dtype) for side in (sources, targets))
-        lengths = (np.fromiter(map(len, side), dtype=np.int64, count=len(side)) for side in (sources, targets))
-        return EncodedChunk(chunk.corpus, chunk.lines, chunk.done, counts, *flat, *lengths, valid, hashes)
+        dropped: dict[int, str] = {}
+        lines, texts = self._passed(chunk, dropped)
+        kinds = self.settings.filters.duplicates
+        hashes = np.array([[hash_of(_compared(pair, kind)) for pair in texts] for kind in kinds], dtype=np.uint64)
+        hashes = hashes.reshape(len(kinds), len(texts))
+        if kinds:
+            repeats = [not all(first) for first in first_of(hashes).T.tolist()]
+            dropped |= {line: "duplicates" for line, repeated in zip(lines, repeats, strict=True) if repeated}
+            lines = [line for line, repeated in zip(lines, repeats, strict=True) if not repeated]
+            texts = [pair for pair, repeated in zip(texts, repeats, strict=True) if not repeated]
+        found = (self._valid.pop(pair, None) for pair in texts) if self._valid else ()
+        valid = [place for place in found if place is not None]
+        sources = self._source.encode_all([source for source, _ in texts], tagged=True)
+        targets = self._target.encode_all([target for _, target in texts])
+        reasons = [self._unfit(source, target) for source, target in zip(sources, targets, strict=True)]
+        if any(reasons):
+            dropped |= {line: reason for line, reason in zip(lines, reasons, strict=True) if reason}
+            sources = [ids for ids, reason in zip(sources, reasons, strict=True) if not reason]
+            targets = [ids for ids, reason in zip(targets, reasons, strict=True) if not reason]
+        counts = PairCounts(kept=len(sources))
+        for line in sorted(dropped):
+            counts.drop(dropped[line], chunk.source_file, line)
+        return EncodedChunk(
+            corpus=chunk.corpus,
+            done=chunk.done,
+            counts=counts,
+            source=self._flat(sources),
+            target=self._flat(targets),
+            source_lengths=np.fromiter(map(len, sources), dtype=np.int64, count=len(sources)),
+            target_lengths=np.fromiter(map(len, targets), dtype=np.int64, count=len(targets)),
+            valid=valid,
+            hashes=hashes,
+        )
 
-    def _passed(self, chunk: Chunk, counts: PairCounts) -> Iterator[Pair]:
-        """With their tags, those that are neither blank nor far too long, and that no filter drops."""
+    def _passed(self, chunk: Chunk, dropped: dict[int, str]) -> tuple[list[int], Texts]:
+        """The lines that are neither blank nor far too long, and that no filter drops, and their texts, with tags."""
         tests, prefix, max_length = self._tests[chunk.corpus], self._prefixes[chunk.corpus], self.settings.max_length
-        for pair in chunk.pairs():
-            if (reason := unusable(pair, max_length)) is None:
-                reason = next((name for name, test in tests if test(pair.source, pair.target)), None)
-            if reason is not None:
-                counts.drop(reason, pair)
+        lines: list[int] = []
+        texts: Texts = []
+        for line, (source, target) in enumerate(zip(*chunk.texts(), strict=True), start=chunk.first):
+            reason = unusable(source, target, max_length)
+            if reason is None and tests:
+                reason = next((name for name, test in tests if test(source, target)), None)
+            if reason is None:
+                lines.append(line)
+                texts.append((prefix + source if prefix else source, target))
             else:
-                yield Pair(prefix + pair.source, pair.target, pair.file, pair.line) if prefix else pair
+                dropped[line] = reason
+        return lines, texts
 
-    def _first(self, passed: list[Pair], first: NDArray[np.bool_], counts: PairCounts) -> Iterator[Pair]:
-        repeats = (~first).any(axis=0).tolist()
-        for pair, repeated in zip(passed, repeats, strict=True):
-            if repeated:
-                counts.drop("duplicates", pair)
-            else:
-                yield pair
+    def _unfit(self, source: list[int], target: list[int]) -> str | None:
+        return unfit(source, target, self.settings.max_length, self.settings.max_tokens)
+
+    def _flat(self, sentences: list[list[int]]) -> NDArray[Any]:
+        return np.fromiter(chain.from_iterable(sentences), dtype=self.dtype, count=sum(map(len, sentences)))
 
 
 def ids_dtype(vocab_size: int) -> np.dtype[Any]:
@@ -221,26 +234,23 @@ def tokenizers_of(settings: EncodingSettings) -> tuple[Tokenizer, Tokenizer]:
     return first, first if source[1] == target[1] else parse_tokenizer(target[1], Path(target[0]))
 
 
-def unusable(pair: Pair, max_length: int) -> str | None:
+def unusable(source: str, target: str, max_length: int) -> str | None:
     """Why the pair is dropped before anything is done with it, if it is."""
-    if is_blank(pair.source) or is_blank(pair.target):
+    if is_blank(source) or is_blank(target):
         return BLANK
-    if is_too_long(pair.source, max_length) or is_too_long(pair.target, max_length):
+    if is_too_long(source, max_length) or is_too_long(target, max_length):
         return TOO_LONG
     return None
 
 
-def encoded(
-    pair: Pair, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, max_length: int, max_tokens: int
-) -> tuple[list[int], list[int]] | str:
-    """The ids of both sides, or why the pair is dropped: a side has more than `max_length` tokens, both sides more than
+def unfit(source: Sequence[int], target: Sequence[int], max_length: int, max_tokens: int) -> str | None:
+    """Why the pair of ids is dropped, if it is: a side has more than `max_length` tokens, both sides more than
     `max_tokens`, start or end symbol included."""
-    source, target = source_tokenizer.encode(pair.source, tagged=True), target_tokenizer.encode(pair.target)
     if not source or not target:  # nothing but characters that normalisation removes
         return BLANK
     if max(len(source), len(target)) >= max_length or len(source) + len(target) + 2 > max_tokens:
         return TOO_LONG
-    return source, target
+    return None
 
 
 def encode_chunks(
@@ -283,7 +293,8 @@ class _Workers:
     def encode(
         self, chunks: Iterator[Chunk], first_of: FirstOf, look_around: Callable[[], None]
     ) -> Iterator[EncodedChunk]:
-        idle, busy = deque(self._processes), dict[Any, int]()  # which chunk each is at work on
+        idle = deque[Any](self._processes)
+        busy: dict[Any, int] = {}  # which chunk each is at work on
         asking: dict[int, tuple[Any, NDArray[np.uint64]]] = {}
         results: dict[int, EncodedChunk | UserError] = {}
         given = answered = turn = 0
@@ -363,7 +374,7 @@ def _work(connection: Connection, settings: EncodingSettings) -> None:
         return
 
 
-def _compared(pair: Pair, kind: DuplicateOf) -> str:
+def _compared(pair: tuple[str, str], kind: DuplicateOf) -> str:
     """What is hashed; no text has a line end in it."""
-    source, target = pair.source.strip(), pair.target.strip()
+    source, target = pair[0].strip(), pair[1].strip()
     return f"{source}\n{target}" if kind == "pair" else source if kind == "source" else target

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from headway.errors import UserError
 from headway.text.corpus import Pair
-from headway.text.encoding import IDS_DTYPE, EncodedChunk, PairCounts, encoded, unusable
+from headway.text.encoding import IDS_DTYPE, EncodedChunk, PairCounts, unfit, unusable
 from headway.text.tokenizer import Tokenizer
 
 OFFSETS_DTYPE = np.dtype("<i8")
@@ -326,12 +326,15 @@ def _encoded(
     kept_before = counts.kept
     for pair in corpus:
         place = pair.file
-        ids = unusable(pair, max_length) or encoded(pair, source_tokenizer, target_tokenizer, max_length, max_tokens)
-        if isinstance(ids, str):
-            counts.drop(ids, pair)
-        else:
+        reason, source, target = unusable(pair.source, pair.target, max_length), [], []
+        if reason is None:
+            source, target = source_tokenizer.encode(pair.source, tagged=True), target_tokenizer.encode(pair.target)
+            reason = unfit(source, target, max_length, max_tokens)
+        if reason is None:
             counts.kept += 1
-            yield ids
+            yield source, target
+        else:
+            counts.drop(reason, pair.file, pair.line)
     if counts.kept == kept_before:
         raise no_usable_pair(place, counts, max_length, max_tokens)
 

@@ -92,6 +92,11 @@ class SubwordTokenizer:
         ids = self._processor.encode(_normalized(text[start:]))
         return [self._tags[tag.text], *ids] if tag and ids else ids
 
+    def encode_all(self, texts: list[str], *, tagged: bool = False) -> list[list[int]]:
+        if tagged and self._tags:
+            return [self.encode(text, tagged=True) for text in texts]
+        return self._processor.encode([_normalized(text) for text in texts], num_threads=1)
+
     def split_tag(self, text: str) -> tuple[str, str]:
         tag, start = self._leading_tag(text)
         return tag.text if tag else "", text[start:]

@@ -31,6 +31,7 @@ from headway.text.encoding import (
     EncodedChunk,
     EncodingSettings,
     PairCounts,
+    Texts,
     encode_chunks,
     ids_dtype,
     unusable,
@@ -52,7 +53,7 @@ from headway.training.prepared import (
     write_manifest,
 )
 from headway.training.recipe import ParallelFiles, Recipe
-from headway.training.vocabulary import Texts, Tokenizers, learn_tokenizers, sampled_texts
+from headway.training.vocabulary import Tokenizers, learn_tokenizers, sampled_texts
 
 Notice = Callable[[str], None]
 Show = Callable[[int, float, float, float], None]
@@ -253,12 +254,12 @@ class _Preparing:
                 for corpus in range(len(self.train)):
                     self._check_corpus(progress, corpus)
                 shards.finish(len(self.train))
+        if valid_texts and len(progress.valid) == len(valid_texts):
+            self.notice("warning: every validation pair is a training pair too, so the scores below mean nothing")
         total = progress.total()
         self.notice(f"train: {total.summary()}")
         for line in total.filter_lines():
             self.notice(line)
-        if valid_texts and len(progress.valid) == len(valid_texts):
-            self.notice("warning: every validation pair is a training pair too, so the scores below mean nothing")
         write_json(self.folder / REPORT, _report(self.train, progress.counts))
 
     def _check_corpus(self, progress: _Progress, corpus: int) -> None:
@@ -426,7 +427,7 @@ def _texts(corpora: Sequence[ParallelFiles], max_length: int) -> Iterator[tuple[
     """The pairs that have text on both sides, with their tags."""
     for corpus in corpora:
         for pair in tagged_pairs(corpus):
-            if unusable(pair, max_length) is None:
+            if unusable(pair.source, pair.target, max_length) is None:
                 yield pair.source, pair.target
 
 

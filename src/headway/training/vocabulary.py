@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headway.errors import UserError
 from headway.text.chunks import Chunk, CorpusFiles, read_chunks
 from headway.text.corpus import Pair
-from headway.text.encoding import unusable
+from headway.text.encoding import Texts, unusable
 from headway.text.filters import Filters, HeldOut, filter_tests
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import CHARACTERS_PER_PIECE, CONTROL_PIECES, Tokenizer
@@ -22,8 +22,6 @@ SEED = 1
 """Of the sample, which is the same for every seed of the training: so runs can share one prepared folder."""
 Tokenizers = tuple[Tokenizer, Tokenizer]
 """Of the source and of the target; one and the same where the vocabulary is joint."""
-Texts = list[tuple[str, str]]
-"""Sources and targets."""
 
 
 def learn_tokenizers(recipe: Recipe, texts: Texts, max_length: int) -> tuple[Tokenizers, list[str]]:
@@ -69,7 +67,8 @@ def sampled_texts(recipe: Recipe, corpora: Sequence[CorpusFiles], held_out: Held
     return [
         (pair.source, pair.target)
         for corpus, pair in sample(corpora, recipe.tokenizer.sample_pairs)
-        if unusable(pair, max_length) is None and not any(test(pair.source, pair.target) for _, test in tests[corpus])
+        if unusable(pair.source, pair.target, max_length) is None
+        and not any(test(pair.source, pair.target) for _, test in tests[corpus])
     ]
 
 
