@@ -142,4 +142,5 @@ def _detector(language: str) -> tuple[Any, Any]:
     own = Language.from_iso_code_639_1(iso)
     script = script_names(language)
     others = [one for one in Language.all() if script_names(one.iso_code_639_1.name.lower()) == script]
-    return LanguageDetectorBuilder.from_languages(own, *others).build(), own
+    builder = LanguageDetectorBuilder.from_languages(own, *others).with_low_accuracy_mode()
+    return builder.build(), own  # which is 12 times as fast, and takes 60 MB in place of 900 for Latin script

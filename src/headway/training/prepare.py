@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from headway.text.chunks import CorpusFiles, read_chunks
 from headway.text.corpus import Pair, is_blank, is_plain, read_lines, read_pairs, same_text, unchanged, version
 from headway.text.duplicates import SeenHashes
 from headway.text.encoding import (
+    LOOK_AROUND_EVERY,
     CorpusKind,
     EncodedChunk,
     EncodingSettings,
@@ -58,6 +60,7 @@ from headway.training.vocabulary import Tokenizers, learn_tokenizers, sampled_te
 Notice = Callable[[str], None]
 Show = Callable[[int, float, float, float], None]
 """Is told of progress: pairs so far, pairs a second, the share of the text that is done, minutes left."""
+Result = TypeVar("Result")
 ON_DISK_EVERY = 2.0
 """Seconds: what is lost when the work is killed."""
 
@@ -194,14 +197,17 @@ class _Preparing:
         done = self.work / "tokenizers"
         if not done.exists():
             if tokenizers is None:
-                texts = sampled_texts(self.recipe, self.train, HeldOut.of(held_out), self.max_length)
-                tokenizers, notices = learn_tokenizers(self.recipe, texts, self.max_length)
+                tokenizers, notices = _beside(lambda: self._learned(held_out), self.look_around)
                 for line in notices:
                     self.notice(line)
             for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
                 write_file(self.folder / f"{side}{tokenizer.suffix}", tokenizer.to_bytes())
             write_file(done, b"")
         return find_tokenizer(self.folder, "source"), find_tokenizer(self.folder, "target")
+
+    def _learned(self, held_out: Texts) -> tuple[Tokenizers, list[str]]:
+        texts = sampled_texts(self.recipe, self.train, HeldOut.of(held_out), self.max_length)
+        return learn_tokenizers(self.recipe, texts, self.max_length)
 
     def _encode_valid(self, tokenizers: Tokenizers) -> PairCounts:
         counts = write_ids(
@@ -438,6 +444,28 @@ def _refuse_change(folder: Path, before: dict[str, Any], now: dict[str, Any]) ->
 
 def _other_recipe(folder: Path, changed: str) -> UserError:
     return UserError(f"{folder}: was begun with another recipe: {changed}; choose another --output, or delete it")
+
+
+def _beside(work: Callable[[], Result], look_around: Callable[[], None]) -> Result:
+    """What the work returns, which is done in a thread, so that signals are noticed meanwhile: sentencepiece may be
+    busy for minutes. If looking around ends it, the thread goes on for as long as the process lives."""
+    done: list[Result] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(LOOK_AROUND_EVERY)
+        look_around()
+    if failed:
+        raise failed[0]
+    return done[0]
 
 
 def _sync(file: IO[bytes]) -> None:
