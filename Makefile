@@ -88,6 +88,7 @@ bench: setup $(BENCH_MODEL)/best.json
 	$(BIN)/python benchmarks/training.py --order random
 	$(BIN)/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 	$(BIN)/python benchmarks/starting.py $(BENCH_MODEL)
+	$(BIN)/python benchmarks/preparing.py
 	$(BIN)/python benchmarks/growing.py $(BENCH_MODEL)
 
 # Half an hour of mixed load on a server: does its memory stay?

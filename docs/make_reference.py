@@ -65,9 +65,9 @@ def recipe_page() -> str:
     rows = [(f"`{key}`", default, meaning) for key, default, meaning in recipe_rows()]
     about = (
         "A recipe is YAML in five sections. Precedence is defaults < file < command line (`key.path=value`). `model` "
-        "takes `preset` and any field of [the model's config](model.md). `data.train` and `data.valid` may be lists of "
-        "corpora. Paths in a file are relative to its folder, paths on the command line to the current folder. A "
-        "recipe that comes with headway and is given by name reads `data/` of the current folder, where `headway "
+        "takes `preset` and any field of [the model's config](model.md). `data.train`, `data.valid` and "
+        "`data.held_out` may be lists of corpora. Paths in a file are relative to its folder, paths on the command "
+        "line to the current folder. A recipe that comes with headway and is given by name reads `data/` of the current folder, where `headway "
         "data` puts its corpus."
     )
     return f"{NOTICE}# Recipe keys\n\n{about}\n\n{table(('Key', 'Default', 'Meaning'), rows)}"
@@ -95,7 +95,7 @@ def recipe_rows() -> list[tuple[str, str, str]]:
 def rows_of(prefix: str, section: Any) -> list[tuple[str, str, str]]:
     rows: list[tuple[str, str, str]] = []
     for name, field in section.model_fields.items():
-        inner = next(iter(get_args(field.annotation)), None)
+        inner = next(iter(get_args(field.annotation)), field.annotation)
         if hasattr(inner, "model_fields"):
             if field.description:
                 rows.append((f"{prefix}.{name}", "", " ".join(field.description.split())))

@@ -85,6 +85,14 @@ def test_growing(trained, corpus, tmp_path):
     assert "with 1,000" in said
 
 
+def test_preparing(corpus, tmp_path):
+    found = tmp_path / "found.json"
+    files = ["--source", corpus.file("train.src"), "--target", corpus.file("train.tgt")]
+    said = benchmark("preparing", *files, "--pairs", "60000", "--processes", "2", "--rounds", "1", "--json", found)
+    assert said.count("of the tokenizer alone") == 3
+    assert min(json.loads(found.read_text())["pairs_per_second"].values()) > 0
+
+
 def test_recording(trained, corpus):
     """Against the revision that is checked out."""
     few = ["--sentences", "20", "--rounds", "1"]

@@ -106,9 +106,9 @@ def test_files_that_change_between_two_readings_are_told_and_nothing_is_kept(tmp
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("train/source.ids", lambda file: file.write_bytes(b"")),
-        ("train/source.ids", lambda file: os.truncate(file, 3)),
-        ("train/source.ids", lambda file: file.unlink()),
+        ("train/00000/source.ids", lambda file: file.write_bytes(b"")),
+        ("train/00000/source.ids", lambda file: os.truncate(file, 3)),
+        ("train/00000/source.ids", lambda file: file.unlink()),
         ("valid.json", lambda file: os.truncate(file, 7)),
         ("valid.json", lambda file: file.write_bytes(b"\xff" + file.read_bytes()[1:])),
     ],

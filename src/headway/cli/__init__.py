@@ -23,6 +23,7 @@ from headway.cli import (
     import_,
     inspect,
     plan,
+    prepare,
     score,
     serve,
     show,
@@ -54,6 +55,7 @@ app.command("import")(import_.import_)
 app.command("show")(show.show)
 app.command("data")(data.data)
 app.command("plan")(plan.plan)
+app.command("prepare")(prepare.prepare)
 
 
 @app.callback(invoke_without_command=True)

@@ -57,6 +57,10 @@ def train(
     init_from: Annotated[
         Path | None, typer.Option(metavar="MODEL", help="Start from this model's weights and vocabulary.")
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Train on what `headway prepare` made from this recipe in the folder."),
+    ] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with a run where it stopped.")] = None,
     or_resume: Annotated[
         bool, typer.Option("--or-resume", help="Where RUN holds a run already, go on with it; for jobs that restart.")
@@ -80,6 +84,7 @@ def train(
     headway train mine.yaml --out runs/mine
     headway train --source train.de --target train.en --valid-source valid.de --valid-target valid.en --out runs/mine
     headway train --source train.tsv --valid-source valid.tsv --out runs/tuned --init-from runs/mine
+    headway train mine.yaml --data prepared
     headway train --resume runs/mine training.max_minutes=60
     """
     bound_spinning()
@@ -97,7 +102,11 @@ def train(
     overrides = [argument for argument in arguments or [] if "=" in argument]
     recipes = [argument for argument in arguments or [] if "=" not in argument]
     files = {"source": source, "target": target, "valid_source": valid_source, "valid_target": valid_target}
-    given = {"model.preset": preset, "training.init_from": init_from and str(init_from)}
+    given = {
+        "model.preset": preset,
+        "training.init_from": init_from and str(init_from),
+        "data.prepared": data and str(data),
+    }
     overrides += [f"{key}={json.dumps(value)}" for key, value in given.items() if value is not None]
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
@@ -117,7 +126,8 @@ def train(
             raise UserError("--out is missing: the run directory to make")
         if not ((or_resume or restarted()) and step_folders(run / "checkpoints")):
             refuse_used_folder(run)
-            _check_corpora(recipe)
+            if recipe.data.prepared is None:
+                check_corpora(recipe)
     if processes > 1 and not is_rank():
         from headway.training.processes import launch
 
@@ -209,7 +219,7 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tup
     return make_recipe(document, overrides, origin="command line"), None
 
 
-def _check_corpora(recipe: Recipe) -> None:
+def check_corpora(recipe: Recipe) -> None:
     """Raises UserError for a missing file that `headway data` makes, and says how."""
     for corpus in (*recipe.data.train, *recipe.data.valid):
         for file in (*corpus.source, *corpus.target):

@@ -9,6 +9,7 @@ file must stay as it is meanwhile.
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import stat
@@ -45,19 +46,32 @@ class Pair:
 def read_lines(path: Path, *, lenient: bool = False) -> Generator[str]:
     """The lines of a UTF-8 text file, compressed or not, without their line ends. Raises UserError with file and
     line; `lenient` reads bytes that aren't UTF-8 as U+FFFD."""
+    with open_text(path) as stream:
+        yield from decode_lines(stream, str(path), lenient=lenient, faults=damages(path))
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, decompressed. Raises UserError where the file can't be opened, or was another one when the
+    block ended."""
     with closing(_open(path)) as stream:
         before = os.fstat(stream.fileno())
-        yield from decode_lines(stream, str(path), lenient=lenient, faults=damages(path))
-        if stat.S_ISREG(before.st_mode) and _version(os.fstat(stream.fileno())) != _version(before):
+        yield stream
+        if stat.S_ISREG(before.st_mode) and version(os.fstat(stream.fileno())) != version(before):
             raise UserError(f"{path}: {CHANGED}")
 
 
 def decode_lines(
-    stream: IO[bytes], name: str, *, lenient: bool = False, faults: tuple[type[Exception], ...] = (OSError,)
+    stream: IO[bytes],
+    name: str,
+    *,
+    lenient: bool = False,
+    faults: tuple[type[Exception], ...] = (OSError,),
+    first: int = 1,
 ) -> Iterator[str]:
     """Bytes that end at "\\n" to lines of text; `name` is what an error calls their origin, `faults` what the stream
-    raises where it can't be read."""
-    for number, raw in enumerate(_raw_lines(stream, name, faults), start=1):
+    raises where it can't be read, `first` the number of the first line in its file."""
+    for number, raw in enumerate(raw_lines(stream, name, faults), start=first):
         text = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
         if not text:  # an empty file that has a mark
             return
@@ -76,10 +90,10 @@ def decode_lines(
 def unchanged(files: Iterable[Path]) -> Iterator[None]:
     """Raises UserError where one of the files is another one when the block ends: what read it several times has read
     different things."""
-    before = {file: _version(file.stat()) for file in files}
+    before = {file: version(file.stat()) for file in files}
     yield
-    for file, version in before.items():
-        if not file.exists() or _version(file.stat()) != version:
+    for file, then in before.items():
+        if not file.exists() or version(file.stat()) != then:
             raise UserError(f"{file}: {CHANGED}")
 
 
@@ -132,21 +146,31 @@ def _pairs_of_file(file: Path, lenient: bool) -> Iterator[Pair]:
         raise UserError(
             f"{file}: without a file of translations it must be a .tsv or .jsonl file, which holds both sides"
         )
-    split = _split_json if plain_name(file).suffix.lower() == ".jsonl" else _columns_splitter()
     with closing(read_lines(file, lenient=lenient)) as lines:
-        for number, line in enumerate(lines, start=1):
-            if is_blank(line):
-                yield Pair("", "", file, number)
-                continue
-            sides = split(line)
-            if isinstance(sides, str):
-                raise UserError(f"{file}, line {number}: {sides}")
-            yield Pair(*sides, file, number)
+        yield from two_sided_pairs(lines, file)
 
 
-def _columns_splitter() -> Callable[[str], tuple[str, str] | str]:
+def two_sided_pairs(lines: Iterable[str], file: Path, *, first: int = 1, columns: int = 0) -> Iterator[Pair]:
+    """The pairs of lines that hold both sides. first: the number of the first of them in its file; columns: those of a
+    .tsv file, by an earlier line, or 0. Raises UserError."""
+    split = _columns_splitter(columns) if is_tsv(file) else _split_json
+    for number, line in enumerate(lines, start=first):
+        if is_blank(line):
+            yield Pair("", "", file, number)
+            continue
+        sides = split(line)
+        if isinstance(sides, str):
+            raise UserError(f"{file}, line {number}: {sides}")
+        yield Pair(*sides, file, number)
+
+
+def is_tsv(path: Path) -> bool:
+    """Whether the file has columns, by its suffix."""
+    return plain_name(path).suffix.lower() == ".tsv"
+
+
+def _columns_splitter(usual: int) -> Callable[[str], tuple[str, str] | str]:
     """A function from a line to source and target, or to what is wrong."""
-    usual = 0
 
     def split(line: str) -> tuple[str, str] | str:
         nonlocal usual
@@ -193,15 +217,41 @@ def _pairs_of_files(source_file: Path, target_file: Path, lenient: bool) -> Iter
                 shorter = number - 1
                 longer = number + sum(1 for _ in (targets if source is None else sources))
                 counts = (shorter, longer) if source is None else (longer, shorter)
-                raise UserError(
-                    f"{source_file} has {counts[0]} lines but {target_file} has {counts[1]}: "
-                    "line i of one must be the translation of line i of the other"
-                )
+                raise uneven(source_file, target_file, *counts)
             yield Pair(source, target, source_file, number)
 
 
-def _version(status: os.stat_result) -> tuple[int, ...]:
-    """Differs where the file was written or replaced in between."""
+def uneven(source_file: Path, target_file: Path, source_lines: int, target_lines: int) -> UserError:
+    """The error of two files whose lines can't be each other's translations."""
+    return UserError(
+        f"{source_file} has {source_lines} lines but {target_file} has {target_lines}: "
+        "line i of one must be the translation of line i of the other"
+    )
+
+
+def matching_files(paths: Iterable[Path]) -> list[Path]:
+    """The files, those of a pattern such as `part-*.de.gz` in sorted order; a file that has such a name is itself.
+    Raises UserError for a pattern that matches nothing."""
+    found = []
+    for path in paths:
+        if not is_pattern(path) or path.exists():
+            found.append(path)
+            continue
+        matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207 - takes any path
+        files = [match for match in matches if not match.is_dir()]
+        if not files:
+            raise UserError(f"{path}: no file has a name of this pattern")
+        found += files
+    return found
+
+
+def is_pattern(path: Path) -> bool:
+    """Whether the name may stand for several files."""
+    return glob.has_magic(str(path))
+
+
+def version(status: os.stat_result) -> tuple[int, ...]:
+    """Of a file, by its `os.stat`; differs where it was written or replaced in between."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
@@ -218,7 +268,8 @@ def _open(path: Path) -> IO[bytes]:
         raise UserError(f"{str(path)!r}: is no name of a file") from None
 
 
-def _raw_lines(stream: IO[bytes], name: str, faults: tuple[type[Exception], ...]) -> Iterator[bytes]:
+def raw_lines(stream: IO[bytes], name: str, faults: tuple[type[Exception], ...]) -> Iterator[bytes]:
+    """The lines as they are, line ends included. Raises UserError as `decode_lines` does."""
     number = 0
     try:
         while raw := stream.readline(LONGEST_LINE + 1):

@@ -1,85 +1,96 @@
 """Ids on disk, memory-mapped: a corpus of any size is read as if it were in memory.
 
-Raw little-endian arrays in one folder: `source.ids` and `target.ids` (int32, all sentences one after the other),
-`source.offsets` and `target.offsets` (int64, where each begins, and the end) and `sizes` (int64, how many sentences
-come from each corpus).
+A shard is a folder of raw little-endian arrays: `source.ids` and `target.ids` (all sentences one after the other),
+`source.offsets` and `target.offsets` (int64, where each begins, and the end). A corpus is either one shard with a file
+`sizes` (int64, how many sentences come from each corpus; ids are int32), or a folder of shards `00000`, `00001`, ...
+with `shards.json`, which describes them.
 """
 
 from __future__ import annotations
 
+import json
+import os
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from itertools import accumulate
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.text.corpus import Pair, is_blank
-from headway.text.tokenizer import Tokenizer, is_too_long
+from headway.text.corpus import Pair
+from headway.text.encoding import IDS_DTYPE, EncodedChunk, PairCounts, unfit, unusable
+from headway.text.tokenizer import Tokenizer
 
-IDS_DTYPE = np.dtype("<i4")
 OFFSETS_DTYPE = np.dtype("<i8")
 SIDES = ("source", "target")
 LOOKED_AT_ONCE = 2**20
 """Sequences whose lengths are in memory together."""
-
-
-@dataclass
-class PairCounts:
-    """What became of the pairs of a corpus."""
-
-    kept: int = 0
-    blank: int = 0
-    too_long: int = 0
-    first_too_long: list[str] = field(default_factory=list)
-    """Where the first few of them are, as "file:line"."""
-
-    def add_too_long(self, pair: Pair) -> None:
-        self.too_long += 1
-        if len(self.first_too_long) < 3:
-            self.first_too_long.append(f"{pair.file}:{pair.line}")
-
-    def summary(self) -> str:
-        text = f"{self.kept:,} pairs"
-        if self.blank:
-            text += f", {self.blank:,} dropped because a side is blank"
-        if self.too_long:
-            text += f", {self.too_long:,} dropped because they are too long (first: {', '.join(self.first_too_long)})"
-        return text
+PAIRS = 2**23
+"""A shard ends with the chunk that gives it so many pairs: files of up to a gigabyte, few enough for any system."""
+DESCRIPTION = "shards.json"
+FORMAT_VERSION = 1
+UNFINISHED = ".partial"
 
 
 class Sequences:
-    """Memory-mapped sequences of ids."""
+    """Memory-mapped sequences of ids, those of several shards one after the other."""
 
-    def __init__(self, folder: Path, side: str) -> None:
-        self._ids = np.memmap(folder / f"{side}.ids", dtype=IDS_DTYPE, mode="r")
-        self._offsets = np.memmap(folder / f"{side}.offsets", dtype=OFFSETS_DTYPE, mode="r")
+    def __init__(self, folders: Sequence[Path], side: str, dtype: np.dtype[Any]) -> None:
+        self._ids = [_mapped(folder / f"{side}.ids", dtype) for folder in folders]
+        self._offsets = [_mapped(folder / f"{side}.offsets", OFFSETS_DTYPE) for folder in folders]
+        sizes = [len(offsets) - 1 for offsets in self._offsets]
+        self._starts = np.array([0, *accumulate(sizes)])
+        """The first sequence of each shard, and the end."""
 
     def __len__(self) -> int:
-        return len(self._offsets) - 1
+        return int(self._starts[-1])
 
-    def __getitem__(self, index: int) -> NDArray[np.int32]:
-        return self._ids[self._offsets[index] : self._offsets[index + 1]]
+    def __getitem__(self, index: int) -> NDArray[Any]:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        shard = int(np.searchsorted(self._starts, index, side="right")) - 1 if len(self._ids) > 1 else 0
+        offsets, place = self._offsets[shard], index - self._starts[shard]
+        return self._ids[shard][offsets[place] : offsets[place + 1]]
 
     def lengths_of(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
         """The lengths of these sequences."""
-        return self._offsets[indices + 1] - self._offsets[indices]
+        if len(self._ids) == 1:
+            return self._offsets[0][indices + 1] - self._offsets[0][indices]
+        shards = np.searchsorted(self._starts, indices, side="right") - 1
+        lengths = np.empty(len(indices), dtype=np.int64)
+        for shard in np.unique(shards):
+            there = shards == shard
+            places = indices[there] - self._starts[shard]
+            lengths[there] = self._offsets[shard][places + 1] - self._offsets[shard][places]
+        return lengths
 
     @property
     def total(self) -> int:
         """The ids of all sequences."""
-        return int(self._offsets[-1])
+        return sum(int(offsets[-1]) for offsets in self._offsets)
 
 
 class ParallelIds:
-    """The ids of a parallel corpus: `source[i]` and `target[i]` belong together. No control ids are in them."""
+    """The ids of a parallel corpus: `source[i]` and `target[i]` belong together. No control ids are in them. What is in
+    memory is a page table, not the corpus or anything of its length."""
 
     def __init__(self, folder: Path) -> None:
-        self.source, self.target = (Sequences(folder, side) for side in SIDES)
-        self.sizes: list[int] = np.fromfile(folder / "sizes", dtype=OFFSETS_DTYPE).tolist()
+        self.sizes: list[int]
         """Sentences of each corpus; the corpora lie one after the other."""
+        self._longest: int | None = None
+        if (folder / DESCRIPTION).exists():
+            described = json.loads((folder / DESCRIPTION).read_bytes())
+            folders = [folder / shard_name(number) for number in range(len(described["shards"]))]
+            dtype, self.sizes, self._longest = np.dtype(described["dtype"]), described["sizes"], described["longest"]
+        else:
+            folders, dtype = [folder], IDS_DTYPE
+            self.sizes = np.fromfile(folder / "sizes", dtype=OFFSETS_DTYPE).tolist()
+        self.source, self.target = (Sequences(folders, side, dtype) for side in SIDES)
 
     def __len__(self) -> int:
         return len(self.source)
@@ -90,17 +101,176 @@ class ParallelIds:
 
     def longest_pair(self) -> int:
         """The pair with the most tokens."""
-        longest, most = 0, -1
-        for start in range(0, len(self), LOOKED_AT_ONCE):
-            source, target = self.lengths_of(np.arange(start, min(start + LOOKED_AT_ONCE, len(self))))
-            if (tokens := source + target).max() > most:
-                longest, most = start + int(tokens.argmax()), int(tokens.max())
-        return longest
+        if self._longest is None:
+            longest, most = 0, -1
+            for start in range(0, len(self), LOOKED_AT_ONCE):
+                source, target = self.lengths_of(np.arange(start, min(start + LOOKED_AT_ONCE, len(self))))
+                if (tokens := source + target).max() > most:
+                    longest, most = start + int(tokens.argmax()), int(tokens.max())
+            self._longest = longest
+        return self._longest
 
     @property
     def mean_lengths(self) -> tuple[float, float]:
         """Tokens of a source and of a target, on average."""
         return self.source.total / len(self), self.target.total / len(self)
+
+
+def shard_name(number: int) -> str:
+    """The name of its folder."""
+    return f"{number:05}"
+
+
+@dataclass
+class Shard:
+    """What is in one."""
+
+    pairs: int = 0
+    source_tokens: int = 0
+    target_tokens: int = 0
+
+    @property
+    def full(self) -> bool:
+        return self.pairs >= PAIRS
+
+
+@dataclass
+class ShardsBook:
+    """What is in all shards so far: it follows from the chunks alone."""
+
+    shards: list[Shard] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    """Pairs of each corpus so far."""
+    longest: int = 0
+    longest_tokens: int = -1
+
+    def add(self, corpus: int, entry: ChunkEntry) -> Shard:
+        """The shard that the chunk's pairs go to."""
+        if entry.longest_tokens > self.longest_tokens:
+            self.longest, self.longest_tokens = sum(self.sizes) + entry.longest, entry.longest_tokens
+        self.sizes += [0] * (corpus + 1 - len(self.sizes))
+        self.sizes[corpus] += entry.pairs
+        if not self.shards or self.shards[-1].full:
+            self.shards.append(Shard())
+        shard = self.shards[-1]
+        shard.pairs += entry.pairs
+        shard.source_tokens += entry.source_tokens
+        shard.target_tokens += entry.target_tokens
+        return shard
+
+
+@dataclass(frozen=True)
+class ChunkEntry:
+    """What a shard's description must know of a chunk."""
+
+    pairs: int
+    source_tokens: int
+    target_tokens: int
+    longest: int
+    """The place of the pair with the most tokens among its pairs, the first of several."""
+    longest_tokens: int
+    """-1 where there is none."""
+
+    @classmethod
+    def of(cls, chunk: EncodedChunk) -> ChunkEntry:
+        tokens = chunk.source_lengths + chunk.target_lengths
+        longest = int(tokens.argmax()) if len(tokens) else 0
+        most = int(tokens[longest]) if len(tokens) else -1
+        return cls(len(tokens), len(chunk.source), len(chunk.target), longest, most)
+
+
+class ShardsWriter:
+    """Writes the shards of a folder, one after the other; each gets its name when it is full and on disk. Its user
+    keeps the entries of the chunks that are on disk. A writer that is made with them goes on after them, whatever was
+    written since."""
+
+    def __init__(self, folder: Path, dtype: np.dtype[Any], before: Iterable[tuple[int, ChunkEntry]] = ()) -> None:
+        """before: corpus and entry of each chunk that is there already."""
+        self.folder, self._dtype, self.book = folder, dtype, ShardsBook()
+        self._files: dict[str, IO[bytes]] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        for corpus, entry in before:
+            self.book.add(corpus, entry)
+        for number, shard in enumerate(self.book.shards):
+            if not (folder / shard_name(number)).exists():
+                self._open(number, shard)
+                self.close_full()
+
+    def add(self, chunk: EncodedChunk) -> ChunkEntry:
+        """Writes the pairs, which are on disk after the next `sync`."""
+        entry = ChunkEntry.of(chunk)
+        before = len(self.book.shards)
+        shard = self.book.add(chunk.corpus, entry)
+        if len(self.book.shards) > before:
+            self._open(before, Shard())
+        for side, ids, lengths in (
+            ("source", chunk.source, chunk.source_lengths),
+            ("target", chunk.target, chunk.target_lengths),
+        ):
+            start = getattr(shard, f"{side}_tokens") - len(ids)
+            self._files[f"{side}.ids"].write(ids.astype(self._dtype, copy=False).tobytes())
+            self._files[f"{side}.offsets"].write((start + np.cumsum(lengths)).astype(OFFSETS_DTYPE).tobytes())
+        return entry
+
+    @property
+    def full(self) -> bool:
+        """Whether the open shard must be closed before anything is added."""
+        return bool(self._files) and self.book.shards[-1].full
+
+    def sync(self) -> None:
+        """All that was added is on disk."""
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+
+    def close_full(self) -> None:
+        """Ends the open shard, if it is full. What was added must be on disk, and the entries kept."""
+        if self.full:
+            self._end()
+
+    def finish(self, corpora: int) -> None:
+        """Ends the last shard and describes all."""
+        self.sync()
+        if self._files:
+            self._end()
+        book = self.book
+        document = {
+            "format_version": FORMAT_VERSION,
+            "dtype": self._dtype.str,
+            "sizes": [*book.sizes, *[0] * (corpora - len(book.sizes))],
+            "longest": book.longest,
+            "longest_tokens": book.longest_tokens,
+            "shards": [asdict(shard) for shard in book.shards],
+        }
+        (self.folder / DESCRIPTION).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+    def close(self) -> None:
+        """Closes the files, the open shard as it is."""
+        for file in self._files.values():
+            file.close()
+        self._files = {}
+
+    def _open(self, number: int, shard: Shard) -> None:
+        """With what belongs to the shard and nothing more."""
+        folder = self.folder / f"{shard_name(number)}{UNFINISHED}"
+        folder.mkdir(exist_ok=True)
+        for side in SIDES:
+            ids = getattr(shard, f"{side}_tokens") * self._dtype.itemsize
+            offsets = (shard.pairs + 1) * OFFSETS_DTYPE.itemsize
+            if not shard.pairs:
+                (folder / f"{side}.ids").write_bytes(b"")
+                (folder / f"{side}.offsets").write_bytes(np.zeros(1, dtype=OFFSETS_DTYPE).tobytes())
+            for name, size in ((f"{side}.ids", ids), (f"{side}.offsets", offsets)):
+                path = folder / name
+                if not path.exists() or path.stat().st_size < size:
+                    raise UserError(f"{path}: has lost what was written; delete {self.folder.parent} and begin again")
+                os.truncate(path, size)
+                self._files[name] = open(path, "ab")  # noqa: SIM115 - open as long as the shard
+
+    def _end(self) -> None:
+        self.close()
+        name = shard_name(len(self.book.shards) - 1)
+        (self.folder / f"{name}{UNFINISHED}").rename(self.folder / name)
 
 
 def write_ids(
@@ -112,17 +282,18 @@ def write_ids(
     max_length: int,
     max_tokens: int,
 ) -> PairCounts:
-    """Encodes the pairs into `folder`. A pair with a blank side is dropped as a pair and counted; so is one with a side
-    of more than `max_length` tokens, or of more than `max_tokens` on both sides, start or end symbol included.
-    Raises UserError for a corpus without a usable pair."""
+    """Encodes the pairs into `folder`, as one shard. A pair with a blank side is dropped as a pair and counted; so is
+    one with a side of more than `max_length` tokens, or of more than `max_tokens` on both sides, start or end symbol
+    included. Raises UserError for a corpus without a usable pair."""
     counts, sizes = PairCounts(), []
     folder.mkdir(parents=True, exist_ok=True)
     offsets = (array("q", [0]), array("q", [0]))
-    with open(folder / "source.ids", "wb") as source_file, open(folder / "target.ids", "wb") as target_file:
+    with ExitStack() as files:
+        ids_files = [files.enter_context(open(folder / f"{side}.ids", "wb")) for side in SIDES]
         for corpus in corpora:
             before = counts.kept
-            for source, target in _encoded(corpus, source_tokenizer, target_tokenizer, counts, max_length, max_tokens):
-                for ids, file, side_offsets in ((source, source_file, offsets[0]), (target, target_file, offsets[1])):
+            for pair_ids in _encoded(corpus, source_tokenizer, target_tokenizer, counts, max_length, max_tokens):
+                for ids, file, side_offsets in zip(pair_ids, ids_files, offsets, strict=True):
                     file.write(np.asarray(ids, dtype=IDS_DTYPE).tobytes())
                     side_offsets.append(side_offsets[-1] + len(ids))
             sizes.append(counts.kept - before)
@@ -130,6 +301,17 @@ def write_ids(
         np.frombuffer(side_offsets, dtype=np.int64).astype(OFFSETS_DTYPE).tofile(folder / f"{side}.offsets")
     np.asarray(sizes, dtype=OFFSETS_DTYPE).tofile(folder / "sizes")
     return counts
+
+
+def no_usable_pair(place: object, counts: PairCounts, max_length: int, max_tokens: int) -> UserError:
+    """The error of a corpus that nothing is left of."""
+    filtered = counts.read - counts.kept - counts.blank - counts.too_long
+    return UserError(
+        f"{place}: holds no usable pair "
+        f"({counts.blank} blank, {counts.too_long} longer than "
+        f"model.max_length={max_length} or {max_tokens} tokens on both sides"
+        f"{f', {filtered} dropped by data.filters' if filtered else ''})"
+    )
 
 
 def _encoded(
@@ -140,26 +322,22 @@ def _encoded(
     max_length: int,
     max_tokens: int,
 ) -> Iterator[tuple[list[int], list[int]]]:
-    place, kept_before = None, counts.kept
+    place: object = "the corpus"
+    kept_before = counts.kept
     for pair in corpus:
         place = pair.file
-        if is_blank(pair.source) or is_blank(pair.target):
-            counts.blank += 1
-            continue
-        if is_too_long(pair.source, max_length) or is_too_long(pair.target, max_length):
-            counts.add_too_long(pair)
-            continue
-        source, target = source_tokenizer.encode(pair.source, tagged=True), target_tokenizer.encode(pair.target)
-        if not source or not target:  # nothing but characters that normalisation removes
-            counts.blank += 1
-        elif max(len(source), len(target)) >= max_length or len(source) + len(target) + 2 > max_tokens:
-            counts.add_too_long(pair)
-        else:
+        reason, source, target = unusable(pair.source, pair.target, max_length), [], []
+        if reason is None:
+            source, target = source_tokenizer.encode(pair.source, tagged=True), target_tokenizer.encode(pair.target)
+            reason = unfit(source, target, max_length, max_tokens)
+        if reason is None:
             counts.kept += 1
             yield source, target
+        else:
+            counts.drop(reason, pair.file, pair.line)
     if counts.kept == kept_before:
-        raise UserError(
-            f"{place or 'the corpus'}: holds no usable pair "
-            f"({counts.blank} blank, {counts.too_long} longer than model.max_length={max_length} or "
-            f"{max_tokens} tokens on both sides)"
-        )
+        raise no_usable_pair(place, counts, max_length, max_tokens)
+
+
+def _mapped(file: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
+    return np.asarray(np.memmap(file, dtype=dtype, mode="r"))

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import io
 import math
-import random
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,9 +27,6 @@ from headway.text.tokenizer import (
     TokenizerKind,
     language_tag,
 )
-
-MOST_LINES = 2_000_000
-"""A vocabulary is learned from so many lines at most."""
 
 _SKIPPED = "\u2585"
 """sentencepiece learns nothing from a line with this character in it, and says nothing about it."""
@@ -96,6 +92,11 @@ class SubwordTokenizer:
         ids = self._processor.encode(_normalized(text[start:]))
         return [self._tags[tag.text], *ids] if tag and ids else ids
 
+    def encode_all(self, texts: list[str], *, tagged: bool = False) -> list[list[int]]:
+        if tagged and self._tags:
+            return [self.encode(text, tagged=True) for text in texts]
+        return self._processor.encode([_normalized(text) for text in texts], num_threads=1)
+
     def split_tag(self, text: str) -> tuple[str, str]:
         tag, start = self._leading_tag(text)
         return tag.text if tag else "", text[start:]
@@ -133,8 +134,6 @@ class SubwordTokenizer:
             [_normalized(line).replace(_SKIPPED, " ") for line in lines],
             [language_tag(language) for language in target_tags],
         )
-        if len(lines) > MOST_LINES:
-            lines = random.Random(1).sample(lines, MOST_LINES)  # sentencepiece's own sample differs from run to run
         try:
             return cls(_train_sentencepiece(lines, kind, vocab_size, tags))
         except RuntimeError as error:

@@ -44,6 +44,9 @@ class WordTokenizer:
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
         return [self._ids.get(word, UNK_ID) for word in split_words(text, self.lowercase)]
 
+    def encode_all(self, texts: list[str], *, tagged: bool = False) -> list[list[int]]:
+        return [self.encode(text) for text in texts]
+
     def split_tag(self, text: str) -> tuple[str, str]:
         return "", text
 

@@ -60,8 +60,8 @@ class Batches:
 
     def longest(self, micro_batch: MicroBatch) -> tuple[int, int]:
         """The most tokens of a source and of a target in it; 0 where it has no pair."""
-        source, target = (int(side.max(initial=0)) for side in self._lengths_of(np.asarray(micro_batch.pairs, dtype=np.int64)))
-        return source, target
+        source, target = self._lengths_of(np.asarray(micro_batch.pairs, dtype=np.int64))
+        return int(source.max(initial=0)), int(target.max(initial=0))
 
     def _lengths_of(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The tokens of the pairs, of both sides, with their <eos>."""

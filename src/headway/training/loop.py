@@ -34,7 +34,7 @@ def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
     """
     ranks = join()
     with reporter, only_trainer(folder) if ranks.leads else nullcontext(), ranks.watching(folder):
-        run = start(recipe, folder, reporter.line, ranks)
+        run = start(recipe, folder, reporter.line, ranks, reporter.preparing)
         stop = StopRequests(alone=ranks.count == 1)
         with stop.listening():
             return go_on(run, stop, reporter)

@@ -91,7 +91,7 @@ def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
         recipe = Recipe.model_validate(document)
     except ValidationError as error:
         raise _Problems(*_problems(error)) from None
-    for corpus in (*recipe.data.train, *recipe.data.valid):
+    for corpus in (*recipe.data.train, *recipe.data.valid, *recipe.data.held_out):
         for file in (*corpus.source, *corpus.target):
             check_name(file)
     _check_model(recipe)
@@ -245,7 +245,12 @@ def _anchored(document: dict[str, Any], folder: Path, *, exists: bool = True) ->
     data, training = document.get("data"), document.get("training")
     if isinstance(data, dict):
         document["data"] = {
-            key: anchored_corpora(value) if key in ("train", "valid") else value for key, value in data.items()
+            key: anchored_corpora(value)
+            if key in ("train", "valid", "held_out")
+            else anchor(value)
+            if key == "prepared"
+            else value
+            for key, value in data.items()
         }
     if isinstance(training, dict) and "init_from" in training:
         document["training"] = {**training, "init_from": anchor(training["init_from"])}

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import yaml
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -20,7 +21,9 @@ from pydantic import (
 
 from headway.devices import DeviceName, Precision
 from headway.model.config import PRESETS, ModelConfig
+from headway.text.chunks import CorpusFiles, as_corpus
 from headway.text.corpus import is_two_sided
+from headway.text.filters import DuplicateOf, Filters, Overlap
 from headway.text.tokenizer import TokenizerKind
 from headway.translator import SearchOptions
 
@@ -39,6 +42,12 @@ def _listed(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
+def _rising(bounds: tuple[int, int]) -> tuple[int, int]:
+    if not 0 <= bounds[0] <= bounds[1]:
+        raise ValueError("must be the fewest and the most, such as [1, 200]")
+    return bounds
+
+
 Corpus = TypeVar("Corpus")
 OptionalFiles = Annotated[list[Path], BeforeValidator(_listed)]
 Files = Annotated[OptionalFiles, Field(min_length=1)]
@@ -47,9 +56,10 @@ OneOrMore = Annotated[list[Corpus], BeforeValidator(_listed), Field(min_length=1
 
 class ParallelFiles(Section):
     source: Files
-    """One text file, or several; .gz, .xz and .zst too. A .tsv or .jsonl file holds both sides."""
+    """One text file, or several; .gz, .xz and .zst too. A .tsv or .jsonl file holds both sides. A pattern such as
+    `part-*.de.gz` is all files of such a name, in sorted order."""
     target: OptionalFiles = []
-    """The translations: as many files, line for line; left out for .tsv and .jsonl."""
+    """The translations: as many files or patterns, line for line; left out for .tsv and .jsonl."""
     tag: str = Field("", pattern=r"^[^\s<>]*$")
     """The target language of a corpus among several, such as `ko`: its source texts begin with `>>ko<<`, and so must
     texts to be translated into it."""
@@ -65,10 +75,42 @@ class ParallelFiles(Section):
             raise ValueError(f"{len(self.source)} source files but {len(self.target)} target files")
         return self
 
+    def files(self) -> CorpusFiles:
+        """Those on disk. Raises UserError for a pattern that matches nothing."""
+        return as_corpus(self.source, self.target)
+
 
 class TrainingFiles(ParallelFiles):
     weight: float = Field(1.0, gt=0, le=1000)
     """How often an epoch has each pair of this corpus: 2 is twice, 0.5 a random half, drawn anew each epoch."""
+
+
+Range = Annotated[tuple[int, int], AfterValidator(_rising)]
+
+
+class FiltersSection(Section):
+    words: Range | None = None
+    """Fewest and most words of a side, such as `[1, 200]`: a pair with fewer or more is dropped."""
+    characters: Range | None = None
+    """Fewest and most characters of a side, for languages without spaces between words."""
+    max_ratio: float | None = Field(None, gt=1)
+    """How many times as long as the other a side may be, in characters; sides of up to 20 are never dropped for it."""
+    copies: bool = False
+    """Drop pairs whose sides are the same text."""
+    script: bool = False
+    """Drop pairs with a side whose letters are mostly of another script than its language's."""
+    language: float | None = Field(None, gt=0, lt=1)
+    """Drop pairs with a side that is in its language with less than this confidence, by lingua among the languages of
+    its script (extra `detect`); 0.1 drops what is clearly in another language."""
+    overlap: Overlap | None = None
+    """Drop pairs that are in `data.valid` or `data.held_out`, too: the same `pair`, or the same text on a `side`."""
+    duplicates: Annotated[list[DuplicateOf], BeforeValidator(_listed)] = []
+    """Drop what stood in the text before and passed the other filters: `pair`, `source`, `target` or a list of them.
+    Takes 8 bytes of memory for each pair and entry, by hashes of 64 bits."""
+
+    def chosen(self) -> Filters:
+        """As `text.filters` takes them."""
+        return Filters(**{**self.model_dump(), "duplicates": tuple(dict.fromkeys(self.duplicates))})
 
 
 class DataSection(Section):
@@ -76,6 +118,15 @@ class DataSection(Section):
     """One corpus, or a list of them."""
     valid: OneOrMore[ParallelFiles]
     """Never trained on: chooses the best model and stops the run. One corpus, or a list of them."""
+    held_out: Annotated[list[ParallelFiles], BeforeValidator(_listed)] = []
+    """Text that is tested on later, one corpus or a list of them: for `data.filters.overlap` alone."""
+    filters: FiltersSection = FiltersSection()  # type: ignore[call-arg]
+    """Which training pairs are left out; all filters are off unless they are set."""
+    temperature: float = Field(1.0, ge=1, le=100)
+    """Share of a corpus in an epoch: in proportion to its pairs times its weight, to the power of 1 / temperature. 1
+    leaves sizes as they are, 100 makes them nearly equal; the epoch stays as long."""
+    prepared: Path | None = None
+    """Folder made by `headway prepare` from this recipe, to train on; by default the run makes its own."""
     source_language: str = ""
     """A language code such as `de`; by default the suffix of the training file."""
     target_language: str = ""
@@ -92,10 +143,15 @@ class DataSection(Section):
                 raise ValueError(f"a validation corpus has tag {files.tag!r}, the training corpora have {known}")
         return self
 
-    @field_serializer("train", "valid")
+    @field_serializer("train", "valid", "held_out")
     def _serialized(self, corpora: list[ParallelFiles], info: FieldSerializationInfo) -> Any:
         plain = [files.model_dump(mode=info.mode, exclude_defaults=True) for files in corpora]
-        return plain if len(plain) > 1 else plain[0]
+        return plain[0] if len(plain) == 1 else plain
+
+    @property
+    def languages(self) -> list[tuple[str, str]]:
+        """Of each training corpus, source and target."""
+        return [(self.source_language, files.tag or self.target_language) for files in self.train]
 
     @property
     def tags(self) -> list[str]:
@@ -112,6 +168,9 @@ class TokenizerSection(Section):
     """One vocabulary for both languages."""
     min_frequency: int = Field(1, ge=1)
     """Words that occur less often are unknown (kind `word`)."""
+    sample_pairs: int = Field(1_000_000, ge=1)
+    """Training pairs that it is learned from, at most: where there are more, as many of each corpus, as far as it has
+    them, drawn at random. The draw is always the same."""
     lowercase: bool = False
     """Lower-case all text (kind `word`)."""
 

@@ -36,9 +36,11 @@ class _Console(Console):
 
 
 class Reporter:
-    """Shows loss, speed and time left while training goes on, as long as somebody reads it."""
+    """Shows loss, speed and time left while training or preparing goes on, as long as somebody reads it."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, what: str = "training", *, quiet: bool = False) -> None:
+        """what: it says until there is more to say."""
+        self._what = what
         self._console = _Console(stderr=True, highlight=False, emoji=False, soft_wrap=True, quiet=quiet)
         self._bar: Progress | None = None
         self._last_line = time.monotonic()
@@ -53,7 +55,7 @@ class Reporter:
                 console=self._console,
                 transient=True,
             )
-            self._bar.add_task("training", total=1.0)
+            self._bar.add_task(self._what, total=1.0)
             self._bar.start()
         return self
 
@@ -74,6 +76,13 @@ class Reporter:
     ) -> None:
         """`done` is the share of the run, 0 to 1, or None where nobody knows."""
         text = f"step {step:,}  loss {loss:.3f}  {tokens_per_second:,.0f} tokens/s"
+        self._progress(text, done, minutes_left)
+
+    def preparing(self, pairs: int, pairs_per_second: float, done: float, minutes_left: float) -> None:
+        """`done` is the share of the text, 0 to 1."""
+        self._progress(f"{pairs:,} pairs  {pairs_per_second:,.0f} pairs/s", done, minutes_left)
+
+    def _progress(self, text: str, done: float | None, minutes_left: float | None) -> None:
         if self._bar is not None:
             with self._console.surviving():
                 self._bar.update(self._bar.task_ids[0], description=text, completed=done or 0.0)

@@ -15,7 +15,7 @@ from headway.text.batches import MicroBatch
 from headway.training.averaging import MovingAverage
 from headway.training.batches import Batches
 from headway.training.checkpoint import Progress
-from headway.training.prepare import PreparedData
+from headway.training.prepared import PreparedData
 from headway.training.ranks import Alone
 from headway.training.recipe import Recipe
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from headway.errors import UserError
 from headway.storage.atomic import remove_leftovers, write_file
@@ -21,9 +23,10 @@ MARK = "# The recipe of the run in this folder, every value written out.\n"
 
 
 @contextmanager
-def only_trainer(run: Path) -> Iterator[None]:
+def only_trainer(run: Path, doing: str = "trains") -> Iterator[None]:
     """Makes the folder and keeps every other trainer out of it as long as this one lives, however that ends. Raises
-    UserError where there is one already. Windows and file systems without locks keep nobody out."""
+    UserError where there is one already. Windows and file systems without locks keep nobody out. doing: what an error
+    says that the other does."""
     check_name(run)
     run.mkdir(parents=True, exist_ok=True)
     try:
@@ -36,7 +39,7 @@ def only_trainer(run: Path) -> Iterator[None]:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(f"{run}: another process trains in this folder; wait for its end, or stop it") from None
+            raise UserError(f"{run}: another process {doing} in this folder; wait for its end, or stop it") from None
         except OSError:
             pass
         yield
@@ -111,6 +114,8 @@ CHANGEABLE = {
 def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
     """Raises UserError with the list of differences that would make a resumed run another one. `before` is the recipe
     as it was when the run began, as `model_dump` gives it."""
+    with suppress(ValidationError):  # a key has gone since
+        before = Recipe.model_validate(before).model_dump(mode="json")  # with the keys that have come since
     old, new = _flat(before), _flat(after.model_dump(mode="json"))
     changed = [
         f"{key} ({old.get(key)} -> {new.get(key)})"

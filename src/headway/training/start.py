@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,17 +30,19 @@ from headway.training.limits import last_step, steps_between_validations
 from headway.training.log import check_tensorboard
 from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizer
-from headway.training.prepare import PreparedData, prepare
+from headway.training.prepare import Show, prepare
+from headway.training.prepared import PreparedData, read_prepared_for
 from headway.training.ranks import Alone
-from headway.training.recipe import Recipe
+from headway.training.recipe import DataSection, Recipe
 from headway.training.run import Run
 from headway.training.run_directory import open_run, rate_will_jump, refuse_changes, write_recipe
 
 Notice = Callable[[str], None]
 
 
-def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone) -> Run:
-    """The run in the folder, ready for its next step. Raises UserError for what the user can mend, and LeadFailed."""
+def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show | None = None) -> Run:
+    """The run in the folder, ready for its next step. show: is told how the preparing of data comes on, where it is
+    needed. Raises UserError for what the user can mend, and LeadFailed."""
     options = recipe.training
     device = pick_device(options.device)
     dtype = training_dtype(options.precision, device)
@@ -58,7 +60,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone) -> Run:
             write_recipe(folder, recipe)
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
         initial = load_initial_model(recipe, config) if state is None else None
-        data = _prepare(recipe, folder, config, initial, state, notice)
+        data = _prepare(recipe, folder, config, initial, state, notice, show)
     model = _make_model(config, data, initial, options.seed).to(device)
     loss_of = TranslationLoss(model, options.label_smoothing)
     optimizer = make_optimizer(model, options.adam_beta2)
@@ -133,12 +135,26 @@ def _prepare(
     initial: StoredModel | None,
     state: State | None,
     notice: Notice,
+    show: Show | None,
 ) -> PreparedData:
     """With the vocabulary of the model that the run starts from, if there is one, or has come to already."""
+    if recipe.data.prepared is not None:
+        tokenizers = (initial.source_tokenizer, initial.target_tokenizer) if initial else None
+        expected = state.data if state is not None else None
+        return read_prepared_for(recipe, recipe.data.prepared, config.max_length, tokenizers, expected)
     vocabulary_of = initial or (_last_model(folder) if state is not None else None)
     tokenizers = (vocabulary_of.source_tokenizer, vocabulary_of.target_tokenizer) if vocabulary_of else None
     fingerprint = state.data if state is not None else None
-    return prepare(recipe, folder / "data", config.max_length, notice, tokenizers, fingerprint)
+    return prepare(
+        recipe,
+        folder / "data",
+        config.max_length,
+        notice,
+        tokenizers,
+        fingerprint,
+        processes=torch.get_num_threads(),
+        show=show,
+    )
 
 
 def _last_model(folder: Path) -> StoredModel | None:
@@ -164,10 +180,18 @@ def _batches(recipe: Recipe, data: PreparedData, device: torch.device) -> tuple[
     """Of training and of validation, whose steps are single micro-batches."""
     options = recipe.training
     budget = options.micro_batch_budget
-    shares = [
-        CorpusShare(size, corpus.weight) for size, corpus in zip(data.train.sizes, recipe.data.train, strict=True)
-    ]
+    shares = shares_of(recipe.data, data.train.sizes)
     return (
         Batches(data.train, device, options.tokens_per_batch, budget, options.seed, shares),
         Batches(data.valid, device, budget, budget),
     )
+
+
+def shares_of(data: DataSection, sizes: Sequence[int]) -> list[CorpusShare]:
+    """How often an epoch has the pairs of each corpus, by weights and temperature; sizes: their pairs."""
+    weights = [corpus.weight for corpus in data.train]
+    if data.temperature != 1:
+        pairs = [size * weight for size, weight in zip(sizes, weights, strict=True)]
+        tempered = [count ** (1 / data.temperature) for count in pairs]
+        weights = [share / sum(tempered) * sum(pairs) / size for share, size in zip(tempered, sizes, strict=True)]
+    return [CorpusShare(size, weight) for size, weight in zip(sizes, weights, strict=True)]

@@ -1,0 +1,181 @@
+"""Parallel text in chunks of lines, as bytes. The process that reads files does little; decoding the lines and all that
+follows can be the work of others.
+
+Where a chunk ends depends on the text alone, so that whatever is made of chunks in their order is always the same.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import IO
+
+from headway.errors import UserError
+from headway.text.compressed import damages
+from headway.text.corpus import (
+    BYTE_ORDER_MARK,
+    Pair,
+    decode_lines,
+    is_blank,
+    is_tsv,
+    matching_files,
+    open_text,
+    raw_lines,
+    read_pairs,
+    two_sided_pairs,
+    uneven,
+)
+
+LINES = 2**14
+"""Lines of a chunk, at most."""
+BYTES = 2**23
+"""A chunk ends after the line with which it has so many."""
+
+
+@dataclass(frozen=True)
+class CorpusFiles:
+    """The files of a corpus, as `read_pairs` takes them."""
+
+    sources: tuple[Path, ...]
+    targets: tuple[Path, ...]
+
+
+def as_corpus(sources: Sequence[Path], targets: Sequence[Path]) -> CorpusFiles:
+    """The files as they are on disk. Raises UserError where a pattern of the sources matches another number of files
+    than that of its targets."""
+    found: tuple[list[Path], list[Path]] = [], []
+    for index, source in enumerate(sources):
+        found[0].extend(these := matching_files([source]))
+        if targets:
+            found[1].extend(those := matching_files([targets[index]]))
+            if len(these) != len(those):
+                raise UserError(
+                    f"{source} is {len(these)} files, but {targets[index]} is {len(those)}: each needs its translation"
+                )
+    return CorpusFiles(tuple(found[0]), tuple(found[1]))
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Neighbouring lines of one pair of files, or of one file that holds both sides."""
+
+    corpus: int
+    """The place of its corpus among those that are read."""
+    source_file: Path
+    target_file: Path | None
+    first: int
+    """The number of the first line in its file, from 1."""
+    lines: int
+    source: bytes
+    target: bytes
+    columns: int
+    """Of a .tsv file; 0 where no line has told yet."""
+    done: float
+    """The share of the bytes of all files that has been read by now, 0 to 1."""
+
+    def pairs(self) -> Iterator[Pair]:
+        """Its pairs, as `read_pairs` gives them. Raises UserError."""
+        for line, (source, target) in enumerate(zip(*self.texts(), strict=True), start=self.first):
+            yield Pair(source, target, self.source_file, line)
+
+    def texts(self) -> tuple[list[str], list[str]]:
+        """The sources and the targets of its pairs. Raises UserError."""
+        sources = _decoded(self.source, self.source_file, self.first)
+        if self.target_file is None:
+            pairs = list(two_sided_pairs(sources, self.source_file, first=self.first, columns=self.columns))
+            return [pair.source for pair in pairs], [pair.target for pair in pairs]
+        return sources, _decoded(self.target, self.target_file, self.first)
+
+    def pair(self, line: int, source: bytes, target: bytes) -> Pair:
+        """The pair of the line with this number, whose sides are given without their line ends. Raises UserError."""
+        alone = replace(self, first=line, lines=1, source=source + b"\n", target=target + b"\n")
+        return next(alone.pairs())
+
+
+def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0) -> Iterator[Chunk]:
+    """The text of all corpora, but the first `skip` chunks. Raises UserError as `read_pairs` does, but for what is
+    wrong within a line."""
+    sizes = [file.stat().st_size for corpus in corpora for file in corpus.sources if file.is_file()]
+    reader = _Reader(max(1, sum(sizes)))
+    number = 0
+    for place, corpus in enumerate(corpora):
+        next(read_pairs(corpus.sources, corpus.targets), None)  # raises where the files don't go together
+        for index, source_file in enumerate(corpus.sources):
+            target_file = corpus.targets[index] if corpus.targets else None
+            for chunk in reader.chunks(place, source_file, target_file):
+                if number >= skip:
+                    yield chunk
+                number += 1
+
+
+@dataclass
+class _Reader:
+    size: int
+    """Bytes of all source files."""
+    read: int = 0
+    """Bytes of those that are read to their end."""
+
+    def chunks(self, corpus: int, source_file: Path, target_file: Path | None) -> Iterator[Chunk]:
+        with ExitStack() as files:
+            streams = [files.enter_context(open_text(file)) for file in (source_file, target_file) if file is not None]
+            sources = _lines(streams[0], source_file)
+            targets = _lines(streams[1], target_file) if target_file else None
+            descriptor = streams[0].fileno()
+            first, columns = 1, 0
+            while lines := _taken(sources, targets):
+                if lines[-1][0] is None or lines[-1][1] is None:
+                    assert targets is not None
+                    assert target_file is not None
+                    whole = first + len(lines) - 2
+                    longer = whole + 1 + sum(1 for _ in (targets if lines[-1][0] is None else sources))
+                    counts = (whole, longer) if lines[-1][0] is None else (longer, whole)
+                    raise uneven(source_file, target_file, *counts)
+                if not columns and target_file is None and is_tsv(source_file):
+                    columns = _columns(line for line, _ in lines)
+                done = min(1.0, (self.read + os.lseek(descriptor, 0, os.SEEK_CUR)) / self.size)
+                source, target = (b"".join(column) for column in zip(*lines, strict=True))
+                yield Chunk(corpus, source_file, target_file, first, len(lines), source, target, columns, done)
+                first += len(lines)
+        self.read += source_file.stat().st_size
+
+
+def _lines(stream: IO[bytes], file: Path) -> Iterator[bytes]:
+    """As they are; a byte order mark alone is none."""
+    lines = raw_lines(stream, str(file), damages(file))
+    first = next(lines, BYTE_ORDER_MARK)
+    return lines if first == BYTE_ORDER_MARK else chain([first], lines)
+
+
+def _taken(sources: Iterator[bytes], targets: Iterator[bytes] | None) -> list[tuple[bytes, bytes]]:
+    """The lines of the next chunk; a pair that lacks a side is its last."""
+    taken: list[tuple[bytes, bytes]] = []
+    size = 0
+    for pair in zip_longest(sources, targets) if targets is not None else zip(sources, iter(bytes, None), strict=False):
+        taken.append(pair)
+        if pair[0] is None or pair[1] is None:
+            break
+        size += len(pair[0]) + len(pair[1])
+        if len(taken) == LINES or size >= BYTES:
+            break
+    return taken
+
+
+def _columns(lines: Iterator[bytes]) -> int:
+    """Of the first line that has text."""
+    return next((line.count(b"\t") + 1 for line in lines if not is_blank(line.decode("utf-8", "replace"))), 0)
+
+
+def _decoded(text: bytes, file: Path, first: int) -> list[str]:
+    """What `decode_lines` gives, all at once where nothing is wrong."""
+    try:
+        lines = text.removeprefix(BYTE_ORDER_MARK if first == 1 else b"").decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        return list(decode_lines(io.BytesIO(text), str(file), first=first))  # which tells the line
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines] if b"\r" in text else lines

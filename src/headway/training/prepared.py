@@ -1,0 +1,203 @@
+"""A folder of prepared data: what training reads, and whether it is what a recipe asks for.
+
+`prepared.json` says what it was made from and the size and checksum of each file; a folder has it when it is finished.
+Folders that were made before there were shards have none, and are read as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headway.errors import UserError
+from headway.storage.atomic import write_json
+from headway.storage.checksums import checksum
+from headway.text.shards import DESCRIPTION, ParallelIds
+from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import Tokenizer, fingerprint
+from headway.text.tokenizer_files import read_tokenizer
+from headway.text.words import WordTokenizer
+from headway.training.recipe import ParallelFiles, Recipe
+from headway.training.vocabulary import Tokenizers
+
+MANIFEST = "prepared.json"
+REPORT = "report.json"
+VALID_TEXTS = "valid.json"
+WORK = "work"
+"""The folder in it that is there until it is finished."""
+FORMAT_VERSION = 1
+READ_AT_MOST = 2**30
+"""Bytes whose checksums are looked at when training starts. Of more data the sizes of the shards are, because reading
+them would take longer than the start."""
+
+
+@dataclass
+class PreparedData:
+    """All that training reads."""
+
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    train: ParallelIds
+    valid: ParallelIds
+    valid_texts: list[tuple[str, str]]
+    """The validation pairs as text, which BLEU is measured on; those with a blank or far too long side are left out."""
+    fingerprint: str
+    """Of all of this: equal for equal data."""
+
+
+def made_from(recipe: Recipe, max_length: int) -> dict[str, Any]:
+    """The keys of the recipe that decide what is prepared, except `training.tokens_per_batch`, which only longer pairs
+    depend on. Files are named as they are seen from the folder that all are in, so that all of it can be moved."""
+    data = recipe.data
+    corpora = {"train": data.train, "valid": data.valid, "held_out": data.held_out}
+    files = [file for listed in corpora.values() for one in listed for file in (*one.source, *one.target)]
+    try:
+        top = os.path.commonpath([file.parent for file in files])
+    except ValueError:  # several drives of Windows
+        top = ""
+
+    def names(paths: Sequence[Path]) -> list[str]:
+        return [Path(os.path.relpath(path, top)).as_posix() if top else path.as_posix() for path in paths]
+
+    def described(one: ParallelFiles) -> dict[str, Any]:
+        return {"source": names(one.source), "target": names(one.target), "tag": one.tag}
+
+    filters = {key: value for key, value in data.filters.model_dump(mode="json").items() if value}
+    if filters.keys() & {"script", "language"}:
+        filters["languages"] = [list(pair) for pair in data.languages]
+    return {
+        "data": {**{key: [described(one) for one in listed] for key, listed in corpora.items()}, "filters": filters},
+        "tokenizer": recipe.tokenizer.model_dump(mode="json"),
+        "model": {"max_length": max_length},
+    }
+
+
+def difference(before: dict[str, Any], now: dict[str, Any]) -> str | None:
+    """The first key whose values differ, and the values; None where all are equal."""
+    for section, new in now.items():
+        old = before.get(section, {})
+        for key in sorted(old.keys() | new.keys()):
+            if old.get(key) != new.get(key):
+                return f"{section}.{key} ({_short(old.get(key))} -> {_short(new.get(key))})"
+    return None
+
+
+def write_manifest(folder: Path, made: dict[str, Any]) -> None:
+    """Makes the folder a finished one."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    described = {file.relative_to(folder).as_posix(): [file.stat().st_size, checksum(file)] for file in files}
+    document = {
+        "format_version": FORMAT_VERSION,
+        "made_from": made,
+        "files": {name: found for name, found in described.items() if Path(name).parts[0] != WORK},
+    }
+    write_json(folder / MANIFEST, document)
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """None where the folder has none. Raises UserError for one that can't be read."""
+    try:
+        document = json.loads((folder / MANIFEST).read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        document = None
+    if not isinstance(document, dict) or document.get("format_version") != FORMAT_VERSION:
+        raise UserError(f"{folder / MANIFEST}: can't be read by this version; delete the folder and prepare it again")
+    return document
+
+
+def fingerprint_of(folder: Path) -> str:
+    """SHA-256 over the names and checksums of what training reads; another one where a file is damaged."""
+    manifest = read_manifest(folder)
+    if manifest is not None:
+        return _fingerprint(_found_sums(folder, manifest))
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    return _fingerprint({file.relative_to(folder).as_posix(): checksum(file) for file in files})
+
+
+def read_prepared(folder: Path, fingerprint: str) -> PreparedData:
+    """What is in a finished folder. Raises UserError."""
+    source_tokenizer, target_tokenizer = (find_tokenizer(folder, side) for side in ("source", "target"))
+    return PreparedData(
+        source_tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
+        train=ParallelIds(folder / "train"),
+        valid=ParallelIds(folder / "valid"),
+        valid_texts=[(source, target) for source, target in json.loads((folder / VALID_TEXTS).read_bytes())],
+        fingerprint=fingerprint,
+    )
+
+
+def read_prepared_for(
+    recipe: Recipe, folder: Path, max_length: int, tokenizers: Tokenizers | None, expected: str | None
+) -> PreparedData:
+    """What is in the folder that the recipe names. Raises UserError unless it was made from this recipe, with the given
+    tokenizers if there are any, is whole, and has the `expected` fingerprint."""
+    manifest = read_manifest(folder) if folder.is_dir() else None
+    if manifest is None:
+        if (folder / WORK).is_dir():
+            raise UserError(f"{folder}: isn't finished; go on with `headway prepare` as it was begun")
+        problem = "holds no prepared data" if folder.exists() else "no such folder"
+        raise UserError(f"{folder}: {problem}; make it with `headway prepare RECIPE --output {folder}`")
+    if changed := difference(manifest["made_from"], made_from(recipe, max_length)):
+        raise UserError(f"{folder}: was prepared from another recipe: {changed}; prepare this one into another folder")
+    found = _found_sums(folder, manifest)
+    for name, (_, sum_) in manifest["files"].items():
+        if found[name] != sum_:
+            raise UserError(f"{folder / name}: isn't as it was prepared; delete the folder and prepare it again")
+    data = read_prepared(folder, _fingerprint(found))
+    if expected is not None and data.fingerprint != expected:
+        raise UserError(f"{folder}: isn't the data that the run began with; restore it, or start a new run")
+    budget = recipe.training.tokens_per_batch
+    longest = json.loads((folder / "train" / DESCRIPTION).read_bytes())["longest_tokens"] + 2
+    if longest > budget:
+        raise UserError(
+            f"{folder}: holds a pair of {longest} tokens, more than training.tokens_per_batch={budget}; use at least "
+            f"{longest}, or prepare another folder"
+        )
+    if tokenizers and [fingerprint(one) for one in tokenizers] != [
+        fingerprint(one) for one in (data.source_tokenizer, data.target_tokenizer)
+    ]:
+        raise UserError(
+            f"{folder}: has another vocabulary than {recipe.training.init_from}; prepare another folder with it"
+        )
+    return data
+
+
+def find_tokenizer(folder: Path, side: str) -> Tokenizer:
+    """The source's or the target's. Raises UserError."""
+    for suffix in (SubwordTokenizer.suffix, WordTokenizer.suffix):
+        if (folder / f"{side}{suffix}").exists():
+            return read_tokenizer(folder / f"{side}{suffix}")
+    raise UserError(f"{folder}: has no {side} tokenizer; delete the folder to make it again")
+
+
+def _found_sums(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
+    """The checksum of each file, or what stands for it where the file is missing or too large to be read."""
+    files: dict[str, tuple[int, str]] = manifest["files"]
+    all_read = sum(size for size, _ in files.values()) <= READ_AT_MOST
+    found = {}
+    for name, (size, sum_) in files.items():
+        file = folder / name
+        if not file.is_file() or file.stat().st_size != size:
+            found[name] = "damaged"
+        else:
+            found[name] = checksum(file) if all_read or file.suffix not in (".ids", ".offsets") else sum_
+    return found
+
+
+def _fingerprint(sums: dict[str, str]) -> str:
+    """The report says where the text lay, which makes no difference."""
+    names_and_sums = "".join(f"{name} {sum_}\n" for name, sum_ in sums.items() if name != REPORT)
+    return hashlib.sha256(names_and_sums.encode()).hexdigest()
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

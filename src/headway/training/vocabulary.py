@@ -1,0 +1,134 @@
+"""The tokenizers of a run, learned from a sample of its training text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.errors import UserError
+from headway.text.chunks import Chunk, CorpusFiles, read_chunks
+from headway.text.corpus import Pair
+from headway.text.encoding import Texts, unusable
+from headway.text.filters import Filters, HeldOut, filter_tests
+from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import CHARACTERS_PER_PIECE, CONTROL_PIECES, Tokenizer
+from headway.text.words import WordTokenizer
+from headway.training.recipe import Recipe
+
+SEED = 1
+"""Of the sample, which is the same for every seed of the training: so runs can share one prepared folder."""
+Tokenizers = tuple[Tokenizer, Tokenizer]
+"""Of the source and of the target; one and the same where the vocabulary is joint."""
+
+
+def learn_tokenizers(recipe: Recipe, texts: Texts, max_length: int) -> tuple[Tokenizers, list[str]]:
+    """From these texts; also what is to be told of them. Raises UserError."""
+    options = recipe.tokenizer
+    if not texts:
+        most = CHARACTERS_PER_PIECE * max_length
+        raise UserError(
+            f"{recipe.data.train[0].source[0]}: holds no pair with text on both sides, of at most {most:,} "
+            f"characters{', that data.filters leaves' if recipe.data.filters.chosen() != Filters() else ''}"
+        )
+
+    def learn(*sides: int) -> Tokenizer:
+        lines = [pair[side] for pair in texts for side in sides]
+        if options.kind == "word":
+            words = WordTokenizer.train(lines, options.vocab_size, options.min_frequency, options.lowercase)
+            if words.vocab_size == len(CONTROL_PIECES):
+                raise UserError(
+                    f"no word is left in the vocabulary; lower tokenizer.min_frequency={options.min_frequency} "
+                    f"or raise tokenizer.vocab_size={options.vocab_size}"
+                )
+            return words
+        return SubwordTokenizer.train(lines, options.kind, options.vocab_size, recipe.data.tags if 0 in sides else [])
+
+    source = learn(0, 1) if options.joint else learn(0)
+    target = source if options.joint else learn(1)
+    sizes = [source.vocab_size] if options.joint else [source.vocab_size, target.vocab_size]
+    pieces = " and ".join(f"{size:,}" for size in sizes)
+    notices = [f"tokenizer: {options.kind}, {pieces} {'words' if options.kind == 'word' else 'pieces'}"]
+    if options.kind != "word" and min(sizes) < options.vocab_size:
+        notices.append(
+            f"tokenizer: the text doesn't give tokenizer.vocab_size={options.vocab_size} pieces, "
+            "so the vocabulary is smaller"
+        )
+    return (source, target), notices
+
+
+def sampled_texts(recipe: Recipe, corpora: Sequence[CorpusFiles], held_out: HeldOut, max_length: int) -> Texts:
+    """Up to `tokenizer.sample_pairs` of the training pairs in the order of the text; of these, the ones that are
+    neither blank nor far too long and that no filter drops, repeats aside. Raises UserError."""
+    filters = recipe.data.filters.chosen()
+    tests = [filter_tests(filters, languages, held_out) for languages in recipe.data.languages]
+    return [
+        (pair.source, pair.target)
+        for corpus, pair in sample(corpora, recipe.tokenizer.sample_pairs)
+        if unusable(pair.source, pair.target, max_length) is None
+        and not any(test(pair.source, pair.target) for _, test in tests[corpus])
+    ]
+
+
+def sample(corpora: Sequence[CorpusFiles], most: int) -> Iterator[tuple[int, Pair]]:
+    """Pairs with the numbers of their corpora, in order: all, or `most` of them, as many of each corpus as far as it
+    has them, each of its pairs as likely as any other. Has at most three times as many in memory."""
+    drawn = [_Drawn() for _ in corpora]
+    sizes = [0] * len(corpora)
+    last = 0
+    for number, chunk in enumerate(read_chunks(corpora)):
+        if chunk.corpus != last:
+            last = chunk.corpus
+            for one, quota in zip(drawn, quotas(sizes[:last], most), strict=False):
+                one.keep(quota)
+        keys = np.random.default_rng((SEED, number)).random(chunk.lines)
+        sizes[last] += chunk.lines
+        drawn[last].add(chunk, keys, most)
+    for one, quota in zip(drawn, quotas(sizes, most), strict=True):
+        one.keep(quota)
+    for corpus, one in enumerate(drawn):
+        for chunk, line, source, target in one.lines:
+            yield corpus, chunk.pair(line, source, target)
+
+
+def quotas(sizes: Sequence[int], most: int) -> list[int]:
+    """How many to take of each: `most` in all, of each as many as of any other, as far as it has them."""
+    taken = [0] * len(sizes)
+    left = most
+    for rank, index in enumerate(sorted(range(len(sizes)), key=lambda one: sizes[one])):
+        taken[index] = min(sizes[index], left // (len(sizes) - rank))
+        left -= taken[index]
+    return taken
+
+
+@dataclass
+class _Drawn:
+    """The lines of a corpus that have the lowest random keys, in the order of the text."""
+
+    keys: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    lines: list[tuple[Chunk, int, bytes, bytes]] = field(default_factory=list)
+    """The chunk without its text, the line's number, and its two sides."""
+    below: float = np.inf
+    """No higher key can be among them any more."""
+
+    def add(self, chunk: Chunk, keys: NDArray[np.float64], most: int) -> None:
+        chosen = np.flatnonzero(keys < self.below)
+        if not len(chosen):
+            return
+        without_text = replace(chunk, source=b"", target=b"")
+        sources, targets = chunk.source.split(b"\n"), chunk.target.split(b"\n")
+        for place in chosen.tolist():
+            target = targets[place] if chunk.target_file is not None else b""
+            self.lines.append((without_text, chunk.first + place, sources[place], target))
+        self.keys = np.concatenate([self.keys, keys[chosen]])
+        if len(self.keys) >= 2 * most:
+            self.keep(most)
+
+    def keep(self, count: int) -> None:
+        if len(self.keys) <= count:
+            return
+        chosen = np.sort(np.argpartition(self.keys, max(0, count - 1))[:count])
+        self.keys, self.lines = self.keys[chosen], [self.lines[place] for place in chosen.tolist()]
+        self.below = float(self.keys.max()) if count else 0.0
