@@ -101,12 +101,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         files = long_text(options.source, options.target, options.pairs, folder)
+        valid = [folder / f"valid{file.suffix}" for file in files]
+        for file, few in zip(files, valid, strict=True):
+            with open(file, encoding="utf-8", newline="\n") as stream:
+                few.write_text("".join(f"x {line}" for line in islice(stream, 1000)), encoding="utf-8", newline="\n")
         lines = [line for file in (options.source, options.target) for line in file.read_text("utf-8").split("\n")]
         tokenizer = SubwordTokenizer.train(lines, "bpe", 8000)
         document = {
             "data": {
                 "train": {"source": str(files[0]), "target": str(files[1])},
-                "valid": {"source": str(options.source), "target": str(options.target)},
+                "valid": {"source": str(valid[0]), "target": str(valid[1])},
                 "source_language": "de",
                 "target_language": "en",
             },

@@ -101,7 +101,12 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
 
 def script_of(text: str) -> str:
     """The script that most letters of the text are in, by the first word of their Unicode names; "" without letters."""
-    counts = Counter(_scripts(text))
+    if text.isascii():  # whose letters are all of one script
+        return "LATIN" if any(map(str.isalpha, text)) else ""
+    counts: Counter[str] = Counter()
+    for char, count in Counter(text).items():
+        for script in _scripts(char):
+            counts[script] += count
     return counts.most_common(1)[0][0] if counts else ""
 
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -34,6 +37,8 @@ NAMED = 3
 """Dropped pairs that are named, of each reason."""
 FEW = 2
 """Chunks that aren't worth the start of other processes."""
+WITH_EACH = 2
+"""Chunks that a process has: the one that it works on, and the next."""
 AHEAD = 4
 """Chunks for each process that may be done before their turn."""
 LOOK_AROUND_EVERY = 0.2
@@ -277,46 +282,48 @@ def encode_chunks(
 
 
 class _Workers:
-    """Other processes, each with one chunk at a time."""
+    """Other processes. Each works on one chunk and has the next with it, so that it never waits for the disk."""
 
     def __init__(self, settings: EncodingSettings, count: int) -> None:
         context = get_context("spawn")
-        pipes = [context.Pipe() for _ in range(count)]
-        self._processes = {
-            ours: context.Process(target=_work, args=(theirs, settings), daemon=True) for ours, theirs in pipes
-        }
-        for process in self._processes.values():
+        self._chunks: dict[Any, Any] = {}
+        """Where each gets its chunks, by where it answers."""
+        self._processes: dict[Any, Any] = {}
+        for _ in range(count):
+            (given, chunks), (answers, theirs) = context.Pipe(duplex=False), context.Pipe()
+            process = context.Process(target=_work, args=(given, theirs, settings), daemon=True)
             process.start()
-        for _, theirs in pipes:
+            given.close()
             theirs.close()  # so that the end of its process ends the pipe
+            self._chunks[answers], self._processes[answers] = chunks, process
 
     def encode(
         self, chunks: Iterator[Chunk], first_of: FirstOf, look_around: Callable[[], None]
     ) -> Iterator[EncodedChunk]:
-        idle = deque[Any](self._processes)
-        busy: dict[Any, int] = {}  # which chunk each is at work on
+        at_work = {worker: deque[int]() for worker in self._processes}  # the chunks that each has
         asking: dict[int, tuple[Any, NDArray[np.uint64]]] = {}
         results: dict[int, EncodedChunk | UserError] = {}
         given = answered = turn = 0
         upcoming = next(chunks, None)
-        while upcoming is not None or busy or results:
+        while upcoming is not None or turn < given:
             look_around()
-            while idle and upcoming is not None and given < turn + AHEAD * len(self._processes):
-                worker = idle.popleft()
-                self._send(worker, upcoming)
-                busy[worker] = given
+            while upcoming is not None and given < turn + AHEAD * len(at_work):
+                worker = min(at_work, key=lambda one: len(at_work[one]))
+                if len(at_work[worker]) == WITH_EACH:
+                    break
+                self._send(worker, self._chunks[worker], upcoming)
+                at_work[worker].append(given)
                 given += 1
                 upcoming = next(chunks, None)
-            for worker in wait(list(busy), timeout=LOOK_AROUND_EVERY):
+            for worker in wait([one for one, its in at_work.items() if its], timeout=LOOK_AROUND_EVERY):
                 message = self._received(worker)
                 if isinstance(message, np.ndarray):
-                    asking[busy[worker]] = worker, message
+                    asking[at_work[worker][0]] = worker, message
                 else:
-                    results[busy.pop(worker)] = message
-                    idle.append(worker)
+                    results[at_work[worker].popleft()] = message
             while answered in asking:
                 worker, hashes = asking.pop(answered)
-                self._send(worker, first_of(hashes))
+                self._send(worker, worker, first_of(hashes))
                 answered += 1
             while turn in results:
                 result = results.pop(turn)
@@ -328,13 +335,14 @@ class _Workers:
     def end(self) -> None:
         for connection, process in self._processes.items():
             connection.close()
+            self._chunks[connection].close()
             process.kill()
         for process in self._processes.values():
             process.join()
 
-    def _send(self, worker: Any, message: Any) -> None:
+    def _send(self, worker: Any, connection: Any, message: Any) -> None:
         try:
-            worker.send(message)
+            connection.send(message)
         except OSError:
             raise self._gone(worker) from None
 
@@ -353,25 +361,30 @@ class _Workers:
         )
 
 
-def _work(connection: Connection, settings: EncodingSettings) -> None:
-    """What each process does, until the other end of the connection closes. Signals are for the process that asked."""
+def _work(chunks: Connection, answers: Connection, settings: EncodingSettings) -> None:
+    """What each process does, until its connections close. Signals are for the process that started it."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    received: Queue[Chunk | None] = Queue(1)
+
+    def receive() -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                received.put(chunks.recv())
+        received.put(None)
 
     def first_of(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        connection.send(hashes)
-        return connection.recv()
+        answers.send(hashes)
+        return answers.recv()
 
-    try:
-        encoder = Encoder(settings)
-        while True:
-            chunk = connection.recv()
+    Thread(target=receive, daemon=True).start()
+    encoder = Encoder(settings)
+    with suppress(EOFError, OSError):
+        while (chunk := received.get()) is not None:
             try:
-                connection.send(encoder.encode(chunk, first_of))
+                answers.send(encoder.encode(chunk, first_of))
             except UserError as error:
-                connection.send(error)
-    except (EOFError, OSError):
-        return
+                answers.send(error)
 
 
 def _compared(pair: tuple[str, str], kind: DuplicateOf) -> str:
