@@ -25,15 +25,26 @@ def plain_name(path: Path) -> Path:
     return path.with_suffix("") if is_compressed(path) else path
 
 
-def open_bytes(path: Path, mode: str = "rb") -> IO[bytes]:
-    """The file's content, to be read (`rb`) or written (`wb`). Raises what `open` raises, and UserError for .zst where
-    its package is missing."""
+def open_bytes(path: Path, mode: str = "rb", *, as_named: Path | None = None) -> IO[bytes]:
+    """The file's content, to be read (`rb`) or written (`wb`), as the suffix of `path`, or of `as_named`, says. Raises
+    what `open` raises, and UserError for .zst where its package is missing."""
     openers: dict[str, Callable[[Path, str], IO[bytes]]] = {
         ".gz": lambda file, how: gzip.open(file, how),  # type: ignore[return-value]
         ".xz": lambda file, how: lzma.open(file, how),  # type: ignore[return-value]
         ".zst": lambda file, how: _zstandard(file).open(file, how),
     }
-    return openers.get(path.suffix.lower(), lambda file, how: open(file, how))(path, mode)
+    return openers.get((as_named or path).suffix.lower(), lambda file, how: open(file, how))(path, mode)
+
+
+def compress(path: Path, data: bytes) -> bytes:
+    """The data as a file of this name holds them. Compressed they are a member of their own, so that a file may end
+    after it and go on later; the same data give the same bytes. Raises UserError as `open_bytes` does."""
+    compressors: dict[str, Callable[[bytes], bytes]] = {
+        ".gz": lambda plain: gzip.compress(plain, mtime=0),
+        ".xz": lzma.compress,
+        ".zst": lambda plain: _zstandard(path).compress(plain),
+    }
+    return compressors.get(path.suffix.lower(), bytes)(data)
 
 
 def damages(path: Path) -> tuple[type[Exception], ...]:

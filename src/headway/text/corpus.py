@@ -42,22 +42,30 @@ class Pair:
     """Counted from 1, the same on both sides."""
 
 
-def read_lines(path: Path, *, lenient: bool = False) -> Generator[str]:
-    """The lines of a UTF-8 text file, compressed or not, without their line ends. Raises UserError with file and line; `lenient`
-    reads bytes that aren't UTF-8 as U+FFFD."""
+def read_lines(path: Path, *, lenient: bool = False, offset: int = 0, first: int = 1) -> Generator[str]:
+    """The lines of a UTF-8 text file, compressed or not, without their line ends. Raises UserError with file and line;
+    `lenient` reads bytes that aren't UTF-8 as U+FFFD. `offset` is the byte of the content where line number `first`
+    begins."""
     with closing(_open(path)) as stream:
         before = os.fstat(stream.fileno())
-        yield from decode_lines(stream, str(path), lenient=lenient, faults=damages(path))
+        if offset:
+            _go_to(stream, offset, path)
+        yield from decode_lines(stream, str(path), lenient=lenient, faults=damages(path), first=first)
         if stat.S_ISREG(before.st_mode) and _version(os.fstat(stream.fileno())) != _version(before):
             raise UserError(f"{path}: {CHANGED}")
 
 
 def decode_lines(
-    stream: IO[bytes], name: str, *, lenient: bool = False, faults: tuple[type[Exception], ...] = (OSError,)
+    stream: IO[bytes],
+    name: str,
+    *,
+    lenient: bool = False,
+    faults: tuple[type[Exception], ...] = (OSError,),
+    first: int = 1,
 ) -> Iterator[str]:
     """Bytes that end at "\\n" to lines of text; `name` is what an error calls their origin, `faults` what the stream
-    raises where it can't be read."""
-    for number, raw in enumerate(_raw_lines(stream, name, faults), start=1):
+    raises where it can't be read, `first` the number of the first line."""
+    for number, raw in enumerate(_raw_lines(stream, name, faults, first), start=first):
         text = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
         if not text:  # an empty file that has a mark
             return
@@ -218,8 +226,15 @@ def _open(path: Path) -> IO[bytes]:
         raise UserError(f"{str(path)!r}: is no name of a file") from None
 
 
-def _raw_lines(stream: IO[bytes], name: str, faults: tuple[type[Exception], ...]) -> Iterator[bytes]:
-    number = 0
+def _go_to(stream: IO[bytes], offset: int, path: Path) -> None:
+    try:
+        stream.seek(offset)
+    except damages(path) as error:
+        raise UserError(f"{path}: can't be read ({error}); is it complete?") from None
+
+
+def _raw_lines(stream: IO[bytes], name: str, faults: tuple[type[Exception], ...], first: int) -> Iterator[bytes]:
+    number = first - 1
     try:
         while raw := stream.readline(LONGEST_LINE + 1):
             number += 1
