@@ -1,5 +1,6 @@
 """A worker's shard is what the single process writes for these lines, whole or not there."""
 
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,14 +23,21 @@ def source(tmp_path):
     return path
 
 
-def opened(given, source, folder):
-    identity = given.identity()
-    made = open_manifest(folder, [source], identity, lambda _: None)
-    return Worker(given, made, identity["model"]), made
+@pytest.fixture
+def opened(tmp_path):
+    """A function from work and source to a worker and its manifest."""
+    with ExitStack() as stack:
+
+        def open_(given, source):
+            identity = given.identity()
+            made = open_manifest(tmp_path / "out", [source], identity, lambda _: None)
+            return stack.enter_context(closing(Worker(given, made, identity["model"]))), made
+
+        yield open_
 
 
-def test_shards_are_what_a_single_process_writes(model, source, tmp_path):
-    worker, made = opened(work(model), source, tmp_path / "out")
+def test_shards_are_what_a_single_process_writes(model, source, opened):
+    worker, made = opened(work(model), source)
     outcomes = [worker.translate(shard) for shard in reversed(made.shards)]
     assert [outcome.error for outcome in outcomes] == ["", ""]
     assert f"{source}: line 6 has" in outcomes[1].notices[[" has " in one for one in outcomes[1].notices].index(True)]
@@ -40,9 +48,9 @@ def test_shards_are_what_a_single_process_writes(model, source, tmp_path):
     assert {file.suffix for file in made.folder.iterdir()} == {".json", ".notices", ".txt"}
 
 
-def test_a_poisoned_line_costs_itself_alone(model, source, tmp_path):
+def test_a_poisoned_line_costs_itself_alone(model, source, opened, tmp_path):
     (tmp_path / "pids").mkdir()
-    worker, made = opened(work(model, tmp_path / "pids"), source, tmp_path / "out")
+    worker, made = opened(work(model, tmp_path / "pids"), source)
     outcome = worker.translate(made.shards[1])
     assert any(f"line {LINES_AT_ONCE + 4} can't be translated (FloatingPointError" in one for one in outcome.notices)
     found = (made.folder / text_name(made.shards[1])).read_text().splitlines()
@@ -52,16 +60,16 @@ def test_a_poisoned_line_costs_itself_alone(model, source, tmp_path):
     assert found[:3] + found[4:] == healthy[:3] + healthy[4:]
 
 
-def test_a_shard_that_is_there_stays(model, source, tmp_path):
-    worker, made = opened(work(model), source, tmp_path / "out")
+def test_a_shard_that_is_there_stays(model, source, opened):
+    worker, made = opened(work(model), source)
     file = made.folder / text_name(made.shards[0])
     file.write_text("mine")
     assert worker.translate(made.shards[0]).error == ""
     assert file.read_text() == "mine"
 
 
-def test_a_shard_that_killed_three_workers_is_given_up(model, source, tmp_path, monkeypatch):
-    worker, made = opened(work(model), source, tmp_path / "out")
+def test_a_shard_that_killed_three_workers_is_given_up(model, source, opened, monkeypatch):
+    worker, made = opened(work(model), source)
 
     class Killed(BaseException):
         pass
@@ -79,8 +87,8 @@ def test_a_shard_that_killed_three_workers_is_given_up(model, source, tmp_path, 
     assert worker.translate(made.shards[0]).error == ""
 
 
-def test_an_error_leaves_nothing_and_is_told(model, source, tmp_path, monkeypatch):
-    worker, made = opened(work(model), source, tmp_path / "out")
+def test_an_error_leaves_nothing_and_is_told(model, source, opened, monkeypatch):
+    worker, made = opened(work(model), source)
     monkeypatch.setattr("headway.cluster.worker.sync", lambda _: 1 / 0)
     outcome = worker.translate(made.shards[1])
     assert (outcome.error, outcome.for_user) == ("ZeroDivisionError: division by zero", False)
@@ -99,10 +107,10 @@ def test_another_model_on_a_machine_is_refused(model, source, tmp_path):
         Worker(given, made, ["0" * 64])
 
 
-def test_columns_are_those_of_a_line(model, tmp_path):
+def test_columns_are_those_of_a_line(model, opened, tmp_path):
     path = tmp_path / "in.tsv"
     path.write_text("1\tthe cat\n2\n3\ta dog\n")
-    worker, made = opened(replace(work(model), layout=Layout(column=2)), path, tmp_path / "out")
+    worker, made = opened(replace(work(model), layout=Layout(column=2)), path)
     outcome = worker.translate(made.shards[0])
     assert any("line 2 has 1 column alone" in one for one in outcome.notices)
     assert (made.folder / text_name(made.shards[0])).read_text().splitlines()[1] == ""

@@ -10,8 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import UserError
+from headway.text import lines as lines_module
+from headway.text.compressed import compress, open_bytes
 from headway.text.corpus import read_lines
-from headway.text.lines import CHARACTERS_AT_ONCE, LINES_AT_ONCE, Layout, Line, chunks, span_of_shard
+from headway.text.lines import (
+    CHARACTERS_AT_ONCE,
+    LINES_AT_ONCE,
+    Layout,
+    Line,
+    Span,
+    SpanReader,
+    chunks,
+    span_of_shard,
+)
 
 
 def test_chunks_keep_the_order_and_both_bounds():
@@ -70,6 +81,26 @@ def test_shards_one_after_the_other_are_the_file(tmp_path_factory, content, coun
     assert [line for span in spans for line in span.read(path)] == whole
     numbers = [span.first + i for span in spans for i in range(span.lines)]
     assert numbers == list(range(1, len(whole) + 1))
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
+def test_spans_in_any_order_from_one_open_file(tmp_path, monkeypatch, suffix):
+    path, other = tmp_path / f"file{suffix}", tmp_path / "other"
+    lines = [f"line {i} {'x' * (i % 50)}" for i in range(20_000)]
+    path.write_bytes(compress(path, "".join(f"{line}\n" for line in lines).encode()))
+    other.write_text("a\nb\n")
+    spans = [span_of_shard(path, number, 5) for number in range(1, 6)]
+    opened = []
+    monkeypatch.setattr(lines_module, "open_bytes", lambda file: opened.append(file) or open_bytes(file))
+    reader = SpanReader()
+    for number in (0, 1, 3, 2, 4):
+        first = spans[number].first - 1
+        assert list(reader.read(path, spans[number])) == lines[first : first + spans[number].lines]
+    assert opened == [path]
+    assert list(reader.read(other, Span(2, 2, 1))) == ["b"]
+    assert list(reader.read(path, spans[4]))[-1] == lines[-1]
+    assert opened == [path, other, path]
+    reader.close()
 
 
 def test_shards_are_of_like_size(tmp_path):

@@ -30,6 +30,7 @@ from headway.errors import UserError
 if TYPE_CHECKING:
     from headway.decoding import Sampling
     from headway.text.lines import Layout, Line
+    from headway.translator.lines import LineOptions, LineTranslator
 
 
 def translate(
@@ -179,7 +180,7 @@ def _here(
     file: str,
     output: Path | None,
     layout: Layout,
-    options: Any,
+    options: LineOptions,
     how: dict[str, Any],
     shard: str | None,
     resume: bool,
@@ -218,7 +219,7 @@ def _here(
 
 
 def _identity(
-    model: Path, file: str, translator: Any, how: dict[str, Any], layout: Layout, shard: str | None
+    model: Path, file: str, translator: LineTranslator, how: dict[str, Any], layout: Layout, shard: str | None
 ) -> dict[str, Any]:
     """What must be the same for a job to go on."""
     from dataclasses import asdict
@@ -243,7 +244,7 @@ def _on_cluster(
     files: list[str],
     output: Path | None,
     layout: Layout,
-    options: Any,
+    options: LineOptions,
     how: dict[str, Any],
     address: str,
     threads: int | None,

@@ -13,7 +13,7 @@ from headway.cluster.manifest import Manifest, Shard, notices_name, text_name
 from headway.errors import UserError
 from headway.storage.atomic import TEMPORARY_SUFFIX, sync
 from headway.storage.model_directory import model_fingerprint
-from headway.text.lines import Layout, chunks
+from headway.text.lines import Layout, SpanReader, chunks
 from headway.translator import Translator
 from headway.translator.lines import LineOptions, LineTranslator
 
@@ -79,7 +79,7 @@ class Worker:
         if work.fingerprints() != fingerprints:
             raise UserError(f"{work.model}: is another model on this machine; put the same on all")
         self._work, self._manifest = work, manifest
-        self._translator = work.load()
+        self._translator, self._reader = work.load(), SpanReader()
 
     def translate(self, shard: Shard) -> Outcome:
         """A shard that is there already stays as it is; one that has killed its worker MOST_DEATHS times is given up.
@@ -98,9 +98,14 @@ class Worker:
             finally:
                 begun.unlink(missing_ok=True)
         except UserError as error:
+            self._reader.close()  # the file may be another one when it is put back
             return Outcome(shard.name, error=str(error), for_user=True)
         except Exception as error:
             return Outcome(shard.name, error=f"{type(error).__name__}: {' '.join(str(error).split())}")
+
+    def close(self) -> None:
+        """Closes the input that is read."""
+        self._reader.close()
 
     def _write(self, shard: Shard, path: Path) -> Outcome:
         """The notices are in place before the translations, so a shard that is there has them."""
@@ -108,7 +113,7 @@ class Worker:
         expected = self._manifest.inputs[shard.file]["size"]
         if file.stat().st_size != expected:
             raise UserError(f"{file}: has no longer the {expected:,} bytes that the manifest counts; put it back")
-        lines = self._work.layout.lines(shard.span.read(file), shard.span.first)
+        lines = self._work.layout.lines(self._reader.read(file, shard.span), shard.span.first)
         partial = _private(path)
         notices: list[str] = []
         count = failed = 0

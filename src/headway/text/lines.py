@@ -13,7 +13,7 @@ from typing import IO, TypeVar
 
 from headway.errors import UserError
 from headway.text.compressed import damages, is_compressed, open_bytes
-from headway.text.corpus import LONGEST_LINE, is_blank, read_lines
+from headway.text.corpus import LONGEST_LINE, decode_lines, is_blank, read_lines
 
 LINES_AT_ONCE, CHARACTERS_AT_ONCE = 2048, 1 << 24
 """Read, sorted by length and worked on together; bound memory."""
@@ -86,6 +86,31 @@ class Span:
     def read(self, path: Path) -> Generator[str]:
         """Raises UserError with file and line."""
         yield from islice(read_lines(path, offset=self.offset, first=self.first), self.lines)
+
+
+class SpanReader:
+    """Reads spans of files. The file of the last one stays open, so that a span further on of a compressed file costs
+    what lies between them, not all that lies before it."""
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._stream: IO[bytes] | None = None
+
+    def read(self, path: Path, span: Span) -> Iterator[str]:
+        """The lines; they must be read before those of the next span. Raises UserError with file and line."""
+        if self._stream is None or self._path != path:
+            self.close()
+            self._path, self._stream = path, open_bytes(path)
+        try:
+            self._stream.seek(span.offset)
+        except damages(path) as error:
+            raise UserError(f"{path}: can't be read ({error}); is it complete?") from None
+        yield from islice(decode_lines(self._stream, str(path), faults=damages(path), first=span.first), span.lines)
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
 
 
 def span_of_shard(path: Path, shard: int, shards: int) -> Span:
