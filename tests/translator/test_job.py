@@ -214,6 +214,21 @@ def test_without_resume_a_job_begins_anew(tmp_path):
     assert len(content(tmp_path / "out").splitlines()) == len(LINES)
 
 
+def test_the_journal_of_before_goes_before_its_data(tmp_path, monkeypatch):
+    begun(tmp_path / "out")
+
+    def kill(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job_module, "write_json", kill)
+        patch.setattr(Job, "_leave", lambda *_: None)
+        with pytest.raises(Killed):
+            run(tmp_path / "out")
+    assert run(tmp_path / "out", resume=True) == 2
+    assert content(tmp_path / "out").splitlines()[0] == "line 1 of 1-4"
+
+
 def test_one_process_at_a_time(tmp_path):
     def lines():
         yield from LINES[:6]
