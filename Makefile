@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-argos test-faults mutants fuzz lint bench bench-peers soak reference clean
+.PHONY: setup demo test test-system test-argos test-ray test-faults mutants fuzz lint bench bench-peers soak reference clean
 
 setup: $(READY)
 
@@ -38,6 +38,17 @@ $(ARGOS)/.ready: pyproject.toml constraints.txt
 
 test-argos: $(ARGOS)/.ready
 	$(ARGOS)/bin/python -m pytest -q -m argos tests/interop/test_argos.py
+
+# Translating on a cluster, with a Ray of two workers, in an environment of its own: it brings 300 MB.
+RAY := .venv-ray
+$(RAY)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
+	$(RAY)/bin/python -m pip install --quiet -c constraints.txt -e '.[ray,zst]' pytest hypothesis
+	touch $@
+
+test-ray: $(RAY)/.ready
+	OMP_NUM_THREADS=1 $(RAY)/bin/python -m pytest -q -m ray tests/cluster
 
 # The full counts of docs/reliability.md; half an hour.
 test-faults: setup
@@ -110,4 +121,4 @@ bench-peers: $(PEERS)/.ready $(BENCH_MODEL)/best.json
 	$(PEERS)/bin/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(FUZZ) $(ARGOS) .mutants headway-demo
+	rm -rf $(VENV) $(PEERS) $(FUZZ) $(ARGOS) $(RAY) .mutants headway-demo

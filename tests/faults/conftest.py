@@ -1,5 +1,5 @@
-"""The corpus of the system tests, here too."""
+"""The corpus and the model of the system tests, here too."""
 
-from tests.system.conftest import corpus
+from tests.system.conftest import corpus, trained
 
-__all__ = ["corpus"]
+__all__ = ["corpus", "trained"]

@@ -357,7 +357,7 @@ def test_a_file_that_does_not_fit_is_named_and_stays_as_it_was(tmp_path, monkeyp
     def full(path):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(atomic, "_fsync", full)
+    monkeypatch.setattr(atomic, "sync", full)
     with pytest.raises(UserError, match=rf"best\.json: no space to write it: .* free; .*{remedy}"):
         atomic.write_file(file, b"after")
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"before"]

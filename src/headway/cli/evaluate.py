@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headway.cli.loading import language_prefix, load_translator
+from headway.cli.loading import load_translator
 from headway.cli.options import (
     BeamSize,
     Device,
@@ -126,6 +126,8 @@ def evaluate(
 def _translations(
     translator: Translator, sources: Sequence[str], target_language: str | None, options: dict[str, float | None]
 ) -> list[str]:
+    from headway.translator.lines import language_prefix
+
     tag = language_prefix(translator, target_language)
     translations = translator.translate([tag + source for source in sources], **options)  # type: ignore[arg-type]
     for stopped, meaning in (("too_long", "too long for the model and left blank"), ("max_length", "cut off")):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from headway.cli.loading import language_prefix, load_translator
+from headway.cli.loading import load_translator
 from headway.cli.options import Device, Model, TargetLanguage, Threads, check_output
 from headway.errors import UserError
 
@@ -53,6 +53,7 @@ def inspect(
     from headway.insight import draw_map, usual_cases
     from headway.insight.pictures import check_picture_path, draw_heat_maps, save_picture
     from headway.threads import use_threads
+    from headway.translator.lines import language_prefix
 
     check_output(output)
     if output is not None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
 
 from headway.errors import UserError
+from headway.text.compressed import open_bytes
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best).")]
 Source = Annotated[
@@ -57,8 +58,8 @@ def check_output(path: Path | None) -> None:
 
 @contextmanager
 def writer(path: Path) -> Iterator[TextIO]:
-    """A file that appears when all is written, so that it may be the input's own; .gz is compressed. A link keeps its
-    place, and what is no file, such as a device, is written to as it is."""
+    """A file that appears when all is written, so that it may be the input's own; .gz, .xz and .zst are
+    compressed. A link keeps its place, and what is no file, such as a device, is written to as it is."""
     path = path.resolve()
     if path.exists() and not path.is_file():
         with open(path, "w", encoding="utf-8", newline="\n") as stream:
@@ -66,12 +67,9 @@ def writer(path: Path) -> Iterator[TextIO]:
         return
     partial = path.with_name(f"{path.name}.partial")
     try:
-        if path.suffix == ".gz":
-            with gzip.open(partial, "wt", encoding="utf-8", newline="\n") as file:
-                yield file
-        else:
-            with open(partial, "w", encoding="utf-8", newline="\n") as file:
-                yield file
+        opened = open_bytes(partial, "wb", as_named=path)
+        with TextIOWrapper(opened, encoding="utf-8", newline="\n") as file:
+            yield file
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

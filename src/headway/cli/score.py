@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headway.cli.loading import chunks, language_prefix, load_translator
+from headway.cli.loading import load_translator
 from headway.cli.options import Device, Ensemble, JsonOutput, Model, Source, TargetLanguage, Threads
 
 
@@ -33,7 +33,9 @@ def score(
     headway score runs/multi30k-de-en --source test.de --target test.en
     """
     from headway.text.corpus import is_plain, read_pairs, same_text
+    from headway.text.lines import chunks
     from headway.threads import use_threads
+    from headway.translator.lines import language_prefix
 
     targets = [target] if target else []
     pairs = read_pairs([source], targets)

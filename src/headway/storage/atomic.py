@@ -36,8 +36,8 @@ def write_directory(path: Path, size: int = 0) -> Iterator[Path]:
     try:
         yield temporary
         for file in temporary.rglob("*"):
-            _fsync(file)
-        _fsync(temporary)
+            sync(file)
+        sync(temporary)
         _put_in_place(temporary, path)
     except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -78,7 +78,7 @@ def _put_in_place(folder: Path, path: Path) -> None:
     if path.exists():
         path.rename(old)
     folder.rename(path)
-    _fsync(path.parent)
+    sync(path.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -87,7 +87,7 @@ def remove_directory(path: Path) -> None:
     leftover = path.with_name(path.name + TEMPORARY_SUFFIX)
     shutil.rmtree(leftover, ignore_errors=True)
     path.rename(leftover)
-    _fsync(path.parent)
+    sync(path.parent)
     shutil.rmtree(leftover)
 
 
@@ -96,14 +96,14 @@ def write_file(path: Path, data: bytes) -> None:
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
     try:
         temporary.write_bytes(data)
-        _fsync(temporary)
+        sync(temporary)
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         if is_out_of_space(error):
             raise _no_space(path, len(data), error) from None
         raise
-    _fsync(path.parent)
+    sync(path.parent)
 
 
 def write_json(path: Path, document: Any) -> None:
@@ -121,7 +121,8 @@ def remove_leftovers(folder: Path) -> None:
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
-def _fsync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Returns when the file, or the names in the folder, are on the disk."""
     if path.is_dir() and os.name == "nt":  # Windows can't open a folder
         return
     descriptor = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)

@@ -122,6 +122,12 @@ def load_model(path: Path) -> StoredModel:
     )
 
 
+def model_fingerprint(path: Path) -> str:
+    """The same for models that are the same to the bit: of config.json, which has checksums of all other files. Raises
+    UserError."""
+    return checksum(find_model(path) / "config.json")
+
+
 def find_model(path: Path) -> Path:
     """The model directory that a path means: itself, or the best of a run directory. Raises UserError."""
     if os.path.lexists(path / "config.json"):

@@ -25,10 +25,23 @@ def plain_name(path: Path) -> Path:
     return path.with_suffix("") if is_compressed(path) else path
 
 
-def open_bytes(path: Path, mode: str = "rb") -> IO[bytes]:
-    """The file's content, to be read (`rb`) or written (`wb`). Raises what `open` raises, and UserError for .zst where
-    its package is missing."""
-    return _opener(path)(path, mode)
+def open_bytes(path: Path, mode: str = "rb", *, as_named: Path | None = None) -> IO[bytes]:
+    """The file's content, to be read (`rb`) or written (`wb`), as the suffix of `path`, or of `as_named`, says. Raises
+    what `open` raises, and UserError for .zst where its package is missing."""
+    return _opener(as_named or path)(path, mode)
+
+
+def compress(path: Path, data: bytes) -> bytes:
+    """The data as a file of this name holds them. Compressed they are a member of their own, so that a file may end
+    after it and go on later; the same data give the same bytes. Raises UserError as `open_bytes` does."""
+    match path.suffix.lower():
+        case ".gz":
+            return gzip.compress(data, mtime=0)
+        case ".xz":
+            return lzma.compress(data)
+        case ".zst":
+            return _zstandard(path).compress(data)
+    return data
 
 
 def damages(path: Path) -> tuple[type[Exception], ...]:

@@ -43,11 +43,14 @@ class Pair:
     """Counted from 1, the same on both sides."""
 
 
-def read_lines(path: Path, *, lenient: bool = False) -> Generator[str]:
-    """The lines of a UTF-8 text file, compressed or not, without their line ends. Raises UserError with file and
-    line; `lenient` reads bytes that aren't UTF-8 as U+FFFD."""
+def read_lines(path: Path, *, lenient: bool = False, offset: int = 0, first: int = 1) -> Generator[str]:
+    """The lines of a UTF-8 text file, compressed or not, without their line ends. Raises UserError with file and line;
+    `lenient` reads bytes that aren't UTF-8 as U+FFFD. `offset` is the byte of the content where line number `first`
+    begins."""
     with open_text(path) as stream:
-        yield from decode_lines(stream, str(path), lenient=lenient, faults=damages(path))
+        if offset:
+            _go_to(stream, offset, path)
+        yield from decode_lines(stream, str(path), lenient=lenient, faults=damages(path), first=first)
 
 
 @contextmanager
@@ -71,7 +74,7 @@ def decode_lines(
 ) -> Iterator[str]:
     """Bytes that end at "\\n" to lines of text; `name` is what an error calls their origin, `faults` what the stream
     raises where it can't be read, `first` the number of the first line in its file."""
-    for number, raw in enumerate(raw_lines(stream, name, faults), start=first):
+    for number, raw in enumerate(raw_lines(stream, name, faults, first), start=first):
         text = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
         if not text:  # an empty file that has a mark
             return
@@ -268,9 +271,17 @@ def _open(path: Path) -> IO[bytes]:
         raise UserError(f"{str(path)!r}: is no name of a file") from None
 
 
-def raw_lines(stream: IO[bytes], name: str, faults: tuple[type[Exception], ...]) -> Iterator[bytes]:
-    """The lines as they are, line ends included. Raises UserError as `decode_lines` does."""
-    number = 0
+def _go_to(stream: IO[bytes], offset: int, path: Path) -> None:
+    try:
+        stream.seek(offset)
+    except damages(path) as error:
+        raise UserError(f"{path}: can't be read ({error}); is it complete?") from None
+
+
+def raw_lines(stream: IO[bytes], name: str, faults: tuple[type[Exception], ...], first: int = 1) -> Iterator[bytes]:
+    """The lines as they are, line ends included; `first` is the number of the first. Raises UserError as `decode_lines`
+    does."""
+    number = first - 1
     try:
         while raw := stream.readline(LONGEST_LINE + 1):
             number += 1

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from headway.text.tokenizer import Piece
 
-Stopped = Literal["eos", "max_length", "blank", "too_long"]
+Stopped = Literal["eos", "max_length", "blank", "too_long", "failed"]
 
 
 class Pieces:
@@ -52,7 +52,8 @@ class Translation:
     score: float
     """Total log-probability of the tokens and of <eos>; 0 for a blank or too long source."""
     stopped: Stopped
-    """Why it ended: by itself (`eos`), at the cap on its length, or the source was blank or too long to read."""
+    """Why it ended: by itself (`eos`), at the cap on its length, or the source was blank or too long to read;
+    `failed` is of lines of a file alone, whose translation raised an error."""
     alternatives: list[Translation] = field(default_factory=list)
     """The next best ones, where more than one was asked for."""
     _pieces: Pieces = field(default_factory=Pieces, repr=False, compare=False, kw_only=True)

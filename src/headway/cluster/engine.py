@@ -1,0 +1,214 @@
+"""Ray Data hands the missing shards of a manifest to workers. What it remembers doesn't matter: what is done, the
+folder tells."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from headway.cluster.manifest import Manifest, Shard, open_manifest, remove_leftovers
+from headway.cluster.worker import Outcome, Work, Worker
+from headway.devices import keep_few_matrix_kernels
+from headway.errors import UserError
+from headway.storage.locks import try_lock
+
+MOST_ROUNDS = 3
+"""Times that what is missing is tried."""
+LOCAL_STORE = 200_000_000
+"""Bytes of shared memory of a local Ray; names of shards alone go through it."""
+PROGRESS_EVERY = 10.0
+"""Seconds between two lines of progress."""
+
+
+@dataclass
+class Progress:
+    """What is told of a job while it runs."""
+
+    notice: Callable[[str], None]
+    shards: int
+    lines: int
+    done_shards: int
+    done_lines: int
+    begun: float
+    told: float
+    lines_before: int
+
+    @classmethod
+    def of(cls, manifest: Manifest, missing: Sequence[Shard], notice: Callable[[str], None]) -> Progress:
+        now = time.monotonic()
+        done = manifest.lines - sum(shard.span.lines for shard in missing)
+        count = len(manifest.shards)
+        return cls(notice, count, manifest.lines, count - len(missing), done, now, now, done)
+
+    def add(self, shard: Shard) -> None:
+        self.done_shards += 1
+        self.done_lines += shard.span.lines
+        if time.monotonic() > self.told + PROGRESS_EVERY or self.done_shards == self.shards:
+            self.tell()
+
+    def tell(self) -> None:
+        self.told = time.monotonic()
+        rate = (self.done_lines - self.lines_before) / max(self.told - self.begun, 1e-9)
+        left = f", {_duration((self.lines - self.done_lines) / rate)} left" if rate else ""
+        self.notice(
+            f"{self.done_shards:,} of {self.shards:,} shards, {self.done_lines:,} of {self.lines:,} lines, "
+            f"{rate:,.0f} lines a second{left}"
+        )
+
+
+class Actor:
+    """A worker as Ray Data calls it: numbers of shards in, what became of them out."""
+
+    def __init__(self, work: Work, manifest: Manifest, fingerprints: list[str]) -> None:
+        """An error is kept for the first shard: Ray would make a hundred lines of it."""
+        import torch
+
+        torch.set_num_threads(1)
+        keep_few_matrix_kernels()
+        self._shards, self._error = manifest.shards, ""
+        try:
+            self._worker = Worker(work, manifest, fingerprints)
+        except UserError as error:
+            self._error = str(error)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
+        outcomes = [self._outcome(self._shards[int(number)]) for number in batch["shard"]]
+        return {"outcome": [json.dumps(asdict(outcome)) for outcome in outcomes]}
+
+    def _outcome(self, shard: Shard) -> Outcome:
+        if self._error:
+            return Outcome(shard.name, error=self._error, for_user=True)
+        return self._worker.translate(shard)
+
+
+def translate_on_cluster(
+    work: Work,
+    inputs: Sequence[Path],
+    folder: Path,
+    address: str,
+    workers: int | None,
+    notice: Callable[[str], None],
+) -> int:
+    """Translates the files into the folder and returns how many lines were left blank, those of earlier runs included.
+    `address` is `local`, which starts a Ray of its own, or that of a running one; `workers` are all that it has CPUs or
+    GPUs for where it is None. Raises UserError."""
+    ray = _ray()
+    work.load("cpu")  # complains before anything is begun
+    identity = work.identity()
+    manifest = open_manifest(folder, inputs, identity, notice)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        if not try_lock(descriptor):
+            raise UserError(f"{folder}: another process translates into it; wait for its end, or stop it")
+        remove_leftovers(folder)
+        if manifest.missing():
+            _connect(ray, address, workers)
+            try:
+                _translate_missing(ray, work, manifest, identity["model"], workers, notice)
+            finally:
+                ray.shutdown()
+    finally:
+        os.close(descriptor)
+    return manifest.failed()
+
+
+def _translate_missing(
+    ray: ModuleType,
+    work: Work,
+    manifest: Manifest,
+    fingerprints: list[str],
+    workers: int | None,
+    notice: Callable[[str], None],
+) -> None:
+    """Round by round, until nothing is missing, or there were enough of them."""
+    errors: dict[str, str] = {}
+    missing = manifest.missing()
+    progress = Progress.of(manifest, missing, notice)
+    for number in range(1, MOST_ROUNDS + 1):
+        for outcome in _round(ray, work, manifest, missing, fingerprints, workers):
+            if outcome.for_user:
+                raise UserError(outcome.error)
+            if outcome.error:
+                errors[outcome.name] = outcome.error
+                again = "; it will be tried again" * (number < MOST_ROUNDS)
+                notice(f"warning: {outcome.name}: {outcome.error}{again}")
+                continue
+            for one in outcome.notices:
+                notice(one)
+            progress.add(manifest.shards[int(outcome.name.removeprefix("part-"))])
+        missing = manifest.missing()
+        if not missing:
+            return
+    name = missing[0].name
+    raise UserError(
+        f"{manifest.folder}: {len(missing)} of {len(manifest.shards)} shards can't be translated, first {name}: "
+        f"{errors.get(name, 'its worker was killed')}; the same command tries them again"
+    )
+
+
+def _round(
+    ray: ModuleType,
+    work: Work,
+    manifest: Manifest,
+    to_do: Sequence[Shard],
+    fingerprints: list[str],
+    workers: int | None,
+) -> Iterator[Outcome]:
+    """One pass over the shards. Ray starts workers that died again, and their shards, too; a shard that is lost all the
+    same has no outcome."""
+    resources = ray.cluster_resources()
+    gpus = int(resources.get("GPU", 0)) if work.device in ("auto", "cuda") else 0
+    most = gpus or int(resources.get("CPU", 1))
+    actors = min(most, workers or most, len(to_do))
+    numbers = {shard.name: number for number, shard in enumerate(manifest.shards)}
+    rows = [{"shard": numbers[shard.name]} for shard in to_do]
+    dataset = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+        Actor,
+        fn_constructor_args=(work, manifest, fingerprints),
+        batch_size=1,
+        compute=ray.data.ActorPoolStrategy(size=actors),
+        num_cpus=1,
+        num_gpus=1 if gpus else None,
+    )
+    for row in dataset.iter_rows():
+        document = json.loads(row["outcome"])
+        yield Outcome(**{**document, "notices": tuple(document["notices"])})
+
+
+def _connect(ray: ModuleType, address: str, workers: int | None) -> None:
+    """Raises UserError where no cluster answers."""
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address == "local":
+        ray.init("local", num_cpus=workers, object_store_memory=LOCAL_STORE, include_dashboard=False, **quiet)
+    else:
+        try:
+            ray.init(address, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise UserError(f"--cluster {address}: no Ray answers there ({' '.join(str(error).split())})") from None
+    context = ray.data.DataContext.get_current()
+    context.max_errored_blocks = -1  # what is lost on the way comes again in the next round
+    context.enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+
+
+def _ray() -> ModuleType:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray  # type: ignore[import-not-found]
+        import ray.data  # type: ignore[import-not-found]
+    except ImportError:
+        raise UserError("--cluster needs a package more: pip install 'headway[ray]'") from None
+    return ray
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,154 @@
+"""Which lines of which file become which file of the output.
+
+A folder of translations holds `manifest.json` and one file a shard, `part-00000.txt` and so on; one after the other
+they are the translations of all inputs. A shard appears by a rename when it is whole, so what is missing is what is
+left to do, whatever was killed. Beside it `part-00000.notices` tells of lines whose translations aren't whole, if there
+are any.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from headway.errors import UserError
+from headway.storage.atomic import TEMPORARY_SUFFIX, write_json
+from headway.storage.untrusted import parse_json
+from headway.text.compressed import damages, open_bytes
+from headway.text.corpus import decode_lines
+from headway.text.lines import Span, chunks
+
+FORMAT_VERSION = 1
+MANIFEST_FILE = "manifest.json"
+MOST_SHARDS = 10_000
+"""Where an input has more chunks, several become one shard."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Lines of one input, and the name of their translations."""
+
+    name: str
+    file: int
+    """Which input."""
+    span: Span
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that a job is; what is done of it, the folder tells."""
+
+    folder: Path
+    inputs: list[dict[str, Any]]
+    """`path` and `size` in bytes of each."""
+    shards: list[Shard]
+
+    @property
+    def lines(self) -> int:
+        return sum(shard.span.lines for shard in self.shards)
+
+    def missing(self) -> list[Shard]:
+        """The shards that are not translated yet."""
+        present = {file.name for file in self.folder.iterdir()}
+        return [shard for shard in self.shards if text_name(shard) not in present]
+
+    def failed(self) -> int:
+        """The lines that are left blank in all shards that are done."""
+        return sum(
+            json.loads(file.read_text(encoding="utf-8"))["failed"] for file in self.folder.glob("part-*.notices")
+        )
+
+    def input_path(self, shard: Shard) -> Path:
+        return Path(self.inputs[shard.file]["path"])
+
+
+def text_name(shard: Shard) -> str:
+    return f"{shard.name}.txt"
+
+
+def notices_name(shard: Shard) -> str:
+    return f"{shard.name}.notices"
+
+
+def open_manifest(
+    folder: Path, inputs: Sequence[Path], identity: dict[str, Any], notice: Callable[[str], None]
+) -> Manifest:
+    """The manifest in the folder, or a new one. `identity` is what must be the same for a job to go on. Raises
+    UserError where the folder is of another job, or holds something else."""
+    file = folder / MANIFEST_FILE
+    described = [{"path": str(path), "size": path.stat().st_size} for path in inputs]
+    if file.exists():
+        return _known(folder, described, identity)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"{folder}: is not empty and holds no translations; choose another --output")
+    notice(f"counting the lines of {len(inputs)} file{'s' * (len(inputs) > 1)}")
+    shards = _shards(inputs)
+    folder.mkdir(parents=True, exist_ok=True)
+    document = {
+        "format_version": FORMAT_VERSION,
+        "job": identity,
+        "inputs": described,
+        "shards": [[shard.file, *asdict(shard.span).values()] for shard in shards],
+    }
+    write_json(file, document)
+    return Manifest(folder, described, shards)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Removes what killed workers left. No worker may be at work."""
+    for file in folder.glob(f"*{TEMPORARY_SUFFIX}"):
+        file.unlink(missing_ok=True)
+
+
+def _known(folder: Path, described: list[dict[str, Any]], identity: dict[str, Any]) -> Manifest:
+    file = folder / MANIFEST_FILE
+    document = parse_json(file.read_bytes(), file)
+    try:
+        before, inputs = document["job"], document["inputs"]
+        spans = [(number, Span(*numbers)) for number, *numbers in document["shards"]]
+    except (KeyError, TypeError, ValueError):
+        raise UserError(f"{file}: is no manifest of this version; choose another --output") from None
+    changed = [name for name in sorted({**before, **identity}) if before.get(name) != identity.get(name)]
+    changed += ["inputs"] * (inputs != described)
+    if changed or document.get("format_version") != FORMAT_VERSION:
+        raise UserError(
+            f"{file}: was begun with another {' and '.join(changed) or 'version of headway'}; "
+            "give the same as before, or choose another --output"
+        )
+    return Manifest(folder, inputs, _named(spans))
+
+
+def _named(spans: list[tuple[int, Span]]) -> list[Shard]:
+    digits = max(5, len(str(len(spans) - 1)))
+    return [Shard(f"part-{i:0{digits}}", file, span) for i, (file, span) in enumerate(spans)]
+
+
+def _shards(inputs: Sequence[Path]) -> list[Shard]:
+    """A chunk each, or several, so that a shard's lines are translated together as in a single process."""
+    pieces = [(number, span) for number, path in enumerate(inputs) for span in _chunk_spans(path)]
+    together = -(-len(pieces) // MOST_SHARDS)
+    joined: list[tuple[int, Span]] = []
+    count = 0
+    for file, span in pieces:
+        if count % together and joined[-1][0] == file:
+            begun = joined[-1][1]
+            joined[-1] = (file, Span(begun.offset, begun.first, begun.lines + span.lines))
+        else:
+            joined.append((file, span))
+            count = 0
+        count += 1
+    return _named(joined)
+
+
+def _chunk_spans(path: Path) -> Iterator[Span]:
+    """The chunks of a file. Raises UserError for what isn't text."""
+    first, offset = 1, 0
+    with closing(open_bytes(path)) as stream:
+        lines = decode_lines(stream, str(path), faults=damages(path))
+        for chunk in chunks(lines, len):
+            yield Span(offset, first, len(chunk))
+            first, offset = first + len(chunk), stream.tell()

@@ -1,0 +1,149 @@
+"""What one worker does: it holds a model and translates shards, each into a file that appears when it is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from headway.cluster.manifest import Manifest, Shard, notices_name, text_name
+from headway.errors import UserError
+from headway.storage.atomic import TEMPORARY_SUFFIX, sync
+from headway.storage.model_directory import model_fingerprint
+from headway.text.lines import Layout, SpanReader, chunks
+from headway.translator import Translator
+from headway.translator.lines import LineOptions, LineTranslator
+
+MOST_DEATHS = 3
+"""Workers that may die of one shard, in one job."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Everything that decides what a line becomes."""
+
+    model: Path
+    ensemble: tuple[Path, ...]
+    device: str
+    precision: str
+    engine: str
+    layout: Layout
+    options: LineOptions
+
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a job to go on. Raises UserError."""
+        return {
+            "model": self.fingerprints(),
+            "options": self.options.to_dict(),
+            "engine": self.engine,
+            "precision": self.precision,
+            "device": self.device,
+            "column or field": [self.layout.column, self.layout.field],
+        }
+
+    def fingerprints(self) -> list[str]:
+        return [model_fingerprint(path) for path in (self.model, *self.ensemble)]
+
+    def load(self, device: str | None = None) -> LineTranslator:
+        """Raises UserError."""
+        translator = Translator.load(
+            self.model,
+            device=device or self.device,  # type: ignore[arg-type]
+            precision=self.precision,  # type: ignore[arg-type]
+            ensemble=self.ensemble,
+            engine=self.engine,  # type: ignore[arg-type]
+        )
+        return LineTranslator(translator, self.options)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a shard."""
+
+    name: str
+    notices: tuple[str, ...] = ()
+    error: str = ""
+    """Why it wasn't translated; empty where it was."""
+    for_user: bool = False
+    """Whether the user can mend the error."""
+
+
+class Worker:
+    """Translates shards of a manifest."""
+
+    def __init__(self, work: Work, manifest: Manifest, fingerprints: list[str]) -> None:
+        """Raises UserError where the model here isn't the one that has these fingerprints."""
+        if work.fingerprints() != fingerprints:
+            raise UserError(f"{work.model}: is another model on this machine; put the same on all")
+        self._work, self._manifest = work, manifest
+        self._translator, self._reader = work.load(), SpanReader()
+
+    def translate(self, shard: Shard) -> Outcome:
+        """A shard that is there already stays as it is; one that has killed its worker MOST_DEATHS times is given up.
+        Never raises an error."""
+        path = self._manifest.folder / text_name(shard)
+        begun = path.with_name(f"{shard.name}.begun{TEMPORARY_SUFFIX}")
+        try:
+            if path.exists():
+                return Outcome(shard.name)
+            with open(begun, "ab") as file:
+                if file.tell() == MOST_DEATHS:
+                    return Outcome(shard.name, error=f"killed its worker {MOST_DEATHS} times")
+                file.write(b".")
+            try:
+                return self._write(shard, path)
+            finally:
+                begun.unlink(missing_ok=True)
+        except UserError as error:
+            self._reader.close()  # the file may be another one when it is put back
+            return Outcome(shard.name, error=str(error), for_user=True)
+        except Exception as error:
+            return Outcome(shard.name, error=f"{type(error).__name__}: {' '.join(str(error).split())}")
+
+    def close(self) -> None:
+        """Closes the input that is read."""
+        self._reader.close()
+
+    def _write(self, shard: Shard, path: Path) -> Outcome:
+        """The notices are in place before the translations, so a shard that is there has them."""
+        file = self._manifest.input_path(shard)
+        expected = self._manifest.inputs[shard.file]["size"]
+        if file.stat().st_size != expected:
+            raise UserError(f"{file}: has no longer the {expected:,} bytes that the manifest counts; put it back")
+        lines = self._work.layout.lines(self._reader.read(file, shard.span), shard.span.first)
+        partial = _private(path)
+        notices: list[str] = []
+        count = failed = 0
+        try:
+            with open(partial, "wb") as out:
+                for chunk in chunks(lines, lambda line: len(line.text)):
+                    written = self._translator.translate(chunk)
+                    out.write(written.text.encode())
+                    count += len(chunk)
+                    failed += written.failed
+                    notices += written.notices
+            if count != shard.span.lines:
+                raise UserError(f"{file}: has another number of lines than the manifest counts; put it back")
+            sync(partial)
+            if notices:
+                _replace(path.with_name(notices_name(shard)), {"failed": failed, "notices": notices})
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+        sync(path.parent)
+        return Outcome(shard.name, tuple(f"{file}: {notice}" for notice in notices))
+
+
+def _private(path: Path) -> Path:
+    """A name that no other worker has, though it may translate the same shard: one that was given up may still live."""
+    return path.with_name(f"{path.name}.{os.getpid()}-{uuid4().hex}{TEMPORARY_SUFFIX}")
+
+
+def _replace(path: Path, document: dict[str, Any]) -> None:
+    partial = _private(path)
+    partial.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+    sync(partial)
+    partial.replace(path)

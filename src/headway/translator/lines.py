@@ -1,0 +1,147 @@
+"""Lines in, lines out: what a job writes for each line of a file, and what it tells about them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from headway.decoding import Sampling
+from headway.errors import UserError
+from headway.text.corpus import is_blank
+from headway.text.lines import Line
+from headway.text.tokenizer import language_tag
+from headway.translator.translation import Translation
+from headway.translator.translator import Translator
+
+MOST_FAILURES = 100
+"""Lines of a chunk whose translation may raise; with more of them it isn't the lines that are to blame."""
+
+
+@dataclass(frozen=True)
+class LineOptions:
+    """How lines are translated and written, as `Translator.translate` calls it; None is the model's own."""
+
+    beam_size: int | None = None
+    length_penalty: float | None = None
+    max_length: int | None = None
+    n_best: int = 1
+    no_repeat_ngram: int | None = None
+    sample: Sampling | None = None
+    prefix: str = ""
+    target_language: str | None = None
+    as_json: bool = False
+    """One JSON document a line, in place of its text."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> LineOptions:
+        sample = document["sample"]
+        return cls(**{**document, "sample": None if sample is None else Sampling(**sample)})
+
+
+@dataclass
+class Written:
+    """What a chunk of lines has become."""
+
+    text: str
+    """All that is written for them, line ends included."""
+    notices: list[str] = field(default_factory=list)
+    """One for each translation that isn't whole."""
+    failed: int = 0
+    """The lines that have no translation and are left blank."""
+
+
+class LineTranslator:
+    """A translator with the options of one job."""
+
+    def __init__(self, translator: Translator, options: LineOptions) -> None:
+        """Raises UserError for options that the translator can't follow, before a line is read."""
+        self.translator, self.options = translator, options
+        self._tag = language_prefix(translator, options.target_language)
+        self._search = {
+            name: getattr(options, name)
+            for name in ("beam_size", "length_penalty", "max_length", "n_best", "no_repeat_ngram", "sample")
+        }
+        translator.search_options(**self._search)
+
+    def translate(self, lines: Sequence[Line]) -> Written:
+        """A line that has no text, that is too long, or whose translation raises an error costs itself alone: it is
+        left blank, and there is a notice. Raises UserError where the text or an option is to blame, and the error
+        itself where there are more than MOST_FAILURES."""
+        errors: dict[int, Exception] = {}
+        translations = self._translated(lines, errors)
+        written = Written("")
+        shown = []
+        for line, translation in zip(lines, translations, strict=True):
+            error = errors.get(line.number)
+            notice = self._notice(line, translation, error)
+            if notice:
+                written.notices.append(notice)
+            written.failed += bool(line.fault or error or translation.stopped == "too_long")
+            shown.append(self._shown(translation, line.number))
+        written.text = "".join(shown)
+        return written
+
+    def _translated(self, lines: Sequence[Line], errors: dict[int, Exception]) -> list[Translation]:
+        """All together; where that raises, the halves by themselves, down to the line that raises."""
+        texts = ["" if is_blank(line.text) else self._tag + line.text for line in lines]
+        try:
+            return self.translator.translate(texts, prefix=self.options.prefix, **self._search)
+        except UserError:
+            raise
+        except Exception as error:
+            if len(lines) > 1:
+                half = len(lines) // 2
+                return [*self._translated(lines[:half], errors), *self._translated(lines[half:], errors)]
+            if len(errors) == MOST_FAILURES:
+                raise
+            errors[lines[0].number] = error
+            return [Translation("", 0.0, "failed")]
+
+    def _shown(self, translation: Translation, number: int) -> str:
+        if self.options.as_json:
+            document = translation.to_dict()
+            for alternative in document["alternatives"]:
+                del alternative["source_tokens"], alternative["alternatives"]  # those of the best
+            return json.dumps(document, ensure_ascii=False) + "\n"
+        if self.options.n_best > 1:
+            every = (translation, *translation.alternatives)
+            return "".join(f"{number} ||| {one.text} ||| {one.score:.4f}\n" for one in every)
+        return translation.text + "\n"
+
+    def _notice(self, line: Line, translation: Translation, error: Exception | None) -> str:
+        """Where a translation isn't whole; empty where it is."""
+        longest = self.translator.longest_source
+        if line.fault:
+            return f"line {line.number} {line.fault}; its translation is left blank"
+        if error is not None:
+            said = " ".join(str(error).split())
+            return f"line {line.number} can't be translated ({type(error).__name__}: {said}); it is left blank"
+        if translation.stopped == "too_long":
+            pieces = len(translation.source_tokens)
+            size = f"{pieces} pieces" if pieces else f"{len(line.text):,} characters"
+            return (
+                f"line {line.number} has {size}, the model reads at most {longest} pieces; "
+                "its translation is left blank, split the line"
+            )
+        if translation.stopped == "max_length":
+            more = len(translation.tokens) < longest
+            remedy = "--max-length allows more" if more else "the model knows no more places"
+            return f"line {line.number} was cut off after {len(translation.tokens)} pieces; {remedy}"
+        return ""
+
+
+def language_prefix(translator: Translator, language: str | None) -> str:
+    """What stands in front of each text so that it is translated into the language. Raises UserError."""
+    if language is None:
+        return ""
+    if language not in translator.target_languages:
+        known = ", ".join(translator.target_languages)
+        known = known or f"{translator.stored.target_language} alone, without the option"
+        raise UserError(f"--target-language {language}: the model translates into {known}")
+    return f"{language_tag(language)} "

@@ -1,0 +1,89 @@
+"""Shards are the inputs, in order, and a folder knows what it is a translation of."""
+
+import gzip
+import json
+
+import pytest
+
+from headway.cluster import manifest as manifest_module
+from headway.cluster.manifest import notices_name, open_manifest, remove_leftovers, text_name
+from headway.errors import UserError
+from headway.text.lines import LINES_AT_ONCE
+from tests.cluster.conftest import texts
+
+IDENTITY = {"model": ["m"], "options": {"beam_size": 1}}
+
+
+def silent(_):
+    pass
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    """Two files of several chunks, one compressed, and an empty one."""
+    contents = [texts(3 * LINES_AT_ONCE + 5, 1), [], texts(LINES_AT_ONCE, 2)]
+    paths = [tmp_path / name for name in ("a.txt", "empty.txt", "b.gz")]
+    for path, lines in zip(paths, contents, strict=True):
+        data = "".join(f"{line}\n" for line in lines).encode()
+        path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return paths, [line for lines in contents for line in lines]
+
+
+@pytest.mark.parametrize("most", [10_000, 3, 1])
+def test_shards_in_order_are_the_inputs(inputs, tmp_path, monkeypatch, most):
+    monkeypatch.setattr(manifest_module, "MOST_SHARDS", most)
+    paths, lines = inputs
+    made = open_manifest(tmp_path / "out", paths, IDENTITY, silent)
+    assert [line for shard in made.shards for line in shard.span.read(made.input_path(shard))] == lines
+    assert made.lines == len(lines)
+    names = [text_name(shard) for shard in made.shards]
+    assert names == sorted(names)
+    assert len(names) == {10_000: 5, 3: 3, 1: 2}[most]
+    assert made.missing() == made.shards
+    assert open_manifest(tmp_path / "out", paths, IDENTITY, silent) == made
+
+
+def test_what_is_there_is_not_missing(inputs, tmp_path):
+    made = open_manifest(tmp_path / "out", inputs[0], IDENTITY, silent)
+    first, second, *others = made.shards
+    (made.folder / text_name(second)).touch()
+    (made.folder / f"{text_name(first)}.1-a.partial").touch()
+    (made.folder / notices_name(first)).write_text(json.dumps({"failed": 3, "notices": []}))
+    assert made.missing() == [first, *others]
+    assert made.failed() == 3
+    remove_leftovers(made.folder)
+    assert sorted(file.name for file in made.folder.iterdir()) == [
+        "manifest.json",
+        notices_name(first),
+        text_name(second),
+    ]
+
+
+def test_another_job_is_refused(inputs, tmp_path):
+    paths, _ = inputs
+    folder = tmp_path / "out"
+    open_manifest(folder, paths, IDENTITY, silent)
+    with pytest.raises(UserError, match="begun with another options;"):
+        open_manifest(folder, paths, {**IDENTITY, "options": {"beam_size": 2}}, silent)
+    with pytest.raises(UserError, match="begun with another inputs;"):
+        open_manifest(folder, paths[:2], IDENTITY, silent)
+    with open(paths[0], "a") as file:
+        file.write("more\n")
+    with pytest.raises(UserError, match="begun with another inputs;"):
+        open_manifest(folder, paths, IDENTITY, silent)
+    (folder / "manifest.json").write_text("{}")
+    with pytest.raises(UserError, match="is no manifest of this version"):
+        open_manifest(folder, paths, IDENTITY, silent)
+
+
+def test_folders_of_others_and_text_that_is_none(inputs, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mine").touch()
+    with pytest.raises(UserError, match="is not empty and holds no translations"):
+        open_manifest(other, inputs[0], IDENTITY, silent)
+    bad = tmp_path / "bad"
+    bad.write_bytes(b"a\n\xff\n")
+    with pytest.raises(UserError, match="bad, line 2: byte 0xff"):
+        open_manifest(tmp_path / "new", [bad], IDENTITY, silent)
+    assert not (tmp_path / "new").exists()

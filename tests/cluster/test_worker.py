@@ -1,0 +1,116 @@
+"""A worker's shard is what the single process writes for these lines, whole or not there."""
+
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headway.cluster.manifest import open_manifest, text_name
+from headway.cluster.worker import Worker
+from headway.errors import UserError
+from headway.text.lines import LINES_AT_ONCE, Layout
+from tests.cluster.conftest import texts
+from tests.cluster.works import work
+
+
+@pytest.fixture
+def source(tmp_path):
+    lines = texts(LINES_AT_ONCE + 20, 1)
+    lines[5], lines[LINES_AT_ONCE + 3] = "x " * 300, "poison"
+    path = tmp_path / "in.txt"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """A function from work and source to a worker and its manifest."""
+    with ExitStack() as stack:
+
+        def open_(given, source):
+            identity = given.identity()
+            made = open_manifest(tmp_path / "out", [source], identity, lambda _: None)
+            return stack.enter_context(closing(Worker(given, made, identity["model"]))), made
+
+        yield open_
+
+
+def test_shards_are_what_a_single_process_writes(model, source, opened):
+    worker, made = opened(work(model), source)
+    outcomes = [worker.translate(shard) for shard in reversed(made.shards)]
+    assert [outcome.error for outcome in outcomes] == ["", ""]
+    assert f"{source}: line 6 has" in outcomes[1].notices[[" has " in one for one in outcomes[1].notices].index(True)]
+    written = "".join((made.folder / text_name(shard)).read_text() for shard in made.shards)
+    lines = list(Layout().lines(source.read_text().splitlines()))
+    assert written == work(model).load().translate(lines).text
+    assert made.failed() == 1
+    assert {file.suffix for file in made.folder.iterdir()} == {".json", ".notices", ".txt"}
+
+
+def test_a_poisoned_line_costs_itself_alone(model, source, opened, tmp_path):
+    (tmp_path / "pids").mkdir()
+    worker, made = opened(work(model, tmp_path / "pids"), source)
+    outcome = worker.translate(made.shards[1])
+    assert any(f"line {LINES_AT_ONCE + 4} can't be translated (FloatingPointError" in one for one in outcome.notices)
+    found = (made.folder / text_name(made.shards[1])).read_text().splitlines()
+    healthy = work(model).load().translate(list(Layout().lines(made.shards[1].span.read(source)))).text.splitlines()
+    assert found[3] == ""
+    assert healthy[3]
+    assert found[:3] + found[4:] == healthy[:3] + healthy[4:]
+
+
+def test_a_shard_that_is_there_stays(model, source, opened):
+    worker, made = opened(work(model), source)
+    file = made.folder / text_name(made.shards[0])
+    file.write_text("mine")
+    assert worker.translate(made.shards[0]).error == ""
+    assert file.read_text() == "mine"
+
+
+def test_a_shard_that_killed_three_workers_is_given_up(model, source, opened, monkeypatch):
+    worker, made = opened(work(model), source)
+
+    class Killed(BaseException):
+        pass
+
+    def kill(*_):
+        raise Killed
+
+    for _ in range(3):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "unlink", lambda *_, **__: None)  # nobody tidies up
+            patch.setattr(worker, "_write", kill)
+            with pytest.raises(Killed):
+                worker.translate(made.shards[1])
+    assert worker.translate(made.shards[1]).error == "killed its worker 3 times"
+    assert worker.translate(made.shards[0]).error == ""
+
+
+def test_an_error_leaves_nothing_and_is_told(model, source, opened, monkeypatch):
+    worker, made = opened(work(model), source)
+    monkeypatch.setattr("headway.cluster.worker.sync", lambda _: 1 / 0)
+    outcome = worker.translate(made.shards[1])
+    assert (outcome.error, outcome.for_user) == ("ZeroDivisionError: division by zero", False)
+    assert [file.name for file in made.folder.iterdir()] == ["manifest.json"]
+    with open(source, "a") as file:
+        file.write("more\n")
+    outcome = worker.translate(made.shards[1])
+    assert outcome.for_user
+    assert "has no longer the" in outcome.error
+
+
+def test_another_model_on_a_machine_is_refused(model, source, tmp_path):
+    given = work(model)
+    made = open_manifest(tmp_path / "out", [source], given.identity(), lambda _: None)
+    with pytest.raises(UserError, match="is another model on this machine"):
+        Worker(given, made, ["0" * 64])
+
+
+def test_columns_are_those_of_a_line(model, opened, tmp_path):
+    path = tmp_path / "in.tsv"
+    path.write_text("1\tthe cat\n2\n3\ta dog\n")
+    worker, made = opened(replace(work(model), layout=Layout(column=2)), path)
+    outcome = worker.translate(made.shards[0])
+    assert any("line 2 has 1 column alone" in one for one in outcome.notices)
+    assert (made.folder / text_name(made.shards[0])).read_text().splitlines()[1] == ""

@@ -1,0 +1,105 @@
+"""Files of many lines through `headway translate`: columns, fields, shards, compressed outputs, killed jobs."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from headway.text.compressed import open_bytes
+from tests.system.conftest import complaint, reversed_pairs, run_headway
+
+SOURCES = [source for source, _ in reversed_pairs(3000, seed=9)]
+
+
+def text(path):
+    with open_bytes(path) as stream:
+        return stream.read().decode()
+
+
+def write(path, content):
+    with open_bytes(path, "wb") as stream:
+        stream.write(content.encode())
+
+
+@pytest.fixture(scope="module")
+def many(trained, tmp_path_factory):
+    """Two chunks of lines, and what they become."""
+    folder = tmp_path_factory.mktemp("many")
+    source = folder / "many.txt"
+    source.write_text("".join(f"{line}\n" for line in SOURCES))
+    outcome = run_headway("translate", trained, source, "--output", folder / "out.txt", "--beam-size", 1)
+    assert outcome.code == 0
+    return source, (folder / "out.txt").read_text()
+
+
+def test_columns_and_fields(trained, tmp_path):
+    write(tmp_path / "in.tsv.gz", "1\tant bee\tx\n2\n\n3\tcat\n")
+    outcome = run_headway("translate", trained, tmp_path / "in.tsv.gz", "--column", 2, "--output", tmp_path / "o.zst")
+    assert outcome.code == 2
+    assert text(tmp_path / "o.zst") == "bee ant\n\n\ncat\n"
+    assert "line 2 has 1 column alone; its translation is left blank" in outcome.err
+    lines = [json.dumps({"text": "ant bee"}), "{}", json.dumps({"text": "cat\ndog"})]
+    write(tmp_path / "in.jsonl.xz", "\n".join(lines))
+    outcome = run_headway("translate", trained, tmp_path / "in.jsonl.xz", "--field", "text")
+    assert (outcome.code, outcome.out) == (2, "bee ant\n\ndog cat\n")
+    assert "say where the source texts are: --column N" in complaint("translate", trained, tmp_path / "in.tsv.gz")
+    assert "give one of them" in complaint("translate", trained, "--column", 1, "--field", "text")
+
+
+def test_shards_joined_by_cat(trained, many, tmp_path):
+    source, wanted = many
+    packed = tmp_path / "many.gz"
+    write(packed, source.read_text())
+    joined = b""
+    for number in (1, 2, 3):
+        output = tmp_path / f"{number}.gz"
+        run_headway("translate", trained, packed, "--shard", f"{number}/3", "--output", output, "--beam-size", 1)
+        joined += output.read_bytes()
+    (tmp_path / "joined.gz").write_bytes(joined)
+    assert text(tmp_path / "joined.gz") == wanted
+    for shard in ("0/3", "4/3", "1", "a/b"):
+        assert f"--shard {shard}: must be I/N" in complaint("translate", trained, source, "--shard", shard)
+    assert "--shard needs a FILE" in complaint("translate", trained, "--shard", "1/2")
+
+
+def test_what_resume_needs(trained, many, tmp_path):
+    source, _ = many
+    for output in ((), ("--output", "/dev/null")):
+        assert "--resume needs --output FILE" in complaint("translate", trained, source, "--resume", *output)
+    assert "several files need --cluster" in complaint("translate", trained, source, source)
+    assert run_headway("translate", trained, source, "--output", "/dev/null", "--beam-size", 1).code == 0
+
+
+def killed(command, output, until):
+    """Starts the command and kills it once `until` is true of its journal."""
+    process = subprocess.Popen([sys.executable, "-m", "headway", *map(str, command)], stderr=subprocess.DEVNULL)
+    journal = output.with_name(f"{output.name}.partial.json")
+    while process.poll() is None and not until(journal):
+        time.sleep(0.01)
+    alive = process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return alive
+
+
+@pytest.mark.parametrize("options", [["--n-best", "2", "--beam-size", "2"], ["--json", "--precision", "bf16"]])
+def test_a_killed_job_goes_on_from_a_pipe_too(trained, many, tmp_path, options):
+    source, _ = many
+    lines = source.read_text() + "ant bee " * 2000 + "\n" + source.read_text()
+    (tmp_path / "in").write_text(lines)
+    command = ["translate", trained, tmp_path / "in", *options]
+    undisturbed = run_headway(*command, "--output", tmp_path / "whole.gz")
+    assert undisturbed.code == 2
+    output = tmp_path / "out.gz"
+    assert killed([*command, "--output", output], output, lambda journal: journal.exists())
+    assert not output.exists()
+    refused = complaint(*command, "--max-length", 3, "--output", output, "--resume")
+    assert "another options" in refused
+    outcome = run_headway(*command, "--output", output, "--resume")
+    assert outcome.code == 2
+    assert "goes on after line 2,048" in outcome.err
+    assert "line 3001 has" in outcome.err
+    assert output.read_bytes() == (tmp_path / "whole.gz").read_bytes()

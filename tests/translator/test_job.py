@@ -1,0 +1,260 @@
+"""A job that is killed anywhere goes on, and its file is that of an undisturbed one to the byte."""
+
+import gzip
+import json
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from headway.errors import UserError
+from headway.storage import atomic
+from headway.text.compressed import open_bytes
+from headway.text.lines import Line
+from headway.translator import job as job_module
+from headway.translator.job import Job
+from headway.translator.lines import Written
+
+IDENTITY = {"model": "m", "options": {"beam_size": 2}, "input": {"size": 10}}
+LINES = [Line(number, f"line {number}") for number in range(1, 24)]
+AT_MOST = 4
+
+
+class Killed(BaseException):
+    """As SIGKILL: nobody handles it."""
+
+
+def translate(lines: list[Line]) -> Written:
+    """Tells in which company a line was translated: the chunks must be the same as well."""
+    company = f"{lines[0].number}-{lines[-1].number}"
+    failed = [line.number for line in lines if line.number % 10 == 0]
+    return Written("".join(f"{line.text} of {company}\n" for line in lines), [f"line {n}" for n in failed], len(failed))
+
+
+def run(output: Path, *, resume: bool = False, identity=IDENTITY, lines=LINES, notice=lambda _: None) -> int:
+    return Job(output, identity).run(iter(lines), translate, resume=resume, notice=notice, at_most=AT_MOST)
+
+
+def content(output: Path) -> str:
+    with open_bytes(output) as stream:
+        return stream.read().decode()
+
+
+@pytest.mark.parametrize("name", ["out", "out.gz", "out.xz", "out.zst"])
+def test_an_undisturbed_job(tmp_path, name):
+    notices = []
+    assert run(tmp_path / name, notice=notices.append) == 2
+    assert notices == ["line 10", "line 20"]
+    wanted = "".join(translate(LINES[start : start + AT_MOST]).text for start in range(0, len(LINES), AT_MOST))
+    assert content(tmp_path / name) == wanted
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def interrupted(monkeypatch, output: Path, call: int, junk: bytes) -> bool:
+    """Runs the job up to its n-th call of what makes things last; False where it has fewer. What was written and not
+    yet counted may be on the disk in part."""
+    count = 0
+
+    def counted(function, after):
+        def called(*arguments, **options):
+            nonlocal count
+            count += 1
+            now = count == call
+            if now and not after:
+                raise Killed
+            result = function(*arguments, **options)
+            if now:
+                raise Killed
+            return result
+
+        return called
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", counted(os.fsync, after=False))
+        patch.setattr(job_module, "write_json", counted(job_module.write_json, after=True))
+        patch.setattr(Path, "replace", counted(Path.replace, after=call % 2 == 0))
+        patch.setattr(Path, "unlink", counted(Path.unlink, after=False))
+        patch.setattr(Job, "_leave", lambda *_: None)  # nobody leaves in order
+        try:
+            run(output, resume=True)
+        except Killed:
+            partial = output.with_name(f"{output.name}.partial")
+            if partial.exists() and junk:
+                with open(partial, "ab") as file:
+                    file.write(junk)
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", ["out", "out.gz"])
+@pytest.mark.parametrize("junk", [b"", b"half a li"])
+def test_a_kill_at_every_moment(tmp_path, monkeypatch, name, junk):
+    whole = tmp_path / "undisturbed" / name
+    whole.parent.mkdir()
+    run(whole)
+    call = 0
+    while True:
+        call += 1
+        output = tmp_path / str(call) / name
+        output.parent.mkdir()
+        killed = interrupted(monkeypatch, output, call, junk)
+        assert run(output, resume=True) == 2
+        assert output.read_bytes() == whole.read_bytes()
+        assert [file.name for file in output.parent.iterdir()] == [name]
+        if not killed:
+            break
+    assert call > 30
+
+
+def test_twenty_real_kills(tmp_path):
+    run(tmp_path / "whole.gz", lines=LINES * 20)
+    output, chance = tmp_path / "out.gz", random.Random(3)
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            slow = (line for line in LINES * 20 if not time.sleep(0.0005))
+            run(output, resume=True, lines=slow)
+            os._exit(0)
+        time.sleep(chance.random() * 0.25)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        if output.exists():
+            break
+    assert run(output, resume=True, lines=LINES * 20) == 40
+    assert output.read_bytes() == (tmp_path / "whole.gz").read_bytes()
+
+
+def begun(output: Path) -> None:
+    """Leaves three chunks done."""
+
+    def lines():
+        yield from LINES[: 3 * AT_MOST]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(output, lines=lines())
+
+
+def test_what_ended_a_job_leaves_it_to_go_on(tmp_path):
+    said = []
+
+    def lines():
+        yield from LINES[:6]
+        raise UserError("line 7: is not UTF-8")
+
+    with pytest.raises(UserError, match="line 7"):
+        run(tmp_path / "out", lines=lines(), notice=said.append)
+    assert "4 lines are done; the same command with --resume goes on" in said[-1]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out.partial", "out.partial.json"]
+    assert run(tmp_path / "out", resume=True, notice=said.append) == 2
+    assert "goes on after line 4" in said[-3]
+    with pytest.raises(UserError, match="line 7"):
+        run(tmp_path / "other", lines=iter_raising())
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out"]
+
+
+def iter_raising():
+    raise UserError("line 7: is not UTF-8")
+    yield
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": "other"}, "another model;"),
+        ({"options": {"beam_size": 3}}, "another options;"),
+        ({"input": {"size": 11}, "model": "x"}, "another input and model;"),
+    ],
+)
+def test_another_job_is_refused(tmp_path, change, message):
+    begun(tmp_path / "out")
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(UserError, match=message):
+        run(tmp_path / "out", resume=True, identity={**IDENTITY, **change})
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_another_input_is_refused(tmp_path):
+    begun(tmp_path / "out")
+    other = [*LINES[:5], Line(6, "another"), *LINES[6:]]
+    for lines in (other, LINES[:8], []):
+        with pytest.raises(UserError, match="the first 12 lines of the input are not those that were translated"):
+            run(tmp_path / "out", resume=True, lines=lines)
+    assert run(tmp_path / "out", resume=True) == 2
+
+
+def test_a_partial_file_that_lost_bytes_is_refused(tmp_path):
+    begun(tmp_path / "out")
+    partial = tmp_path / "out.partial"
+    partial.write_bytes(partial.read_bytes()[:-1])
+    with pytest.raises(UserError, match=r"has \d+ bytes, but out.partial.json counts \d+; start again"):
+        run(tmp_path / "out", resume=True)
+
+
+def test_a_journal_of_something_else_is_refused(tmp_path):
+    begun(tmp_path / "out")
+    journal = tmp_path / "out.partial.json"
+    document = json.loads(journal.read_text())
+    for text, message in (
+        ("{}", "no journal of this version"),
+        ("[", "is not JSON"),
+        (json.dumps({**document, "format_version": 9}), "another version of headway"),
+    ):
+        journal.write_text(text)
+        with pytest.raises(UserError, match=message):
+            run(tmp_path / "out", resume=True)
+
+
+def test_without_resume_a_job_begins_anew(tmp_path):
+    begun(tmp_path / "out")
+    assert run(tmp_path / "out") == 2
+    assert len(content(tmp_path / "out").splitlines()) == len(LINES)
+
+
+def test_the_journal_of_before_goes_before_its_data(tmp_path, monkeypatch):
+    begun(tmp_path / "out")
+
+    def kill(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job_module, "write_json", kill)
+        patch.setattr(Job, "_leave", lambda *_: None)
+        with pytest.raises(Killed):
+            run(tmp_path / "out")
+    assert run(tmp_path / "out", resume=True) == 2
+    assert content(tmp_path / "out").splitlines()[0] == "line 1 of 1-4"
+
+
+def test_one_process_at_a_time(tmp_path):
+    def lines():
+        yield from LINES[:6]
+        with pytest.raises(UserError, match="another process writes it"):
+            run(tmp_path / "out", resume=True)
+        yield from LINES[6:]
+
+    assert run(tmp_path / "out", lines=lines()) == 2
+
+
+def test_data_is_on_the_disk_before_it_is_counted(tmp_path, monkeypatch):
+    """The journal is written only when the partial file's bytes were synced after they were written."""
+    synced: dict[int, int] = {}
+    fsync = os.fsync
+
+    def watched(descriptor):
+        status = os.fstat(descriptor)
+        synced[status.st_ino] = status.st_size
+        fsync(descriptor)
+
+    def checked(path, document):
+        partial = tmp_path / "out.gz.partial"
+        assert synced[partial.stat().st_ino] == partial.stat().st_size == document["done"]["output_bytes"]
+        assert gzip.decompress(partial.read_bytes()).endswith(b"\n")
+        atomic.write_json(path, document)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    monkeypatch.setattr(job_module, "write_json", checked)
+    run(tmp_path / "out.gz")

@@ -1,0 +1,90 @@
+"""What is written for each line, and which lines cost themselves alone."""
+
+import json
+
+import pytest
+
+from headway.decoding import Sampling
+from headway.errors import UserError
+from headway.text.lines import Line
+from headway.translator.lines import MOST_FAILURES, LineOptions, LineTranslator
+from tests.translator.test_translator import translator
+
+
+def lines(*texts: str) -> list[Line]:
+    return [Line(number, text) for number, text in enumerate(texts, start=1)]
+
+
+@pytest.fixture
+def door():
+    return translator(max_length=20)
+
+
+@pytest.fixture
+def poisoned(door, monkeypatch):
+    """A translator that raises for texts with `poison` in them, however many others there are."""
+    translate, asked = door.translate, []
+
+    def raising(texts, **options):
+        asked.append(len(texts))
+        if any("poison" in text for text in texts):
+            raise FloatingPointError("not\nfinite")
+        return translate(texts, **options)
+
+    monkeypatch.setattr(door, "translate", raising)
+    return LineTranslator(door, LineOptions()), asked
+
+
+def test_a_poisoned_line_costs_itself_alone(door, poisoned):
+    texts = ["the cat", "poison 1", "a dog", "", "poison 2", *["the mat"] * 20]
+    work, asked = poisoned
+    written = work.translate(lines(*texts))
+    calls = len(asked)
+    found = written.text.split("\n")
+    wanted = ["" if "poison" in text or not text else work.translate(lines(text)).text[:-1] for text in texts]
+    assert found == [*wanted, ""]
+    assert written.failed == 2
+    told = [notice for notice in written.notices if "cut off" not in notice]
+    assert told[0] == "line 2 can't be translated (FloatingPointError: not finite); it is left blank"
+    assert told[1].startswith("line 5 can't be translated")
+    assert len(told) == 2
+    assert calls < 20  # halves, not one call a line
+
+
+def test_an_error_of_every_line_is_raised(poisoned):
+    work, _ = poisoned
+    assert work.translate(lines(*["poison"] * MOST_FAILURES)).failed == MOST_FAILURES
+    with pytest.raises(FloatingPointError):
+        work.translate(lines(*["poison"] * (MOST_FAILURES + 1)))
+
+
+def test_what_the_user_can_mend_is_raised(door):
+    work = LineTranslator(door, LineOptions(prefix="the cat sat on the mat a dog ran after the cat"))
+    with pytest.raises(UserError, match="leaves no room"):
+        work.translate(lines("the cat", "the mat"))
+    with pytest.raises(UserError, match="n_best=3 is more than beam_size=2"):
+        LineTranslator(door, LineOptions(n_best=3, beam_size=2))
+
+
+def test_lines_without_a_text_and_too_long_ones_are_blank_and_told(door):
+    work = LineTranslator(door, LineOptions(beam_size=1, max_length=2))
+    written = work.translate([Line(7, "", "is not JSON"), Line(8, "x " * 300), Line(9, ""), Line(10, "the cat")])
+    assert written.text.split("\n")[:3] == ["", "", ""]
+    assert written.failed == 2
+    assert written.notices[0] == "line 7 is not JSON; its translation is left blank"
+    assert written.notices[1].startswith("line 8 has ")
+    assert all(notice.startswith(("line 7", "line 8", "line 10 was cut off")) for notice in written.notices)
+
+
+def test_n_best_and_json_keep_the_numbers_of_the_lines(door):
+    work = LineTranslator(door, LineOptions(n_best=2, beam_size=3))
+    rows = [row.split(" ||| ") for row in work.translate([Line(41, "the cat"), Line(42, "")]).text.splitlines()]
+    assert [row[0] for row in rows] == ["41", "41", "42"]
+    [line] = LineTranslator(door, LineOptions(as_json=True)).translate([Line(3, "the cat")]).text.splitlines()
+    assert set(json.loads(line)) >= {"text", "score", "tokens", "stopped"}
+
+
+def test_options_survive_json():
+    options = LineOptions(beam_size=3, sample=Sampling(temperature=0.5, seed=3), target_language="ko", as_json=True)
+    assert LineOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options
+    assert LineOptions.from_dict(json.loads(json.dumps(LineOptions().to_dict()))) == LineOptions()
