@@ -4,7 +4,8 @@
     .venv-ray/bin/python benchmarks/cluster.py MODEL SOURCE [--workers 2] [--lines 40960] [--rounds 3]
 
 Both translate the same lines of SOURCE, repeated as often as needed, in turns. Counted is what is translated after as
-many chunks of 2,048 lines are there as there are workers, so that starting doesn't count. Independent processes share the file by `--shard`.
+many chunks of 2,048 lines are there as there are workers, so that starting doesn't count. Independent processes share
+the file by `--shard`.
 """
 
 from __future__ import annotations
