@@ -3,8 +3,9 @@
     make test-ray
     .venv-ray/bin/python benchmarks/cluster.py MODEL SOURCE [--workers 2] [--lines 40960] [--rounds 3]
 
-Both translate the same lines of SOURCE, repeated as often as needed, in turns. Counted is what is translated after the
-first chunk of 2,048 lines is there, so that starting doesn't count. Independent processes share the file by `--shard`.
+Both translate the same lines of SOURCE, repeated as often as needed, in turns. Counted is what is translated after as
+many chunks of 2,048 lines are there as there are workers, so that starting doesn't count. Independent processes share
+the file by `--shard`.
 """
 
 from __future__ import annotations
@@ -23,15 +24,19 @@ from pathlib import Path
 TRANSLATE = [sys.executable, "-m", "headway", "translate"]
 
 
-def rate(commands: list[list[str]], lines_done: Callable[[], int], lines: int) -> float:
-    """Lines a second from the first that are done on."""
+CHUNK = 2048
+"""Lines that are translated together, and a shard of the cluster."""
+
+
+def rate(commands: list[list[str]], lines_done: Callable[[], int], lines: int, workers: int) -> float:
+    """Lines a second, from when as many chunks are done as there are workers."""
     processes = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for command in commands]
     first: tuple[float, int] | None = None
     while True:
         if any(process.poll() not in (None, 0, 2) for process in processes):
             raise SystemExit(f"{' '.join(commands[0])} failed")
         done, now = lines_done(), time.monotonic()
-        if first is None and done:
+        if first is None and done >= workers * CHUNK:
             first = now, done
         if done == lines:
             break
@@ -49,7 +54,7 @@ def of_processes(model: str, source: Path, lines: int, workers: int, folder: Pat
         [*common, "--shard", f"{number}/{workers}", "--output", str(output)]
         for number, output in enumerate(outputs, start=1)
     ]
-    return rate(commands, lambda: sum(map(lines_of_job, outputs)), lines)
+    return rate(commands, lambda: sum(map(lines_of_job, outputs)), lines, workers)
 
 
 def lines_of_job(output: Path) -> int:
@@ -71,7 +76,7 @@ def of_cluster(model: str, source: Path, lines: int, workers: int, folder: Path,
                 known[file.name] = file.read_bytes().count(b"\n")
         return sum(known.values())
 
-    return rate([command + options], lines_done, lines)
+    return rate([command + options], lines_done, lines, workers)
 
 
 def main() -> None:
@@ -79,7 +84,7 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("source", type=Path)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--lines", type=int, default=20 * 2048)
+    parser.add_argument("--lines", type=int, default=20 * CHUNK)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--beam-size", default="1")
     options = parser.parse_args()
