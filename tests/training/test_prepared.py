@@ -161,6 +161,11 @@ def test_what_a_kill_leaves_half_written_is_no_harm(place, folder, monkeypatch):
         }[place]
         with open(last, "ab") as file:
             file.write(b'{"corpus": 0, "ent')
+        with pytest.raises(Killed):
+            make(recipe_of(folder), output, look_around=after(4))
+        told = make(recipe_of(folder), output)
+        [pairs] = [line.split()[3] for line in told if line.startswith("going on after ")]
+        assert int(pairs) in (*range(16, 150, 16), *range(150, 243, 16))  # whole chunks of the first two files
     make(recipe_of(folder), output)
     assert files(output) == files(folder / "whole")
 
