@@ -162,6 +162,11 @@ def test_what_a_kill_leaves_half_written_is_no_harm(place, folder, monkeypatch):
         }[place]
         with open(last, "ab") as file:
             file.write(b'{"corpus": 0, "ent')
+        with pytest.raises(Killed):
+            make(recipe_of(folder), output, look_around=after(4))
+        told = make(recipe_of(folder), output)
+        [pairs] = [line.split()[3] for line in told if line.startswith("going on after ")]
+        assert int(pairs) in (*range(16, 150, 16), *range(150, 243, 16))  # whole chunks of the first two files
     make(recipe_of(folder), output)
     assert files(output) == files(folder / "whole")
 
@@ -409,3 +414,12 @@ def test_a_small_text_is_prepared_as_a_command_prepares_it(folder):
     prepare(recipe_of(folder), folder / "own", MAX_LENGTH, print)
     make(recipe_of(folder), folder / "out")
     assert files(folder / "own") == files(folder / "out")
+
+
+@pytest.mark.parametrize("page", ["data.md", "data.ko.md"])
+def test_the_recipe_of_the_page_is_one(page, tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
+    (tmp_path / "recipe.yaml").write_text(text.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
+    recipe = load_recipe(tmp_path / "recipe.yaml")
+    assert len(recipe.data.train) == 3
+    assert recipe.data.filters.chosen().duplicates == ("pair",)

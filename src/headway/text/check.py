@@ -103,11 +103,12 @@ def script_of(text: str) -> str:
     """The script that most letters of the text are in, by the first word of their Unicode names; "" without letters."""
     if text.isascii():  # whose letters are all of one script
         return "LATIN" if any(map(str.isalpha, text)) else ""
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
     for char, count in Counter(text).items():
-        for script in _scripts(char):
-            counts[script] += count
-    return counts.most_common(1)[0][0] if counts else ""
+        script = _SCRIPTS[char]
+        counts[script] = counts.get(script, 0) + count
+    counts.pop("", None)
+    return max(counts, key=counts.__getitem__, default="")
 
 
 def _summary(pairs: Sequence[Pair], side: str) -> SideSummary:
@@ -125,21 +126,26 @@ def _summary(pairs: Sequence[Pair], side: str) -> SideSummary:
     return SideSummary(words, characters, longest, place, script)
 
 
-_SCRIPTS: dict[str, str] = {}
 _TOGETHER = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "FULLWIDTH": "LATIN"}
 """Scripts that one text mixes; Japanese would be in two of them otherwise."""
 
 
+class _Scripts(dict[str, str]):
+    """The script of each character that was asked for, "" of one that is no letter."""
+
+    def __missing__(self, char: str) -> str:
+        name = unicodedata.name(char, "") if char.isalpha() else ""
+        script = name.split(" ")[0].split("-")[0]
+        self[char] = _TOGETHER.get(script, script)
+        return self[char]
+
+
+_SCRIPTS = _Scripts()
+
+
 def _scripts(text: str) -> Iterator[str]:
     """The script of each letter."""
-    for char in text:
-        script = _SCRIPTS.get(char)
-        if script is None:
-            name = unicodedata.name(char, "") if char.isalpha() else ""
-            script = name.split(" ")[0].split("-")[0]
-            script = _SCRIPTS[char] = _TOGETHER.get(script, script)
-        if script:
-            yield script
+    return filter(None, map(_SCRIPTS.__getitem__, text))
 
 
 def _half_blank(pair: Pair) -> bool:
