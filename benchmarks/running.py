@@ -41,6 +41,8 @@ from training import HEADWAY, RECIPE, batches, flops_per_token, make_worker, tar
 HERE = Path(__file__).parent.parent
 FIRST = 100
 """Steps that a run takes to come to rest."""
+LOOK_EVERY = 0.2
+"""Seconds; what is over sooner can't be timed."""
 Condition = Literal["quiet", "busy", "two"]
 
 
@@ -86,7 +88,8 @@ class Training:
                 raise SystemExit(f"headway train failed: {self._complaints.read()}")
         each, times = tokens / len(self._times), self._times
         turn = min(FIRST, len(times) // 2)
-        first, later = turn / (times[turn] - times[0]), (len(times) - 1 - turn) / (times[-1] - times[turn])
+        first = turn / max(times[turn] - times[0], LOOK_EVERY)
+        later = (len(times) - 1 - turn) / max(times[-1] - times[turn], LOOK_EVERY)
         return Run(each * first, each * later, list(self._memory.values()))
 
     def _resident(self) -> float:
@@ -121,7 +124,7 @@ def run(checkout: Path, condition: Condition, tokens: int, arguments: list[str])
         count = 2 if condition == "two" else 1
         trainings = [Training(checkout, Path(folder) / f"run-{number}", arguments) for number in range(count)]
         while sum(one.look() for one in trainings):  # every one, whatever the first of them says
-            time.sleep(0.2)
+            time.sleep(LOOK_EVERY)
         found = [one.found(tokens) for one in trainings]
     memory = [max(together) for together in zip(*(one.memory for one in found), strict=False)]
     return Run(sum(one.first for one in found), sum(one.later for one in found), memory)

@@ -222,10 +222,13 @@ def test_torchrun_goes_on_after_a_loss(corpus, tmp_path):
     command = torchrun(
         2, "-m", "headway", "train", *train_options(corpus, 60), "--out", run, options=("--max-restarts=2",)
     )
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    wait_until(process, lambda: len(entries(run)) > 15)
-    os.kill(ranks_of(process.pid)[1], signal.SIGKILL)
-    said, _ = process.communicate(timeout=240)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        wait_until(process, lambda: len(entries(run)) > 15)
+        os.kill(ranks_of(process.pid)[1], signal.SIGKILL)
+        try:
+            said, _ = process.communicate(timeout=240)
+        finally:
+            process.terminate()
     assert process.returncode == 0, said
     assert "resuming after step" in said
     assert [step for step, _ in losses(run)] == list(range(1, 61))

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
+from uuid import uuid4
 
 import torch
 from torch import Tensor, distributed, nn
+from torch.distributed import Store  # pyright: ignore[reportPrivateImportUsage]
 from torch.nn.parallel import DistributedDataParallel
 
 from headway.errors import UserError
@@ -91,8 +94,11 @@ class Together(Alone):
         """Waits until all are there. Their addresses stand in the environment, as `torchrun` has it."""
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-        distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
-        self.number, self.count = distributed.get_rank(), distributed.get_world_size()
+        store, self.number, self.count = next(distributed.rendezvous("env://", timeout=PATIENCE))
+        word = common_word(store, self.number, self.count)
+        store = distributed.PrefixStore(word, store)  # pyright: ignore[reportPrivateImportUsage]
+        backend = "nccl" if torch.cuda.is_available() else "gloo"
+        distributed.init_process_group(backend, store=store, rank=self.number, world_size=self.count)
         self._patient = distributed.new_group(backend="gloo", timeout=PATIENCE)
 
     def joined(self, part: Sequence[Item]) -> list[Item]:
@@ -146,6 +152,28 @@ class Together(Alone):
             raise UserError(
                 f"{run}: another process of this training has ended; its last checkpoint is intact, go on with --resume"
             ) from None
+
+
+def common_word(store: Store, rank: int, ranks: int) -> str:
+    """A word that these processes alone have, before which they write in the store.
+
+    Ranks that torch's launcher starts again get the store of those before them, in which the addresses of the dead
+    still stand. So each takes a seat under a new name, and the first rank writes a word under each name that it finds,
+    until every rank has answered to the same one.
+    """
+    name = uuid4().hex
+    if rank:
+        store.set(f"seat {rank}", name)
+        word = store.get(f"word for {name}").decode()
+        store.set(f"answer to {word} of {rank}", "")
+        return word
+    silent = list(range(1, ranks))
+    while silent:
+        for other in silent:
+            store.set(f"word for {store.get(f'seat {other}').decode()}", name)
+        time.sleep(0.05)
+        silent = [other for other in silent if not store.check([f"answer to {name} of {other}"])]
+    return name
 
 
 def join() -> Alone:
