@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import torch
 from torch import Tensor, distributed, nn
-from torch.distributed import Store  # pyright: ignore[reportPrivateImportUsage]
+from torch.distributed import PrefixStore, Store, rendezvous  # pyright: ignore[reportPrivateImportUsage]
 from torch.nn.parallel import DistributedDataParallel
 
 from headway.errors import UserError
@@ -94,9 +94,9 @@ class Together(Alone):
         """Waits until all are there. Their addresses stand in the environment, as `torchrun` has it."""
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-        store, self.number, self.count = next(distributed.rendezvous("env://", timeout=PATIENCE))
+        store, self.number, self.count = next(rendezvous("env://", timeout=PATIENCE))
         word = common_word(store, self.number, self.count)
-        store = distributed.PrefixStore(word, store)  # pyright: ignore[reportPrivateImportUsage]
+        store = PrefixStore(word, store)
         backend = "nccl" if torch.cuda.is_available() else "gloo"
         distributed.init_process_group(backend, store=store, rank=self.number, world_size=self.count)
         self._patient = distributed.new_group(backend="gloo", timeout=PATIENCE)
