@@ -6,7 +6,8 @@ import time
 import pytest
 import torch.distributed as dist
 
-from headway.training.ranks import Alone, common_word
+from headway.errors import UserError
+from headway.training.ranks import Alone, common_word, join
 
 pytestmark = pytest.mark.skipif(not dist.is_available(), reason="this torch has no distributed training")
 
@@ -51,3 +52,11 @@ def test_a_process_alone_agrees_with_itself():
     assert alone.leads
     assert alone.highest(3.0, 4.0) == (3.0, 4.0)
     assert alone.joined(alone.part(["a", "b", "c"])) == ["a", "b", "c"]
+
+
+def test_without_an_address_nobody_is_met(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    with pytest.raises(UserError, match="2 processes of this training didn't meet .*MASTER_ADDR.*torchrun"):
+        join()

@@ -29,6 +29,8 @@ from headway.text.batches import MicroBatch, share_of_step
 Item = TypeVar("Item")
 PATIENCE = timedelta(days=7)
 """How long ranks wait for each other: preparing a corpus may take days. One that has died is noticed at once."""
+MEETING = timedelta(minutes=30)
+"""How long ranks wait for all to be there."""
 _LOST = re.compile(r"gloo|nccl|connection (closed|reset|refused)|broken pipe|socket", re.IGNORECASE)
 
 
@@ -94,7 +96,7 @@ class Together(Alone):
         """Waits until all are there. Their addresses stand in the environment, as `torchrun` has it."""
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-        store, self.number, self.count = next(rendezvous("env://", timeout=PATIENCE))
+        store, self.number, self.count = next(rendezvous("env://", timeout=MEETING))
         word = common_word(store, self.number, self.count)
         store = PrefixStore(word, store)
         backend = "nccl" if torch.cuda.is_available() else "gloo"
@@ -177,5 +179,14 @@ def common_word(store: Store, rank: int, ranks: int) -> str:
 
 
 def join() -> Alone:
-    """The ranks that the environment tells of, this process among them."""
-    return Together() if int(os.environ.get("WORLD_SIZE", "1")) > 1 else Alone()
+    """The ranks that the environment tells of, this process among them. Raises UserError where they don't meet."""
+    if int(os.environ.get("WORLD_SIZE", "1")) <= 1:
+        return Alone()
+    try:
+        return Together()
+    except (RuntimeError, ValueError) as error:
+        fault = str(error).partition("\n")[0]
+        raise UserError(
+            f"the {os.environ['WORLD_SIZE']} processes of this training didn't meet ({fault}); start it with torchrun or "
+            "with --processes, on each machine"
+        ) from None
