@@ -58,5 +58,5 @@ def test_without_an_address_nobody_is_met(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
     monkeypatch.delenv("MASTER_ADDR", raising=False)
-    with pytest.raises(UserError, match="2 processes of this training didn't meet .*MASTER_ADDR.*torchrun"):
+    with pytest.raises(UserError, match=r"2 processes of this training didn't meet .*MASTER_ADDR.*torchrun"):
         join()

@@ -187,6 +187,6 @@ def join() -> Alone:
     except (RuntimeError, ValueError) as error:
         fault = str(error).partition("\n")[0]
         raise UserError(
-            f"the {os.environ['WORLD_SIZE']} processes of this training didn't meet ({fault}); start it with torchrun or "
-            "with --processes, on each machine"
+            f"the {os.environ['WORLD_SIZE']} processes of this training didn't meet ({fault}); start it with torchrun "
+            "on each machine, or with --processes"
         ) from None
