@@ -61,7 +61,7 @@ def look(folder: Path, answer: multiprocessing.SimpleQueue[dict[str, float]]) ->
     waited, most, pairs, places, count = time.perf_counter() - began, 0.0, 0, 0, 0
     began = time.perf_counter()
     for number, step in enumerate(chain([first], steps)):
-        pairs += sum(len(one.pairs) for one in step)
+        pairs += sum(len(row) for one in step for row in one.rows)
         places += sum(one.places for one in step)
         count = number
         if number % 500 == 0:

@@ -7,9 +7,11 @@ one, and so do the kernels that are compiled for a shape.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,6 +67,19 @@ class MicroBatch:
         return len(self.rows) * (self.source_length + self.target_length)
 
 
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Meanwhile Python doesn't look for garbage: it would go through a part's rows again and again, and none of them is
+    in a cycle."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 @dataclass(frozen=True)
 class Plan:
     """The optimizer steps of every epoch, a function of seed and epoch, made as they are needed.
@@ -105,6 +120,7 @@ class Plan:
         empty: list[list[int]] = [[] for _ in range(self._rows // size - 1)]
         return MicroBatch(size * self._shape[0], size * self._shape[1], [[pair], *empty])
 
+    @without_collection()
     def _steps(self, order: Order, part: int) -> list[list[MicroBatch]]:
         random = np.random.default_rng((self.seed, order.epoch, part))
         pairs = random.permutation(order.pairs(part))

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ class _Row:
     source_room: int
     """Places that are left."""
     target_room: int
-    pairs: list[int] = field(default_factory=list)
+    pairs: list[int]
 
 
 class _OpenRows:
@@ -33,12 +33,13 @@ class _OpenRows:
         self._rooms = 0
         """The rooms on the side that has less of it."""
 
-    def add(self, row: _Row) -> None:
-        source, target = row.source_room, row.target_room
+    def add(self, *rows: _Row) -> None:
+        """Rows that all have the same room."""
+        source, target = rows[0].source_room, rows[0].target_room
         if alike := self._rows.get((source, target)):
-            alike.append(row)
+            alike += rows
             return
-        self._rows[source, target] = [row]
+        self._rows[source, target] = [*rows]
         if source <= target:
             self._targets[source] |= 1 << target
         else:
@@ -89,29 +90,37 @@ def pack(
     """
     packed: dict[int, list[_Row]] = {}
     open_rows = _OpenRows()
-
-    def empty_row(size: int) -> _Row:
-        packed.setdefault(size, []).append(row := _Row(size * shape[0], size * shape[1]))
-        return row
-
     before = 1
     for source, target, alike in _longest_first(pairs, source_lengths, target_lengths, shape):
         size = row_size(source, target, shape)
+        whole = size * shape[0], size * shape[1]
         if size < before:
-            for _ in range(-len(packed.get(before, ())) % (rows_per_batch // before)):
-                open_rows.add(empty_row(before))
+            rows = packed.setdefault(before, [])
+            if missing := -len(rows) % (rows_per_batch // before):
+                empty = [_Row(before * shape[0], before * shape[1], []) for _ in range(missing)]
+                rows += empty
+                open_rows.add(*empty)
         before = size
-        placed, row = 0, open_rows.take(source, target)
-        while placed < len(alike):  # what fits once more leaves the least room in the same row again
-            opened = row is None  # so will the others alike: a new row that has room for one more takes it at once
-            row = row or empty_row(size)
+        placed = 0
+        while placed < len(alike) and (row := open_rows.take(source, target)) is not None:
+            # What fits once more leaves the least room in the same row again.
             count = min(len(alike) - placed, row.source_room // source, row.target_room // target)
             row.pairs += alike[placed : placed + count]
             row.source_room -= count * source
             row.target_room -= count * target
             open_rows.add(row)
             placed += count
-            row = open_rows.take(source, target) if placed < len(alike) and not opened else None
+        count = min(whole[0] // source, whole[1] // target)
+        full = (len(alike) - placed) // count
+        for times, starts in (
+            (count, range(placed, placed + full * count, count)),
+            ((len(alike) - placed) % count, [placed + full * count]),
+        ):
+            if times and starts:
+                room = whole[0] - times * source, whole[1] - times * target
+                new = [_Row(*room, alike[start : start + times]) for start in starts]
+                packed.setdefault(size, []).extend(new)
+                open_rows.add(*new)
     return {size: [row.pairs for row in rows if row.pairs] for size, rows in packed.items()}
 
 
