@@ -93,6 +93,13 @@ def test_preparing(corpus, tmp_path):
     assert min(json.loads(found.read_text())["pairs_per_second"].values()) > 0
 
 
+def test_planning():
+    said = benchmark("planning", "--pairs", "2000", "30000")
+    assert "2,000 pairs: first step" in said
+    assert "pairs 30,000" in said
+    assert "anonymous memory above that of the first" in said
+
+
 def test_recording(trained, corpus):
     """Against the revision that is checked out."""
     few = ["--sentences", "20", "--rounds", "1"]
