@@ -95,7 +95,7 @@ def pack(
         size = row_size(source, target, shape)
         whole = size * shape[0], size * shape[1]
         if size < before:
-            rows = packed.setdefault(before, [])
+            rows = packed.get(before, [])
             if missing := -len(rows) % (rows_per_batch // before):
                 empty = [_Row(before * shape[0], before * shape[1], []) for _ in range(missing)]
                 rows += empty
