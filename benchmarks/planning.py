@@ -54,7 +54,8 @@ def anonymous_mib() -> float:
 def look(folder: Path, answer: multiprocessing.SimpleQueue[dict[str, float]]) -> None:
     began = time.perf_counter()
     batches = Batches(ParallelIds(folder), torch.device("cpu"), 25_000, 25_000, seed=1)
-    largest = batches.largest_of_all()
+    beginning, _ = batches.plan.beginning()
+    largest = batches.largest_of_run(beginning)
     steps = batches.plan.steps(0)
     first = next(steps)
     batches.tensors(first[0])

@@ -33,13 +33,12 @@ class _OpenRows:
         self._rooms = 0
         """The rooms on the side that has less of it."""
 
-    def add(self, *rows: _Row) -> None:
-        """Rows that all have the same room."""
-        source, target = rows[0].source_room, rows[0].target_room
+    def add(self, row: _Row) -> None:
+        source, target = row.source_room, row.target_room
         if alike := self._rows.get((source, target)):
-            alike += rows
+            alike.append(row)
             return
-        self._rows[source, target] = [*rows]
+        self._rows[source, target] = [row]
         if source <= target:
             self._targets[source] |= 1 << target
         else:
@@ -96,10 +95,9 @@ def pack(
         whole = size * shape[0], size * shape[1]
         if size < before:
             rows = packed.get(before, [])
-            if missing := -len(rows) % (rows_per_batch // before):
-                empty = [_Row(before * shape[0], before * shape[1], []) for _ in range(missing)]
-                rows += empty
-                open_rows.add(*empty)
+            for _ in range(-len(rows) % (rows_per_batch // before)):
+                rows.append(row := _Row(before * shape[0], before * shape[1], []))
+                open_rows.add(row)
         before = size
         placed = 0
         while placed < len(alike) and (row := open_rows.take(source, target)) is not None:
@@ -111,16 +109,11 @@ def pack(
             open_rows.add(row)
             placed += count
         count = min(whole[0] // source, whole[1] // target)
-        full = (len(alike) - placed) // count
-        for times, starts in (
-            (count, range(placed, placed + full * count, count)),
-            ((len(alike) - placed) % count, [placed + full * count]),
-        ):
-            if times and starts:
-                room = whole[0] - times * source, whole[1] - times * target
-                new = [_Row(*room, alike[start : start + times]) for start in starts]
-                packed.setdefault(size, []).extend(new)
-                open_rows.add(*new)
+        for start in range(placed, len(alike), count):
+            together = alike[start : start + count]
+            row = _Row(whole[0] - len(together) * source, whole[1] - len(together) * target, together)
+            packed.setdefault(size, []).append(row)
+            open_rows.add(row)
     return {size: [row.pairs for row in rows if row.pairs] for size, rows in packed.items()}
 
 

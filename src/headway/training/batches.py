@@ -52,9 +52,8 @@ class Batches:
         its row."""
         return max(micro_batches, key=lambda one: one.places * (1024 + one.source_length + one.target_length))
 
-    def largest_of_all(self) -> MicroBatch:
-        """That of a run, by the beginning of its first epoch and by its longest pair."""
-        beginning, _ = self.plan.beginning()
+    def largest_of_run(self, beginning: Iterable[Sequence[MicroBatch]]) -> MicroBatch:
+        """By the steps at the beginning of its first epoch, and by its longest pair."""
         longest = self.plan.alone(self.corpus.longest_pair())
         return self.largest([longest, *(one for step in beginning for one in step)])
 

@@ -54,7 +54,7 @@ class Alone:
         return share_of_step(micro_batches, self.number, self.count)
 
     def part(self, items: Sequence[Item]) -> Sequence[Item]:
-        """Every so manieth of the items."""
+        """Every n-th item for n ranks, from this rank's own number on."""
         return items[self.number :: self.count]
 
     def joined(self, part: Sequence[Item]) -> list[Item]:

@@ -102,7 +102,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
         exchanging=ranks.exchanging(loss_of),
         optimizer=optimizer,
         average=average,
-        largest=train.largest_of_all(),
+        largest=train.largest_of_run(beginning),
         last_step=last,
         validate_every=validate_every,
         save_every=options.save_every or validate_every,
