@@ -158,7 +158,7 @@ def test_a_stopped_training_saves_once_and_goes_on(corpus, tmp_path, signal_numb
     ranks = ranks_of(process.pid)
     process.send_signal(signal_number)
     _, errors = process.communicate(timeout=30)
-    assert process.returncode == 128 + signal_number
+    assert process.returncode == 128 + signal_number, errors
     assert errors.count("stopping: saving") == 1
     assert errors.count("saved; go on with") == 1
     assert "--processes 2" in errors
@@ -180,6 +180,21 @@ def test_no_rank_outlives_its_parent(corpus, tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert int(max((run / "checkpoints").iterdir()).name.removeprefix("step-")) == losses(run)[-1][0]
+
+
+def test_a_rank_ends_without_the_end_of_the_interpreter(tmp_path):
+    """That is where torch aborts a process that still holds tensors of an exchange."""
+    script = tmp_path / "held.py"
+    script.write_text("import atexit, os, headway.cli\natexit.register(os.abort)\nheadway.cli.main()\n")
+    for ranks, code in (("2", 0), ("1", -signal.SIGABRT)):
+        done = subprocess.run(
+            [sys.executable, script, "--version"],
+            env={**os.environ, "WORLD_SIZE": ranks},
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == code
+        assert done.stdout
 
 
 def test_bad_input_gets_one_line(corpus, tmp_path):

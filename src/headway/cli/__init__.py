@@ -8,6 +8,7 @@ SIGINT or SIGTERM after saving.
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 import typer
@@ -79,7 +80,13 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # Hangul and shades, whatever the system's own encoding is; and names of files that are no UTF-8
             stream.reconfigure(encoding="utf-8", errors="backslashreplace" if stream is sys.stderr else "strict")
-    sys.exit(_run())
+    code = _run()
+    if train.is_rank():
+        # Threads of torch may still hold tensors of the last exchange. The interpreter's own end would abort on them.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _run() -> int:
