@@ -10,40 +10,55 @@ is anonymous memory: what is read from files the system may take back.
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import multiprocessing
+import os
 import statistics
 import tempfile
 import time
 from itertools import chain
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import torch
 
-from headway.text.shards import IDS_DTYPE, OFFSETS_DTYPE, SIDES, ParallelIds
+from headway.text.encoding import SMALL_IDS_DTYPE
+from headway.text.shards import DESCRIPTION, OFFSETS_DTYPE, PAIRS, SIDES, ParallelIds, shard_name
 from headway.training.batches import Batches
-
-AT_ONCE = 2**20
 
 
 def write_corpus(folder: Path, pairs: int) -> None:
-    """Lengths as of sentences: a translation is about as long as its source."""
+    """Lengths as of sentences: a translation is about as long as its source. All is on disk, and nothing of it in
+    memory, as on another day."""
     random = np.random.default_rng(0)
-    ends = dict.fromkeys(SIDES, 0)
-    for side in SIDES:
-        np.zeros(1, OFFSETS_DTYPE).tofile(folder / f"{side}.offsets")
-    for start in range(0, pairs, AT_ONCE):
-        count = min(AT_ONCE, pairs - start)
+    longest, most = 0, -1
+    for shard, start in enumerate(range(0, pairs, PAIRS)):
+        count = min(PAIRS, pairs - start)
         source = np.clip(random.lognormal(2.9, 0.6, count), 1, 250).astype(np.int64)
         target = np.clip(source * random.normal(1.0, 0.15, count), 1, 250).astype(np.int64)
+        if (tokens := source + target).max() > most:
+            longest, most = start + int(tokens.argmax()), int(tokens.max())
+        there = folder / shard_name(shard)
+        there.mkdir()
         for side, lengths in zip(SIDES, (source, target), strict=True):
-            with open(folder / f"{side}.offsets", "ab") as file:
-                (ends[side] + np.cumsum(lengths)).astype(OFFSETS_DTYPE).tofile(file)
-            ends[side] += int(lengths.sum())
-    for side in SIDES:
-        with open(folder / f"{side}.ids", "wb") as file:
-            file.truncate(ends[side] * IDS_DTYPE.itemsize)
-    np.array([pairs], OFFSETS_DTYPE).tofile(folder / "sizes")
+            with open(there / f"{side}.offsets", "wb") as file:
+                np.concatenate([[0], np.cumsum(lengths)]).astype(OFFSETS_DTYPE).tofile(file)
+                leave_memory(file)
+            with open(there / f"{side}.ids", "wb") as file:
+                file.truncate(int(lengths.sum()) * SMALL_IDS_DTYPE.itemsize)
+                leave_memory(file)
+    shards = math.ceil(pairs / PAIRS)
+    described = {"dtype": SMALL_IDS_DTYPE.str, "sizes": [pairs], "longest": longest, "shards": [{}] * shards}
+    (folder / DESCRIPTION).write_text(json.dumps(described), encoding="utf-8")
+
+
+def leave_memory(file: IO[bytes]) -> None:
+    """Writes the file to disk, and asks the system to forget it."""
+    file.flush()
+    os.fsync(file.fileno())
+    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def anonymous_mib() -> float:
@@ -62,7 +77,7 @@ def look(folder: Path, answer: multiprocessing.SimpleQueue[dict[str, float]]) ->
     waited, most, pairs, places, count = time.perf_counter() - began, 0.0, 0, 0, 0
     began = time.perf_counter()
     for number, step in enumerate(chain([first], steps)):
-        pairs += sum(len(row) for one in step for row in one.rows)
+        pairs += sum(sum(map(len, one.rows)) for one in step)
         places += sum(one.places for one in step)
         count = number
         if number % 500 == 0:

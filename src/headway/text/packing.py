@@ -6,26 +6,19 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-
-@dataclass(slots=True, eq=False)
-class _Row:
-    source_room: int
-    """Places that are left."""
-    target_room: int
-    pairs: list[int]
+Room = tuple[int, int]
+"""Places that are left in a row, of source and target."""
 
 
 class _OpenRows:
     """Rows by the room that they have left. Sets of numbers are the bits of integers."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[int, int], list[_Row]] = {}
-        """By source room and target room."""
+        self._rows: dict[Room, list[list[int]]] = {}
         self._targets: defaultdict[int, int] = defaultdict(int)
         """Of rows whose source room is this, and no larger than their target room: the target rooms."""
         self._sources: defaultdict[int, int] = defaultdict(int)
@@ -33,43 +26,50 @@ class _OpenRows:
         self._rooms = 0
         """The rooms on the side that has less of it."""
 
-    def add(self, row: _Row) -> None:
-        source, target = row.source_room, row.target_room
-        if alike := self._rows.get((source, target)):
-            alike.append(row)
+    def add(self, room: Room, rows: list[list[int]]) -> None:
+        source, target = room
+        if not (source and target and rows):
             return
-        self._rows[source, target] = [row]
+        if alike := self._rows.get(room):
+            alike += rows
+            return
+        self._rows[room] = rows
         if source <= target:
             self._targets[source] |= 1 << target
         else:
             self._sources[target] |= 1 << source
         self._rooms |= 1 << min(source, target)
 
-    def take(self, source: int, target: int) -> _Row | None:
-        """Of the rows with room for the pair, the one with the least on the side that has less."""
+    def best(self, source: int, target: int) -> Room | None:
+        """Of the rooms for the pair, the one with the least on the side that has less."""
         least = min(source, target)
         rooms = self._rooms >> least << least
         while rooms:
             room = (rooms & -rooms).bit_length() - 1
             if room >= source and (fitting := self._targets[room] >> target << target):
-                return self._pop(room, (fitting & -fitting).bit_length() - 1)
+                return room, (fitting & -fitting).bit_length() - 1
             if room >= target and (fitting := self._sources[room] >> source << source):
-                return self._pop((fitting & -fitting).bit_length() - 1, room)
+                return (fitting & -fitting).bit_length() - 1, room
             rooms &= rooms - 1
         return None
 
-    def _pop(self, source: int, target: int) -> _Row:
-        alike = self._rows[source, target]
-        row = alike.pop()
-        if not alike:
-            if source <= target:
-                self._targets[source] ^= 1 << target
-            else:
-                self._sources[target] ^= 1 << source
-            room = min(source, target)
-            if not (self._targets[room] or self._sources[room]):
-                self._rooms ^= 1 << room
-        return row
+    def take(self, room: Room, count: int) -> list[list[int]]:
+        """Up to `count` rows with just this room, the last that came first."""
+        alike = self._rows[room]
+        taken = alike[: -count - 1 : -1]
+        del alike[-count:]
+        if alike:
+            return taken
+        del self._rows[room]
+        source, target = room
+        if source <= target:
+            self._targets[source] ^= 1 << target
+        else:
+            self._sources[target] ^= 1 << source
+        less = min(room)
+        if not (self._targets[less] or self._sources[less]):
+            self._rooms ^= 1 << less
+        return taken
 
 
 def pack(
@@ -87,34 +87,38 @@ def pack(
     batches, of about as many places as `rows_per_batch` rows of size 1 have, with shorter pairs too while there are
     any.
     """
-    packed: dict[int, list[_Row]] = {}
+    packed: defaultdict[int, list[list[int]]] = defaultdict(list)
     open_rows = _OpenRows()
     before = 1
     for source, target, alike in _longest_first(pairs, source_lengths, target_lengths, shape):
         size = row_size(source, target, shape)
-        whole = size * shape[0], size * shape[1]
         if size < before:
-            rows = packed.get(before, [])
-            for _ in range(-len(rows) % (rows_per_batch // before)):
-                rows.append(row := _Row(before * shape[0], before * shape[1], []))
-                open_rows.add(row)
+            longer = packed.get(before, [])
+            empty: list[list[int]] = [[] for _ in range(-len(longer) % (rows_per_batch // before))]
+            longer += empty
+            open_rows.add((before * shape[0], before * shape[1]), empty)
         before = size
         placed = 0
-        while placed < len(alike) and (row := open_rows.take(source, target)) is not None:
+        while placed < len(alike):
+            best = open_rows.best(source, target)
+            room = best or (size * shape[0], size * shape[1])
             # What fits once more leaves the least room in the same row again.
-            count = min(len(alike) - placed, row.source_room // source, row.target_room // target)
-            row.pairs += alike[placed : placed + count]
-            row.source_room -= count * source
-            row.target_room -= count * target
-            open_rows.add(row)
-            placed += count
-        count = min(whole[0] // source, whole[1] // target)
-        for start in range(placed, len(alike), count):
-            together = alike[start : start + count]
-            row = _Row(whole[0] - len(together) * source, whole[1] - len(together) * target, together)
-            packed.setdefault(size, []).append(row)
-            open_rows.add(row)
-    return {size: [row.pairs for row in rows if row.pairs] for size, rows in packed.items()}
+            each = min(room[0] // source, room[1] // target)
+            count = math.ceil((len(alike) - placed) / each)
+            if best:
+                rows = open_rows.take(best, count)
+            else:
+                rows = [[] for _ in range(count)]
+                packed[size] += rows
+            for row in rows:
+                row.extend(alike[placed : placed + each])
+                placed += each
+            lacking = max(0, placed - len(alike))  # in the last row
+            if lacking:
+                fewer = each - lacking
+                open_rows.add((room[0] - fewer * source, room[1] - fewer * target), [rows.pop()])
+            open_rows.add((room[0] - each * source, room[1] - each * target), rows)
+    return {size: [row for row in rows if row] for size, rows in packed.items()}
 
 
 def row_size(source: int, target: int, shape: tuple[int, int]) -> int:

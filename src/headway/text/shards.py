@@ -9,6 +9,7 @@ with `shards.json`, which describes them.
 from __future__ import annotations
 
 import json
+import mmap
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,7 +42,7 @@ class Sequences:
     """Memory-mapped sequences of ids, those of several shards one after the other."""
 
     def __init__(self, folders: Sequence[Path], side: str, dtype: np.dtype[Any]) -> None:
-        self._ids = [_mapped(folder / f"{side}.ids", dtype) for folder in folders]
+        self._ids = [_mapped(folder / f"{side}.ids", dtype, scattered=True) for folder in folders]
         self._offsets = [_mapped(folder / f"{side}.offsets", OFFSETS_DTYPE) for folder in folders]
         sizes = [len(offsets) - 1 for offsets in self._offsets]
         self._starts = np.array([0, *accumulate(sizes)])
@@ -339,5 +340,11 @@ def _encoded(
         raise no_usable_pair(place, counts, max_length, max_tokens)
 
 
-def _mapped(file: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
-    return np.asarray(np.memmap(file, dtype=dtype, mode="r"))
+def _mapped(file: Path, dtype: np.dtype[Any], *, scattered: bool = False) -> NDArray[Any]:
+    """scattered: it is read a little here and a little there. The system would read the neighbourhood too, which is
+    much more, and thrown away before its turn if the file is larger than memory."""
+    with open(file, "rb") as opened:
+        memory = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+    if scattered and hasattr(mmap, "MADV_RANDOM"):
+        memory.madvise(mmap.MADV_RANDOM)
+    return np.frombuffer(memory, dtype)
