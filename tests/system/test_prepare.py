@@ -19,9 +19,9 @@ SMALL_CHUNKS = """
 import sys
 from headway.cli import main
 from headway.text import chunks, shards
-from headway.training import prepare
+from headway.training import journal
 if __name__ == "__main__":
-    chunks.LINES, shards.PAIRS, prepare.ON_DISK_EVERY = 50, 2000, 0.0
+    chunks.LINES, shards.PAIRS, journal.ON_DISK_EVERY = 50, 2000, 0.0
     main()
 """
 """The program, with text in so many small parts that it can be killed between them."""

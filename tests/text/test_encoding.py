@@ -3,16 +3,18 @@
 import random
 import subprocess
 import sys
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 
 from headway.errors import UserError
-from headway.text import chunks, encoding
+from headway.text import chunks
 from headway.text.chunks import CorpusFiles, read_chunks
 from headway.text.duplicates import SeenHashes
-from headway.text.encoding import CorpusKind, Encoder, EncodingSettings, PairCounts, encode_chunks
+from headway.text.encoding import CorpusKind, Encoder, EncodingSettings, PairCounts
 from headway.text.filters import Filters
+from headway.text.processes import encode_chunks
 from headway.text.words import WordTokenizer
 
 NAMES = ["ant", "bee", "cat", "dog", "elk"]
@@ -138,12 +140,12 @@ def test_whoever_looks_around_may_end_it(corpus):
 
     with pytest.raises(InterruptedError):
         encoded(corpus, 2, settings(), look_around)
-    assert not encoding.get_context("spawn").active_children()
+    assert not get_context("spawn").active_children()
 
 
 def test_a_process_that_is_ended_is_told(corpus):
     def end_all():
-        for process in encoding.get_context("spawn").active_children():
+        for process in get_context("spawn").active_children():
             process.kill()
 
     with pytest.raises(UserError, match=r"a process that prepares text was ended \(exit code -9\)"):
@@ -177,5 +179,5 @@ def test_many_texts_have_the_ids_of_each():
 
 
 def test_the_processes_load_no_torch():
-    script = "import sys, headway.text.encoding; sys.exit('torch' in sys.modules or 'pydantic' in sys.modules)"
+    script = "import sys, headway.text.processes; sys.exit('torch' in sys.modules or 'pydantic' in sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)

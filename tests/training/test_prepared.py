@@ -13,6 +13,7 @@ import pytest
 from headway.errors import UserError
 from headway.text import chunks, shards
 from headway.text.shards import ParallelIds
+from headway.training import journal
 from headway.training import prepare as preparing
 from headway.training.prepare import prepare, prepare_folder
 from headway.training.prepared import difference, made_from, read_prepared_for
@@ -37,7 +38,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     """With the text of two training corpora, one of them in several files, and one to validate on."""
     monkeypatch.setattr(chunks, "LINES", 16)
     monkeypatch.setattr(shards, "PAIRS", 60)
-    monkeypatch.setattr(preparing, "ON_DISK_EVERY", 0.0)
+    monkeypatch.setattr(journal, "ON_DISK_EVERY", 0.0)
     chooser = random.Random(2)
 
     def pairs(count: int) -> list[tuple[str, str]]:
@@ -128,7 +129,7 @@ def test_work_that_was_killed_goes_on_to_the_same_bytes(processes, folder):
 
 def test_what_was_not_yet_on_disk_is_done_again(folder, monkeypatch):
     make(recipe_of(folder), folder / "whole")
-    monkeypatch.setattr(preparing, "ON_DISK_EVERY", 1e9)  # full shards alone are written down
+    monkeypatch.setattr(journal, "ON_DISK_EVERY", 1e9)  # full shards alone are written down
     with pytest.raises(Killed):
         make(recipe_of(folder), folder / "killed", look_around=after(15))
     assert "going on" in " ".join(make(recipe_of(folder), folder / "killed"))

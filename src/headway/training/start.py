@@ -25,12 +25,13 @@ from headway.training.checkpoint import (
     seed_rank,
 )
 from headway.training.initial import load_initial_model
+from headway.training.journal import Show
 from headway.training.keeping import take_back_models, write_best
 from headway.training.limits import last_step, steps_between_validations
 from headway.training.log import check_tensorboard
 from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizer
-from headway.training.prepare import Show, prepare
+from headway.training.prepare import prepare
 from headway.training.prepared import PreparedData, read_prepared_for
 from headway.training.ranks import Alone
 from headway.training.recipe import DataSection, Recipe

@@ -1,0 +1,181 @@
+"""The journal of an unfinished preparation, its folder `work`. A killed preparation continues from it.
+
+`begun.json` says what the preparation was begun with, `chunks.jsonl` which chunks of the text are on disk. For each
+kind of duplicates a file holds the hashes of their pairs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.errors import UserError
+from headway.storage.atomic import write_json
+from headway.text.corpus import version
+from headway.text.duplicates import SeenHashes
+from headway.text.encoding import EncodedChunk, PairCounts
+from headway.text.shards import ChunkEntry
+from headway.training.prepared import WORK, difference, made_from
+from headway.training.recipe import Recipe
+
+Show = Callable[[int, float, float, float], None]
+"""Shows progress: pairs so far, pairs per second, the share of the text that is done, minutes left."""
+ON_DISK_EVERY = 2.0
+"""Seconds of work that a kill may cost."""
+
+
+def begin(folder: Path, recipe: Recipe, max_length: int, files: Iterable[Path]) -> None:
+    """Writes down what the folder is made from. Raises UserError if it was begun from another recipe or other text."""
+    now = {
+        "made_from": made_from(recipe, max_length),
+        "tokens_per_batch": recipe.training.tokens_per_batch,
+        "init_from": str(recipe.training.init_from or ""),
+        "files": {str(file): list(version(file.stat())) for file in files},
+    }
+    begun = folder / WORK / "begun.json"
+    if not begun.exists():
+        begun.parent.mkdir(parents=True, exist_ok=True)
+        write_json(begun, now)
+        return
+    before = json.loads(begun.read_bytes())
+    refuse_change(folder, before["made_from"], now["made_from"])
+    for key in ("tokens_per_batch", "init_from"):
+        if before[key] != now[key]:
+            raise _other_recipe(folder, f"training.{key} ({before[key]} -> {now[key]})")
+    for file in sorted(before["files"].keys() | now["files"].keys()):
+        if before["files"].get(file) != now["files"].get(file):
+            raise UserError(
+                f"{file}: was changed since {folder} was begun; put it back as it was, or delete the folder"
+            )
+
+
+def refuse_change(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Raises UserError if the two results of `made_from` differ."""
+    if changed := difference(before, now):
+        raise _other_recipe(folder, changed)
+
+
+def _other_recipe(folder: Path, changed: str) -> UserError:
+    return UserError(f"{folder}: was begun with another recipe: {changed}; choose another --output, or delete it")
+
+
+class Journal:
+    """The chunks that are done, in memory and on disk."""
+
+    def __init__(self, work: Path, kinds: Sequence[str], corpora: int) -> None:
+        """Reads what an earlier process has written."""
+        self.entries: list[tuple[int, ChunkEntry]] = []
+        """The corpus of each chunk, and what its shard must know of it."""
+        self.counts = [PairCounts() for _ in range(corpora)]
+        self.valid: set[int] = set()
+        """The indices of the validation pairs that are also training pairs."""
+        self.pairs = 0
+        """Pairs read so far, including dropped ones."""
+        self.corpus = 0
+        """The corpus of the last chunk."""
+        self._seen = [SeenHashes() for _ in kinds]
+        self._log = open(work / "chunks.jsonl", "a+b")  # noqa: SIM115 - open as long as this lives
+        self._hashes: list[IO[bytes]] = [open(work / f"{kind}.hashes", "a+b") for kind in kinds]  # noqa: SIM115
+        self._unwritten: list[bytes] = []
+        self._read()
+
+    def first_of(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """As `encode_chunks` asks."""
+        return np.stack([seen.first(of_kind) for seen, of_kind in zip(self._seen, hashes, strict=True)])
+
+    def add(self, chunk: EncodedChunk, entry: ChunkEntry) -> None:
+        """Adds the next chunk. It is on disk after the next `write`."""
+        document = {
+            "corpus": chunk.corpus,
+            "entry": asdict(entry),
+            "counts": asdict(chunk.counts),
+            "valid": chunk.valid,
+            "hashes": chunk.hashes.shape[1],
+        }
+        self._count(document)
+        self._unwritten.append(json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogateescape") + b"\n")
+        for file, hashes in zip(self._hashes, chunk.hashes, strict=True):
+            file.write(hashes.astype("<u8").tobytes())
+
+    def write(self) -> None:
+        """Puts all chunks on disk, the hashes before the log. The shards' own files must be on disk already."""
+        for file in self._hashes:
+            _sync(file)
+        self._log.write(b"".join(self._unwritten))
+        self._unwritten.clear()
+        _sync(self._log)
+
+    def total(self) -> PairCounts:
+        """The counts of all corpora together."""
+        total = PairCounts()
+        for counts in self.counts:
+            total.add(counts)
+        return total
+
+    def close(self) -> None:
+        for file in (self._log, *self._hashes):
+            file.close()
+
+    def _read(self) -> None:
+        """Reads the whole lines of the log and their hashes, and cuts off whatever follows them."""
+        self._log.seek(0)
+        whole = self._log.read()
+        whole = whole[: whole.rfind(b"\n") + 1]
+        self._log.truncate(len(whole))
+        hashes = 0
+        for line in whole.splitlines():
+            document = json.loads(line.decode("utf-8", "surrogateescape"))
+            self._count(document)
+            hashes += document["hashes"]
+        for file, seen in zip(self._hashes, self._seen, strict=True):
+            file.truncate(8 * hashes)
+            file.seek(0)
+            while part := file.read(2**23):
+                seen.first(np.frombuffer(part, dtype="<u8").astype(np.uint64))
+
+    def _count(self, document: dict[str, Any]) -> None:
+        self.corpus = document["corpus"]
+        self.entries.append((self.corpus, ChunkEntry(**document["entry"])))
+        counts = PairCounts(**document["counts"])
+        self.counts[self.corpus].add(counts)
+        self.pairs += counts.read
+        self.valid.update(document["valid"])
+
+
+class Clock:
+    """Says when the journal is due, and how fast this process works."""
+
+    def __init__(self, pairs: int) -> None:
+        """pairs: those that an earlier process has read."""
+        self._pairs = pairs
+        self._started = self._written = time.monotonic()
+        self._done: float | None = None
+
+    def due(self) -> bool:
+        """Whether it is time to write the journal."""
+        now = time.monotonic()
+        if now - self._written < ON_DISK_EVERY:
+            return False
+        self._written = now
+        return True
+
+    def reading(self, pairs: int, done: float) -> tuple[int, float, float, float]:
+        """The arguments of `Show`."""
+        seconds = max(1e-9, time.monotonic() - self._started)
+        if self._done is None:
+            self._done = done if self._pairs else 0.0
+        share = max(1e-9, done - self._done)
+        return pairs, (pairs - self._pairs) / seconds, done, seconds * (1 - done) / share / 60
+
+
+def _sync(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
