@@ -38,6 +38,15 @@ def source(tmp_path_factory):
     return path
 
 
+def with_line(source, number, text, folder):
+    """A copy of the source in which line `number`, from 0, is the text."""
+    lines = source.read_text().splitlines()
+    lines[number] = text
+    changed = folder / "in.txt"
+    changed.write_text("".join(f"{line}\n" for line in lines))
+    return changed
+
+
 @pytest.fixture(scope="module")
 def alone(model, source):
     """What one process writes."""
@@ -61,7 +70,7 @@ def test_the_lines_of_a_single_process(model, source, alone, tmp_path):
     assert done.stdout == ""
     again = headway(*command, *options())
     assert (again.returncode, again.stderr) == (2, "")
-    assert "begun with another options" in headway(*command).stderr
+    assert "differs in options" in headway(*command).stderr
 
 
 class Driver:
@@ -98,11 +107,7 @@ def is_alive(pid):
 
 
 def test_a_killed_worker_and_a_poisoned_line(model, source, alone, tmp_path):
-    lines = source.read_text().splitlines()
-    lines[7000] = "poison"
-    poisoned = tmp_path / "in.txt"
-    poisoned.write_text("".join(f"{line}\n" for line in lines))
-    driver = Driver(model, poisoned, tmp_path)
+    driver = Driver(model, with_line(source, 7000, "poison", tmp_path), tmp_path)
     driver.wait_for_shards(2)
     before = driver.workers()
     os.kill(min(before), signal.SIGKILL)
@@ -134,11 +139,7 @@ def test_a_killed_driver(model, source, alone, tmp_path):
 
 
 def test_a_line_that_kills_every_worker_is_given_up_and_the_others_are_not(model, alone, source, tmp_path):
-    lines = source.read_text().splitlines()
-    lines[9000] = "bomb"
-    bombed = tmp_path / "in.txt"
-    bombed.write_text("".join(f"{line}\n" for line in lines))
-    driver = Driver(model, bombed, tmp_path)
+    driver = Driver(model, with_line(source, 9000, "bomb", tmp_path), tmp_path)
     said = driver.end()
     assert driver.process.returncode == 1
     assert any("part-00004: killed its worker 3 times" in line for line in said)

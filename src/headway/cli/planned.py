@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from headway.training.recipe import Recipe
 
 Lines = list[tuple[str, str]]
-"""What each is about, and what it says."""
+"""Pairs of a label and its text."""
 
 
 def speed_reached(devices: Devices, hardware: str | None, bf16: bool, guessed: bool = False) -> str:
-    """The devices and what is reached of them."""
+    """The speed of a device, and the share of its peak."""
     text = f"{devices.speed / 1e12:,.3g} TFLOP/s on a device ({hardware or 'unnamed'})"
     if devices.peak is not None and devices.efficiency is not None:
         text += f", {devices.efficiency:.1%} of its {devices.peak / 1e12:,.4g} in {'bf16' if bf16 else 'fp32'}"
@@ -46,7 +46,7 @@ def training_lines(
 
 
 def _memory(found: TrainingPlan, hardware: str | None) -> str:
-    """What a device needs, and whether it has that."""
+    """The memory that a device needs, and whether it has enough."""
     from headway.training.planning import HARDWARE
 
     memory = found.memory
@@ -62,25 +62,28 @@ def _memory(found: TrainingPlan, hardware: str | None) -> str:
 
 
 def translating_lines(found: TranslatingPlan, beam_size: int, reached: str) -> Lines:
-    rate = f"{found.sentences_per_second:,.4g} sentences/s on a device with a beam of {beam_size}"
     return [
         ("lines", f"{found.lines:,.0f}"),
-        ("speed", f"{rate}: {reached}"),
+        _sentence_speed(found, beam_size, reached),
         ("time", f"{_time(found.hours)} on {_counted(found.devices)}; {found.device_hours:,.4g} hours of a device"),
     ]
 
 
 def serving_lines(found: ServingPlan, beam_size: int, reached: str) -> Lines:
-    rate = f"{found.sentences_per_second:,.4g} sentences/s on a device with a beam of {beam_size}"
     return [
         ("load", f"{found.sentences_per_minute:,.0f} sentences a minute"),
-        ("speed", f"{rate}: {reached}"),
+        _sentence_speed(found, beam_size, reached),
         ("devices", f"{found.devices:,}, busy {found.busy:.0%} of the time"),
     ]
 
 
+def _sentence_speed(found: TranslatingPlan | ServingPlan, beam_size: int, reached: str) -> tuple[str, str]:
+    rate = f"{found.sentences_per_second:,.4g} sentences/s on a device with a beam of {beam_size}"
+    return "speed", f"{rate}: {reached}"
+
+
 def known_devices() -> tuple[dict[str, object], Lines]:
-    """The table of hardware, and what the paper's times imply."""
+    """The table of hardware, and the efficiency that the paper's times imply."""
     from headway.model import ModelConfig
     from headway.training.planning import HARDWARE, PAPER
 
