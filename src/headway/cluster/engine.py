@@ -1,5 +1,5 @@
-"""Ray Data hands the missing shards of a manifest to workers. What it remembers doesn't matter: what is done, the
-folder tells."""
+"""Ray Data hands the missing shards of a manifest to workers. Its own state doesn't matter, because the files in the
+folder say what is done."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,54 +20,44 @@ from headway.errors import UserError
 from headway.storage.locks import try_lock
 
 MOST_ROUNDS = 3
-"""Times that what is missing is tried."""
+"""Times that a missing shard is tried."""
 LOCAL_STORE = 200_000_000
-"""Bytes of shared memory of a local Ray; names of shards alone go through it."""
+"""Bytes of shared memory of a local Ray. Only numbers and results of shards go through it."""
 PROGRESS_EVERY = 10.0
 """Seconds between two lines of progress."""
 
 
-@dataclass
 class Progress:
-    """What is told of a job while it runs."""
+    """Reports how far a job has come."""
 
-    notice: Callable[[str], None]
-    shards: int
-    lines: int
-    done_shards: int
-    done_lines: int
-    begun: float
-    told: float
-    lines_before: int
-
-    @classmethod
-    def of(cls, manifest: Manifest, missing: Sequence[Shard], notice: Callable[[str], None]) -> Progress:
-        now = time.monotonic()
-        done = manifest.lines - sum(shard.span.lines for shard in missing)
-        count = len(manifest.shards)
-        return cls(notice, count, manifest.lines, count - len(missing), done, now, now, done)
+    def __init__(self, manifest: Manifest, missing: Sequence[Shard], notice: Callable[[str], None]) -> None:
+        self._notice = notice
+        self._shards, self._lines = len(manifest.shards), manifest.lines
+        self._done_shards = self._shards - len(missing)
+        self._done_lines = self._lines_before = self._lines - sum(shard.span.lines for shard in missing)
+        self._begun = self._reported = time.monotonic()
 
     def add(self, shard: Shard) -> None:
-        self.done_shards += 1
-        self.done_lines += shard.span.lines
-        if time.monotonic() > self.told + PROGRESS_EVERY or self.done_shards == self.shards:
-            self.tell()
-
-    def tell(self) -> None:
-        self.told = time.monotonic()
-        rate = (self.done_lines - self.lines_before) / max(self.told - self.begun, 1e-9)
-        left = f", {_duration((self.lines - self.done_lines) / rate)} left" if rate else ""
-        self.notice(
-            f"{self.done_shards:,} of {self.shards:,} shards, {self.done_lines:,} of {self.lines:,} lines, "
+        """Counts a finished shard, and reports if it is the last one or a report is due."""
+        self._done_shards += 1
+        self._done_lines += shard.span.lines
+        now = time.monotonic()
+        if now <= self._reported + PROGRESS_EVERY and self._done_shards < self._shards:
+            return
+        self._reported = now
+        rate = (self._done_lines - self._lines_before) / max(now - self._begun, 1e-9)
+        left = f", {_duration((self._lines - self._done_lines) / rate)} left" if rate else ""
+        self._notice(
+            f"{self._done_shards:,} of {self._shards:,} shards, {self._done_lines:,} of {self._lines:,} lines, "
             f"{rate:,.0f} lines a second{left}"
         )
 
 
 class Actor:
-    """A worker as Ray Data calls it: numbers of shards in, what became of them out."""
+    """A worker as Ray Data calls it: numbers of shards in, their outcomes out."""
 
     def __init__(self, work: Work, manifest: Manifest, fingerprints: list[str]) -> None:
-        """An error is kept for the first shard: Ray would make a hundred lines of it."""
+        """Keeps an error for the outcomes, because Ray would print a hundred lines for it."""
         import torch
 
         torch.set_num_threads(1)
@@ -96,17 +86,17 @@ def translate_on_cluster(
     workers: int | None,
     notice: Callable[[str], None],
 ) -> int:
-    """Translates the files into the folder and returns how many lines were left blank, those of earlier runs included.
-    `address` is `local`, which starts a Ray of its own, or that of a running one; `workers` are all that it has CPUs or
-    GPUs for where it is None. Raises UserError."""
+    """Translates the files into the folder and returns how many lines were left blank, including those of earlier runs.
+    address: `local` starts a Ray of its own; any other is that of a running Ray. workers: None is one for each GPU, or
+    each CPU if there is no GPU. Raises UserError."""
     ray = _ray()
-    work.load("cpu")  # complains before anything is begun
+    work.load("cpu")  # raises before anything is begun
     identity = work.identity()
     manifest = open_manifest(folder, inputs, identity, notice)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         if not try_lock(descriptor):
-            raise UserError(f"{folder}: another process translates into it; wait for its end, or stop it")
+            raise UserError(f"{folder}: another process is writing to it; wait until it ends, or stop it")
         remove_leftovers(folder)
         if manifest.missing():
             _connect(ray, address, workers)
@@ -127,29 +117,30 @@ def _translate_missing(
     workers: int | None,
     notice: Callable[[str], None],
 ) -> None:
-    """Round by round, until nothing is missing, or there were enough of them."""
+    """Makes rounds until no shard is missing. Raises UserError if some are after MOST_ROUNDS."""
     errors: dict[str, str] = {}
     missing = manifest.missing()
-    progress = Progress.of(manifest, missing, notice)
+    shards = {shard.name: shard for shard in missing}
+    progress = Progress(manifest, missing, notice)
     for number in range(1, MOST_ROUNDS + 1):
         for outcome in _round(ray, work, manifest, missing, fingerprints, workers):
             if outcome.for_user:
                 raise UserError(outcome.error)
             if outcome.error:
                 errors[outcome.name] = outcome.error
-                again = "; it will be tried again" * (number < MOST_ROUNDS)
+                again = "; it will be retried" * (number < MOST_ROUNDS)
                 notice(f"warning: {outcome.name}: {outcome.error}{again}")
                 continue
             for one in outcome.notices:
                 notice(one)
-            progress.add(manifest.shards[int(outcome.name.removeprefix("part-"))])
+            progress.add(shards[outcome.name])
         missing = manifest.missing()
         if not missing:
             return
     name = missing[0].name
     raise UserError(
         f"{manifest.folder}: {len(missing)} of {len(manifest.shards)} shards can't be translated, first {name}: "
-        f"{errors.get(name, 'its worker was killed')}; the same command tries them again"
+        f"{errors.get(name, 'its worker was killed')}; the same command retries them"
     )
 
 
@@ -161,8 +152,8 @@ def _round(
     fingerprints: list[str],
     workers: int | None,
 ) -> Iterator[Outcome]:
-    """One pass over the shards. Ray starts workers that died again, and their shards, too; a shard that is lost all the
-    same has no outcome."""
+    """One pass over the shards. Ray restarts workers that died, and retries their shards. A shard that is lost even so
+    has no outcome."""
     resources = ray.cluster_resources()
     gpus = int(resources.get("GPU", 0)) if work.device in ("auto", "cuda") else 0
     most = gpus or int(resources.get("CPU", 1))
@@ -183,7 +174,7 @@ def _round(
 
 
 def _connect(ray: ModuleType, address: str, workers: int | None) -> None:
-    """Raises UserError where no cluster answers."""
+    """Raises UserError if no cluster answers."""
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == "local":
         ray.init("local", num_cpus=workers, object_store_memory=LOCAL_STORE, include_dashboard=False, **quiet)
@@ -191,9 +182,9 @@ def _connect(ray: ModuleType, address: str, workers: int | None) -> None:
         try:
             ray.init(address, **quiet)
         except (ConnectionError, ValueError, RuntimeError) as error:
-            raise UserError(f"--cluster {address}: no Ray answers there ({' '.join(str(error).split())})") from None
+            raise UserError(f"--cluster {address}: no cluster answers there ({' '.join(str(error).split())})") from None
     context = ray.data.DataContext.get_current()
-    context.max_errored_blocks = -1  # what is lost on the way comes again in the next round
+    context.max_errored_blocks = -1  # the next round retries what is lost
     context.enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
 
@@ -204,7 +195,7 @@ def _ray() -> ModuleType:
         import ray  # type: ignore[import-not-found]
         import ray.data  # type: ignore[import-not-found]
     except ImportError:
-        raise UserError("--cluster needs a package more: pip install 'headway[ray]'") from None
+        raise UserError("--cluster needs another package: pip install 'headway[ray]'") from None
     return ray
 
 
