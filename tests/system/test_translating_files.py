@@ -40,7 +40,7 @@ def test_columns_and_fields(trained, tmp_path):
     outcome = run_headway("translate", trained, tmp_path / "in.tsv.gz", "--column", 2, "--output", tmp_path / "o.zst")
     assert outcome.code == 2
     assert text(tmp_path / "o.zst") == "bee ant\n\n\ncat\n"
-    assert "line 2 has 1 column alone; its translation is left blank" in outcome.err
+    assert "line 2 has only 1 column; its translation is left blank" in outcome.err
     lines = [json.dumps({"text": "ant bee"}), "{}", json.dumps({"text": "cat\ndog"})]
     write(tmp_path / "in.jsonl.xz", "\n".join(lines))
     outcome = run_headway("translate", trained, tmp_path / "in.jsonl.xz", "--field", "text")
@@ -97,9 +97,9 @@ def test_a_killed_job_goes_on_from_a_pipe_too(trained, many, tmp_path, options):
     assert killed([*command, "--output", output], output, lambda journal: journal.exists())
     assert not output.exists()
     refused = complaint(*command, "--max-length", 3, "--output", output, "--resume")
-    assert "another options" in refused
+    assert "differs in options" in refused
     outcome = run_headway(*command, "--output", output, "--resume")
     assert outcome.code == 2
-    assert "goes on after line 2,048" in outcome.err
+    assert "continues after line 2,048" in outcome.err
     assert "line 3001 has" in outcome.err
     assert output.read_bytes() == (tmp_path / "whole.gz").read_bytes()

@@ -147,10 +147,10 @@ def test_what_ended_a_job_leaves_it_to_go_on(tmp_path):
 
     with pytest.raises(UserError, match="line 7"):
         run(tmp_path / "out", lines=lines(), notice=said.append)
-    assert "4 lines are done; the same command with --resume goes on" in said[-1]
+    assert "4 lines are done; the same command with --resume continues" in said[-1]
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out.partial", "out.partial.json"]
     assert run(tmp_path / "out", resume=True, notice=said.append) == 2
-    assert "goes on after line 4" in said[-3]
+    assert "continues after line 4" in said[-3]
     with pytest.raises(UserError, match="line 7"):
         run(tmp_path / "other", lines=iter_raising())
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out"]
@@ -164,9 +164,9 @@ def iter_raising():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": "other"}, "another model;"),
-        ({"options": {"beam_size": 3}}, "another options;"),
-        ({"input": {"size": 11}, "model": "x"}, "another input and model;"),
+        ({"model": "other"}, "differs in model;"),
+        ({"options": {"beam_size": 3}}, "differs in options;"),
+        ({"input": {"size": 11}, "model": "x"}, "differs in input and model;"),
     ],
 )
 def test_another_job_is_refused(tmp_path, change, message):
@@ -199,7 +199,7 @@ def test_a_journal_of_something_else_is_refused(tmp_path):
     journal = tmp_path / "out.partial.json"
     document = json.loads(journal.read_text())
     for text, message in (
-        ("{}", "no journal of this version"),
+        ("{}", "isn't a journal of this version"),
         ("[", "is not JSON"),
         (json.dumps({**document, "format_version": 9}), "another version of headway"),
     ):
@@ -232,7 +232,7 @@ def test_the_journal_of_before_goes_before_its_data(tmp_path, monkeypatch):
 def test_one_process_at_a_time(tmp_path):
     def lines():
         yield from LINES[:6]
-        with pytest.raises(UserError, match="another process writes it"):
+        with pytest.raises(UserError, match="another process is writing it"):
             run(tmp_path / "out", resume=True)
         yield from LINES[6:]
 

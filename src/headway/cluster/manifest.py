@@ -1,9 +1,9 @@
-"""Which lines of which file become which file of the output.
+"""The manifest of a cluster's job: which lines of which input become which file of the output.
 
-A folder of translations holds `manifest.json` and one file a shard, `part-00000.txt` and so on; one after the other
-they are the translations of all inputs. A shard appears by a rename when it is whole, so what is missing is what is
-left to do, whatever was killed. Beside it `part-00000.notices` tells of lines whose translations aren't whole, if there
-are any.
+A folder of translations holds `manifest.json` and one file per shard, `part-00000.txt` and so on. In order they are the
+translations of all inputs. A shard appears by a rename when it is complete, so the missing files are what is left to
+do, whatever was killed. Next to it, `part-00000.notices` lists the lines without a complete translation, if there are
+any.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from headway.storage.untrusted import parse_json
 from headway.text.compressed import damages, open_bytes
 from headway.text.corpus import decode_lines
 from headway.text.lines import Span, chunks
+from headway.translator.job import refuse_other_job
 
 FORMAT_VERSION = 1
 MANIFEST_FILE = "manifest.json"
 MOST_SHARDS = 10_000
-"""Where an input has more chunks, several become one shard."""
+"""Most shards of a job. With more chunks than that, several become one shard."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +35,17 @@ class Shard:
 
     name: str
     file: int
-    """Which input."""
+    """The index of the input."""
     span: Span
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that a job is; what is done of it, the folder tells."""
+    """Everything that defines a job. The files in the folder say what is done."""
 
     folder: Path
     inputs: list[dict[str, Any]]
-    """`path` and `size` in bytes of each."""
+    """The `path` and the `size` in bytes of each input."""
     shards: list[Shard]
 
     @property
@@ -57,7 +58,7 @@ class Manifest:
         return [shard for shard in self.shards if text_name(shard) not in present]
 
     def failed(self) -> int:
-        """The lines that are left blank in all shards that are done."""
+        """The number of lines left blank in all finished shards."""
         return sum(
             json.loads(file.read_text(encoding="utf-8"))["failed"] for file in self.folder.glob("part-*.notices")
         )
@@ -77,8 +78,8 @@ def notices_name(shard: Shard) -> str:
 def open_manifest(
     folder: Path, inputs: Sequence[Path], identity: dict[str, Any], notice: Callable[[str], None]
 ) -> Manifest:
-    """The manifest in the folder, or a new one. `identity` is what must be the same for a job to go on. Raises
-    UserError where the folder is of another job, or holds something else."""
+    """The manifest in the folder, or a new one. identity: what must stay the same for a job to continue. Raises
+    UserError if the folder is of another job or holds something else."""
     file = folder / MANIFEST_FILE
     described = [{"path": str(path), "size": path.stat().st_size} for path in inputs]
     if file.exists():
@@ -99,7 +100,7 @@ def open_manifest(
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Removes what killed workers left. No worker may be at work."""
+    """Removes what killed workers left behind. No worker may be running."""
     for file in folder.glob(f"*{TEMPORARY_SUFFIX}"):
         file.unlink(missing_ok=True)
 
@@ -111,14 +112,14 @@ def _known(folder: Path, described: list[dict[str, Any]], identity: dict[str, An
         before, inputs = document["job"], document["inputs"]
         spans = [(number, Span(*numbers)) for number, *numbers in document["shards"]]
     except (KeyError, TypeError, ValueError):
-        raise UserError(f"{file}: is no manifest of this version; choose another --output") from None
-    changed = [name for name in sorted({**before, **identity}) if before.get(name) != identity.get(name)]
-    changed += ["inputs"] * (inputs != described)
-    if changed or document.get("format_version") != FORMAT_VERSION:
-        raise UserError(
-            f"{file}: was begun with another {' and '.join(changed) or 'version of headway'}; "
-            "give the same as before, or choose another --output"
-        )
+        raise UserError(f"{file}: isn't a manifest of this version; choose another --output") from None
+    refuse_other_job(
+        file,
+        {**before, "inputs": inputs},
+        {**identity, "inputs": described},
+        same_version=document.get("format_version") == FORMAT_VERSION,
+        remedy="choose another --output",
+    )
     return Manifest(folder, inputs, _named(spans))
 
 
@@ -128,7 +129,7 @@ def _named(spans: list[tuple[int, Span]]) -> list[Shard]:
 
 
 def _shards(inputs: Sequence[Path]) -> list[Shard]:
-    """A chunk each, or several, so that a shard's lines are translated together as in a single process."""
+    """Shards of one chunk each, or of several, so that lines are batched as in a single process."""
     pieces = [(number, span) for number, path in enumerate(inputs) for span in _chunk_spans(path)]
     together = -(-len(pieces) // MOST_SHARDS)
     joined: list[tuple[int, Span]] = []

@@ -1,8 +1,8 @@
-"""Translating a file of any length into another, chunk by chunk, so that a killed job can go on.
+"""Translates a file of any length into another, chunk by chunk, so that a killed job can continue.
 
-Until all is done `out.en` is `out.en.partial`, and the journal `out.en.partial.json` says how much of it counts. The
-output of a chunk, whole lines, reaches the disk before the journal that counts it. A job that goes on cuts off what
-came after, reads its input from the start and skips the chunks that are done, so that all others are those of an
+Until the job is done, `out.en` is `out.en.partial`, and the journal `out.en.partial.json` says how much of it counts.
+The output of a chunk, in whole lines, reaches the disk before the journal that counts it. A job that continues cuts off
+the rest, reads its input from the start and skips the chunks that are done. So all other chunks are those of an
 undisturbed job.
 """
 
@@ -28,25 +28,25 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class Done:
-    """How far a job has come: what its journal holds."""
+    """How far a job has come, as its journal records it."""
 
     chunks: int = 0
     lines: int = 0
     output_bytes: int = 0
-    """Of the partial file; it ends with a whole line, and compressed with a whole member."""
+    """Bytes of the partial file that count. They end with a whole line, in a compressed file with a whole member."""
     input_sha256: str = ""
-    """Of the lines that were read, each with its line end."""
+    """Hash of the lines that were read, each with its line end."""
     failed: int = 0
     """Lines that were left blank."""
     complete: bool = False
-    """Whether nothing but the rename is missing."""
+    """Whether only the rename is left to do."""
 
 
 class Job:
-    """One file that is written. Only one process at a time works on it."""
+    """The writing of one output file. Only one process at a time works on it."""
 
     def __init__(self, output: Path, identity: dict[str, Any]) -> None:
-        """`identity` is what must be the same for a job to go on: names to what JSON can hold."""
+        """identity: what must stay the same for a job to continue. Maps names to values that JSON can hold."""
         self.output, self._identity = output, identity
         self._partial = output.with_name(output.name + TEMPORARY_SUFFIX)
         self._journal = output.with_name(output.name + TEMPORARY_SUFFIX + ".json")
@@ -61,10 +61,10 @@ class Job:
         notice: Callable[[str], None],
         at_most: int = LINES_AT_ONCE,
     ) -> int:
-        """Translates the lines and returns how many were left blank. With `resume` it goes on where a job was killed,
-        and begins where there was none. The file appears when all is written; what ends the job before leaves the
-        partial file to go on with. Raises UserError where that isn't of the same job."""
-        compress(self.output, b"")  # complains where a package is missing
+        """Translates the lines and returns how many were left blank. With `resume` it continues where a job was killed,
+        or begins if there is none. The output appears when all of it is written. If the job ends early, the partial
+        file stays to be continued. Raises UserError if that is of another job."""
+        compress(self.output, b"")  # raises if a package is missing
         if resume:
             self.done = self._read_journal()
         if self.done.complete and not self._partial.exists() and self.output.exists():  # killed just after the rename
@@ -72,11 +72,11 @@ class Job:
             return self.done.failed
         with open(self._partial, "ab") as file:
             if not try_lock(file.fileno()) or not self._is_partial(file):
-                raise UserError(f"{self.output}: another process writes it; wait for its end, or stop it")
+                raise UserError(f"{self.output}: another process is writing it; wait until it ends, or stop it")
             self._cut(file)
             try:
                 if self.done.chunks:
-                    notice(f"notice: {self.output}: goes on after line {self.done.lines:,}")
+                    notice(f"notice: {self.output}: continues after line {self.done.lines:,}")
                 if not self.done.complete:
                     self._write_chunks(file, lines, translate, notice, at_most)
             except BaseException:
@@ -127,8 +127,8 @@ class Job:
         )
 
     def _cut(self, file: IO[bytes]) -> None:
-        """Makes the partial file what the journal counts."""
-        if self.done == Done():  # a journal must not outlive the file that it counts
+        """Cuts the partial file to what the journal counts."""
+        if self.done == Done():  # a journal must not outlive the file that it describes
             self._journal.unlink(missing_ok=True)
             sync(self._journal.parent)
         size = file.tell()
@@ -140,13 +140,15 @@ class Job:
         file.truncate(self.done.output_bytes)
 
     def _is_partial(self, file: IO[bytes]) -> bool:
-        """False where the process that had the lock until now has given the file its name."""
+        """Whether the locked file is still the partial file. If not, the previous owner of the lock has renamed it."""
         return self._partial.exists() and os.path.samestat(os.fstat(file.fileno()), self._partial.stat())
 
     def _leave(self, notice: Callable[[str], None]) -> None:
-        """Keeps what is done, if there is any."""
+        """Keeps what is done, if anything is."""
         if self._journal.exists():
-            notice(f"notice: {self.output}: {self.done.lines:,} lines are done; the same command with --resume goes on")
+            notice(
+                f"notice: {self.output}: {self.done.lines:,} lines are done; the same command with --resume continues"
+            )
         else:
             self._partial.unlink(missing_ok=True)
 
@@ -156,23 +158,19 @@ class Job:
         self.done = done
 
     def _read_journal(self) -> Done:
-        """Raises UserError where it is of another job."""
+        """Raises UserError if the journal is of another job."""
         if not self._journal.exists():
             return Done()
         document = read_json(self._journal)
         try:
             before, done = document["job"], Done(**document["done"])
         except (KeyError, TypeError):
-            raise UserError(f"{self._journal}: is no journal of this version; start again without --resume") from None
-        names = sorted({**before, **self._identity})
-        if done.complete:  # the output may have taken the input's place
-            names = [name for name in names if name != "input"]
-        changed = [name for name in names if before.get(name) != self._identity.get(name)]
-        if changed or document.get("format_version") != FORMAT_VERSION:
-            raise UserError(
-                f"{self._journal}: was begun with another {' and '.join(changed) or 'version of headway'}; "
-                "give the same as before, or start again without --resume"
-            )
+            raise UserError(f"{self._journal}: isn't a journal of this version; start again without --resume") from None
+        now = self._identity
+        if done.complete:  # the output may have replaced the input
+            before, now = ({**identity, "input": None} for identity in (before, now))
+        same_version = document.get("format_version") == FORMAT_VERSION
+        refuse_other_job(self._journal, before, now, same_version=same_version, remedy="start again without --resume")
         return done
 
     def _other_input(self) -> UserError:
@@ -180,3 +178,17 @@ class Job:
             f"{self._journal}: the first {self.done.lines:,} lines of the input are not those that were translated; "
             "give the same input, or start again without --resume"
         )
+
+
+def refuse_other_job(
+    file: Path, before: dict[str, Any], now: dict[str, Any], *, same_version: bool, remedy: str
+) -> None:
+    """Raises UserError unless the job that the file records is the one to do now. before, now: their identities."""
+    changed = [name for name in sorted({**before, **now}) if before.get(name) != now.get(name)]
+    if changed:
+        raise UserError(
+            f"{file}: was begun by a command that differs in {' and '.join(changed)}; "
+            f"give the same as before, or {remedy}"
+        )
+    if not same_version:
+        raise UserError(f"{file}: was begun by another version of headway; use the same as before, or {remedy}")
