@@ -100,7 +100,7 @@ def test_the_command_line_is_a_client(server, guarded, expected, corpus, tmp_pat
     assert "--n-best is not for --server" in complaint("translate", "--server", url, "--n-best", 2)
     assert "is it a server?" in complaint("translate", "--server", "http://127.0.0.1:1")
     assert "must begin with http" in complaint("translate", "--server", "localhost:1")
-    assert "one FILE alone" in complaint("translate", "--server", url, tmp_path / "out", tmp_path / "out")
+    assert "only one FILE" in complaint("translate", "--server", url, tmp_path / "out", tmp_path / "out")
 
 
 def test_a_line_that_is_too_long_for_the_server_is_left_blank(server):

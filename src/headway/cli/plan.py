@@ -48,38 +48,40 @@ def plan(
     ] = None,
     efficiency: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Share of the peak that was measured. Default in training: 0.3, a guess."),
+        typer.Option(metavar="SHARE", help="Measured share of the peak. Default for training: 0.3, a guess."),
     ] = None,
     measured: Annotated[
         float | None,
         typer.Option(
             metavar="RATE",
-            help="Speed that was measured on one device, in place of --efficiency: target tokens a second in training, "
-            "sentences a second in translating.",
+            help="Measured speed of one device, instead of --efficiency: target tokens per second for training, "
+            "sentences per second for translating.",
         ),
     ] = None,
     sharding: Annotated[
         str, typer.Option(help="none: the whole model on each device (DDP); full: a part of it (FSDP2).")
     ] = "none",
     translate: Annotated[
-        float | None, typer.Option(metavar="LINES", help="Plan the translation of so many lines, not a training.")
+        float | None, typer.Option(metavar="LINES", help="Plan the translation of this many lines, not a training.")
     ] = None,
     serve: Annotated[
-        float | None, typer.Option(metavar="RATE", help="Plan a server of so many sentences a minute, not a training.")
+        float | None,
+        typer.Option(metavar="RATE", help="Plan a server for this many sentences a minute, not a training."),
     ] = None,
     beam_size: Annotated[
         int | None,
-        typer.Option(min=1, max=1000, help="Hypotheses side by side in translating. Default: the recipe's own."),
+        typer.Option(min=1, max=1000, help="Beam size for translating. Default: the recipe's own."),
     ] = None,
     hours: Annotated[
-        float | None, typer.Option(metavar="N", help="Translate in so many hours, with as many devices as that takes.")
+        float | None,
+        typer.Option(metavar="N", help="Translate within this many hours, with as many devices as it takes."),
     ] = None,
     as_json: JsonOutput = False,
 ) -> None:
     """Work out time, memory and bandwidth on paper.
 
-    A model is a preset, or that of a recipe: a file, or the name of one that comes with headway. Changes are those of
-    a recipe's keys. Without a model, shows the devices that are known and the efficiency that the paper's times imply.
+    The model is a preset or that of a recipe, which is a file or the name of one that comes with headway. Changes set
+    keys of the recipe. Without a model, shows the known devices and the efficiency that the paper's times imply.
 
     \b
     headway plan
@@ -158,7 +160,7 @@ def _print(document: dict[str, object], lines: Lines, *, as_json: bool) -> None:
 
 
 def _recipe(arguments: list[str]) -> Recipe:
-    """That of the arguments, or one that is a preset with their changes."""
+    """The recipe that the arguments name, or one made from a preset and their changes."""
     from headway.model.config import PRESETS
     from headway.training.reading import make_recipe
 
@@ -169,7 +171,7 @@ def _recipe(arguments: list[str]) -> Recipe:
         raise UserError(f"give one preset ({', '.join(PRESETS)}) or one recipe{given}; changes are key.path=value")
     [name] = names
     if name in PRESETS:
-        corpus = {"source": "corpus.source", "target": "corpus.target"}  # of which nothing is read
+        corpus = {"source": "corpus.source", "target": "corpus.target"}  # never read
         document = {"data": {"train": corpus, "valid": corpus}, "model": {"preset": name}, "training": {"patience": 1}}
         return make_recipe(document, overrides, origin=name)
     if not Path(name).exists() and name not in shipped_recipes():
@@ -187,7 +189,7 @@ def _config(recipe: Recipe) -> ModelConfig:
 def _corpus(
     recipe: Recipe, pairs: float | None, lengths: tuple[float, float], data: Path | None, *, in_training: bool
 ) -> Corpus:
-    """As it is told, or as it is counted in prepared data. Where no training is planned, only its lengths matter."""
+    """The corpus as the options describe it, or as counted in prepared data. Only a training needs the pairs."""
     from headway.text.shards import ParallelIds
     from headway.training.planning import Corpus
 
@@ -201,12 +203,14 @@ def _corpus(
         except (OSError, ValueError, ZeroDivisionError):
             raise UserError(f"{data}: is neither a run directory nor prepared data, or it has no pair yet") from None
     elif pairs is None and in_training:
-        raise UserError("--pairs is missing: how many the corpus has; or --data, a folder to count them in")
+        raise UserError(
+            "--pairs is missing: the number of pairs in the corpus; or give --data, a folder to count them in"
+        )
     return Corpus(pairs or 1, *(length + 1 for length in lengths))
 
 
 def _pairs_of_epoch(recipe: Recipe, sizes: list[int]) -> float:
-    """An epoch has the pairs of each corpus as often as its weight says."""
+    """The pairs of an epoch, which has each corpus as often as its weight says."""
     weights = [corpus.weight for corpus in recipe.data.train]
     return sum(size * weight for size, weight in zip(sizes, weights, strict=False)) if len(weights) > 1 else sum(sizes)
 
@@ -219,22 +223,22 @@ def _batches(recipe: Recipe) -> Batches:
 
 
 def _in_bf16(recipe: Recipe, hardware: str | None, peak: float | None) -> bool:
-    """Raises UserError where the recipe asks for what the hardware hasn't."""
+    """Whether products are in bf16. Raises UserError if the recipe asks for bf16 and the hardware has none."""
     from headway.training.planning import HARDWARE
 
     known = HARDWARE.get(hardware or "cpu")
     if known is None:
-        raise UserError(f"--hardware {hardware}: there are {', '.join(HARDWARE)}; of any other give the --peak alone")
+        raise UserError(f"--hardware {hardware}: there are {', '.join(HARDWARE)}; for any other give only its --peak")
     has_bf16 = known.bf16 is not None or hardware in (None, "cpu") or peak is not None
     if recipe.training.precision == "bf16" and not has_bf16:
-        raise UserError(f"training.precision=bf16: {hardware} has no bf16; take fp32, or give the --peak that it has")
+        raise UserError(f"training.precision=bf16: {hardware} has no bf16; use fp32, or give its --peak")
     return recipe.training.precision != "fp32" and has_bf16
 
 
 def _devices(
     count: int, hardware: str | None, peak: float | None, bf16: bool, share: float | None, speed: float | None
 ) -> Devices:
-    """share: of the peak; speed: FLOP/s that were measured, which goes first."""
+    """share: of the peak. speed: measured FLOP/s, which take precedence."""
     from headway.training.planning import HARDWARE, Devices
 
     known = HARDWARE.get(hardware or "")

@@ -19,13 +19,13 @@ def prepare(
         Path | None, typer.Option(metavar="FOLDER", help="Folder to make; by default the recipe's data.prepared.")
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Processes that tokenise; by default one for each core.")
+        int | None, typer.Option(metavar="N", min=1, help="Processes that tokenise; by default one per core.")
     ] = None,
 ) -> None:
     """Filter and tokenise the text of a recipe before training.
 
-    For text that takes long: it is done once, on all cores, and several runs can share it. A command that was stopped
-    or killed goes on where it was when it is given again.
+    For large text: it is prepared once, on all cores, and several runs can share the result. If the command is stopped
+    or killed, the same command continues.
 
     \b
     headway prepare mine.yaml --output prepared

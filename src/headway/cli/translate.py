@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headway.cli.inputs import check_input, input_lines, lines_at_once
 from headway.cli.loading import load_translator
 from headway.cli.options import (
     BeamSize,
@@ -29,7 +29,7 @@ from headway.errors import UserError
 
 if TYPE_CHECKING:
     from headway.decoding import Sampling
-    from headway.text.lines import Layout, Line
+    from headway.text.lines import Layout
     from headway.translator.lines import LineOptions, LineTranslator
 
 
@@ -41,7 +41,7 @@ def translate(
         list[str] | None,
         typer.Argument(
             metavar="[FILE|-]...",
-            help="Text, one sentence a line, .gz, .xz and .zst too; - is standard input. Several with --cluster alone.",
+            help="Text, one sentence per line, also .gz, .xz, .zst; - is standard input. Several only with --cluster.",
         ),
     ] = None,
     output: Annotated[
@@ -52,32 +52,30 @@ def translate(
         ),
     ] = None,
     column: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Translate the N-th of columns that TABs separate.")
+        int | None, typer.Option(min=1, metavar="N", help="Translate the N-th of the TAB-separated columns.")
     ] = None,
     field: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Each line is a JSON object; translate this text of it.")
+        str | None, typer.Option(metavar="NAME", help="Translate this field of each line, which is a JSON object.")
     ] = None,
     shard: Annotated[
         str | None,
-        typer.Option(
-            metavar="I/N", help="Translate the I-th of N parts of FILE alone; their outputs are joined by cat."
-        ),
+        typer.Option(metavar="I/N", help="Translate only the I-th of N parts of FILE; cat joins their outputs."),
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on where the same command was killed; begin where there is nothing yet."),
+        typer.Option("--resume", help="Continue where the same command was killed; begin if there is nothing yet."),
     ] = False,
     cluster: Annotated[
         str | None,
         typer.Option(
-            metavar="local|ADDRESS", help="Translate with Ray: on all cores of this machine, or on a cluster that runs."
+            metavar="local|ADDRESS", help="Translate with Ray: on all cores of this machine, or on a running cluster."
         ),
     ] = None,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
     n_best: Annotated[
         int,
-        typer.Option(min=1, help="Translations a line, best first by score / penalty, as `line ||| text ||| score`."),
+        typer.Option(min=1, help="Translations per line, best score / penalty first, as `line ||| text ||| score`."),
     ] = 1,
     max_length: Annotated[int | None, typer.Option(min=1, help="Most pieces of a translation.")] = None,
     no_repeat_ngram: Annotated[
@@ -85,16 +83,16 @@ def translate(
     ] = None,
     sample: Annotated[
         str | None,
-        typer.Option(metavar="KEY=VALUE,...", help="Draw by chance, no beam: any of temperature, top_k, top_p, seed."),
+        typer.Option(metavar="KEY=VALUE,...", help="Sample, without a beam: any of temperature, top_k, top_p, seed."),
     ] = None,
-    prefix: Annotated[str, typer.Option(metavar="TEXT", help="What each translation begins with.")] = "",
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text that each translation begins with.")] = "",
     target_language: TargetLanguage = None,
     server: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="In place of MODEL: a server, of `headway serve` or LibreTranslate."),
+        typer.Option(metavar="URL", help="Instead of MODEL: a server, `headway serve` or LibreTranslate."),
     ] = None,
     source_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Of a server with several directions.")
+        str | None, typer.Option(metavar="CODE", help="Source language, for a server with several directions.")
     ] = None,
     ensemble: Ensemble = None,
     as_json: JsonOutput = False,
@@ -139,11 +137,11 @@ def translate(
         }
         _check_for_server(options_of_models)
         if files:
-            raise UserError(f"{files[0]}: with --server one FILE alone is given, and no MODEL")
+            raise UserError(f"{files[0]}: --server takes only one FILE, and no MODEL")
         _ask_server(server, source_language, target_language, beam_size, "-" if model is None else str(model), output)
         return
     if source_language is not None:
-        raise UserError("--source-language is of --server: a model has one")
+        raise UserError("--source-language is for --server: a model has only one")
     if model is None:
         raise UserError("a MODEL is missing, or --server URL")
     from headway.text.lines import Layout
@@ -186,9 +184,9 @@ def _here(
     resume: bool,
     threads: int | None,
 ) -> int:
-    """Translates in this process; the number of lines that were left blank."""
+    """Translates in this process, and returns how many lines were left blank."""
     from headway.devices import keep_few_matrix_kernels
-    from headway.text.lines import LINES_AT_ONCE, chunks
+    from headway.text.lines import chunks
     from headway.threads import use_threads
     from headway.translator.job import Job
     from headway.translator.lines import LineTranslator
@@ -197,12 +195,12 @@ def _here(
     output = None if output is None else output.resolve()  # a link keeps its place
     is_device = output is not None and output.exists() and not output.is_file()
     if resume and (output is None or is_device):
-        raise UserError("--resume needs --output FILE, where what is done can be kept")
-    lines = _lines(file, layout, shard)
+        raise UserError("--resume needs --output FILE, which keeps what is done")
+    lines = input_lines(file, layout, shard)
     keep_few_matrix_kernels()
     use_threads(threads)
     translator = LineTranslator(load_translator(model, **how), options)
-    at_most = 1 if sys.stdin is not None and sys.stdin.isatty() and file == "-" else LINES_AT_ONCE
+    at_most = lines_at_once(file)
     if output is not None and not is_device:
         identity = _identity(model, file, translator, how, layout, shard)
         return Job(output, identity).run(lines, translator.translate, resume=resume, notice=_notice, at_most=at_most)
@@ -221,7 +219,7 @@ def _here(
 def _identity(
     model: Path, file: str, translator: LineTranslator, how: dict[str, Any], layout: Layout, shard: str | None
 ) -> dict[str, Any]:
-    """What must be the same for a job to go on."""
+    """What must stay the same for a job to continue."""
     from dataclasses import asdict
 
     from headway.storage.model_directory import model_fingerprint
@@ -249,7 +247,7 @@ def _on_cluster(
     address: str,
     threads: int | None,
 ) -> int:
-    """Translates with Ray; the number of lines that were left blank."""
+    """Translates with Ray, and returns how many lines were left blank."""
     import torch
 
     from headway.cli.loading import check_engine
@@ -262,7 +260,7 @@ def _on_cluster(
     if not files or "-" in files:
         raise UserError("--cluster needs files that every machine can read, not standard input")
     for file in files:
-        _check_file(file, layout)
+        check_input(file, layout)
     check_engine(how["precision"], how["engine"])
     work = Work(
         model=model.resolve(),
@@ -281,7 +279,8 @@ def _on_cluster(
 
 
 def _check_for_server(options: dict[str, tuple[Any, Any]]) -> None:
-    """Raises UserError for options, (value, default) each, that only a model of one's own knows."""
+    """Raises UserError for options that a server can't follow, if their values differ from their defaults. options:
+    value and default by name."""
     for name, (value, default) in options.items():
         if value != default:
             raise UserError(f"--{name.replace('_', '-')} is not for --server: the server has settings of its own")
@@ -290,15 +289,16 @@ def _check_for_server(options: dict[str, tuple[Any, Any]]) -> None:
 def _ask_server(
     url: str, source: str | None, target: str | None, beam_size: int | None, file: str, output: Path | None
 ) -> None:
-    """Line by line, as with a model. A line that is too long for the server is left blank, and the exit code is 2."""
+    """Translates line by line, as with a model. If a line is too long for the server, its translation is left blank,
+    and the exit code is 2."""
     from headway.serving.client import ServerTranslator
-    from headway.text.lines import LINES_AT_ONCE, Layout, chunks
+    from headway.text.lines import Layout, chunks
 
-    lines = (line.text for line in _lines(file, Layout(), None))
+    lines = (line.text for line in input_lines(file, Layout(), None))
     translator = ServerTranslator(url, source, target)
     number, failed = 0, False
     with nullcontext(sys.stdout) if output is None else writer(output) as out:
-        for chunk in chunks(lines, len, 1 if sys.stdin.isatty() and file == "-" else LINES_AT_ONCE):
+        for chunk in chunks(lines, len, lines_at_once(file)):
             for line, text in zip(chunk, translator.translate(chunk, beam_size=beam_size), strict=True):
                 number += 1
                 if translator.is_too_long(line):
@@ -313,7 +313,7 @@ def _ask_server(
 
 
 def _parse_sampling(text: str) -> Sampling:
-    """`temperature=0.8,top_k=20` to its record. Raises UserError."""
+    """The record of `temperature=0.8,top_k=20`. Raises UserError."""
     from headway.decoding import Sampling
 
     kinds = {field.name: type(field.default) for field in fields(Sampling)}
@@ -327,47 +327,6 @@ def _parse_sampling(text: str) -> Sampling:
                 f"--sample {text}: {item!r} is not one of {', '.join(f'{name}=NUMBER' for name in kinds)}"
             ) from None
     return Sampling(**given)
-
-
-def _parse_shard(text: str) -> tuple[int, int]:
-    """`3/8` to its numbers. Raises UserError."""
-    number, _, count = text.partition("/")
-    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-        raise UserError(f"--shard {text}: must be I/N, whole numbers with I from 1 to N, such as 1/8")
-    return int(number), int(count)
-
-
-def _lines(file: str, layout: Layout, shard: str | None) -> Iterator[Line]:
-    """The texts of the file, or of a shard of it. Raises UserError at once for a file that can't be read."""
-    from headway.text.corpus import decode_lines, read_lines
-    from headway.text.lines import span_of_shard
-
-    part = None if shard is None else _parse_shard(shard)
-    if file == "-":
-        if part is not None:
-            raise UserError("--shard needs a FILE: the parts of standard input are not known before its end")
-        if sys.stdin is None:
-            raise UserError("standard input is closed; give a file")
-        return layout.lines(decode_lines(sys.stdin.buffer, "standard input"))
-    _check_file(file, layout)
-    if part is None:
-        return layout.lines(read_lines(Path(file)))
-    span = span_of_shard(Path(file), *part)
-    return layout.lines(span.read(Path(file)), span.first)
-
-
-def _check_file(file: str, layout: Layout) -> None:
-    """Raises UserError for what is no file of one text a line."""
-    from headway.text.corpus import is_two_sided
-    from headway.text.lines import Layout
-
-    if not Path(file).exists() or Path(file).is_dir():
-        raise UserError(
-            f"{file}: {'is a folder' if Path(file).is_dir() else 'no such file'}; "
-            "give a text file, or - for standard input"
-        )
-    if is_two_sided(Path(file)) and layout == Layout():
-        raise UserError(f"{file}: holds two sides; say where the source texts are: --column N, or --field NAME")
 
 
 def _notice(text: str) -> None:

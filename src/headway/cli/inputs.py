@@ -1,0 +1,62 @@
+"""The lines that `headway translate` reads: a file, a shard of one, or standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headway.errors import UserError
+
+if TYPE_CHECKING:
+    from headway.text.lines import Layout, Line
+
+
+def input_lines(file: str, layout: Layout, shard: str | None) -> Iterator[Line]:
+    """The texts of the file or of a shard of it. Raises UserError before the first line for a file that can't be
+    read."""
+    from headway.text.corpus import decode_lines, read_lines
+    from headway.text.lines import span_of_shard
+
+    part = None if shard is None else _parse_shard(shard)
+    if file == "-":
+        if part is not None:
+            raise UserError("--shard needs a FILE: the size of standard input isn't known before its end")
+        if sys.stdin is None:
+            raise UserError("standard input is closed; give a file")
+        return layout.lines(decode_lines(sys.stdin.buffer, "standard input"))
+    check_input(file, layout)
+    if part is None:
+        return layout.lines(read_lines(Path(file)))
+    span = span_of_shard(Path(file), *part)
+    return layout.lines(span.read(Path(file)), span.first)
+
+
+def check_input(file: str, layout: Layout) -> None:
+    """Raises UserError for anything but a file with one text per line."""
+    from headway.text.corpus import is_two_sided
+    from headway.text.lines import Layout
+
+    if not Path(file).exists() or Path(file).is_dir():
+        raise UserError(
+            f"{file}: {'is a folder' if Path(file).is_dir() else 'no such file'}; "
+            "give a text file, or - for standard input"
+        )
+    if is_two_sided(Path(file)) and layout == Layout():
+        raise UserError(f"{file}: holds two sides; say where the source texts are: --column N, or --field NAME")
+
+
+def lines_at_once(file: str) -> int:
+    """One for a person at a terminal, who waits for each translation."""
+    from headway.text.lines import LINES_AT_ONCE
+
+    return 1 if file == "-" and sys.stdin is not None and sys.stdin.isatty() else LINES_AT_ONCE
+
+
+def _parse_shard(text: str) -> tuple[int, int]:
+    """The two numbers of `3/8`. Raises UserError."""
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise UserError(f"--shard {text}: must be I/N, whole numbers with I from 1 to N, such as 1/8")
+    return int(number), int(count)
