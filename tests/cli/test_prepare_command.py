@@ -40,7 +40,7 @@ def test_mistakes_are_one_line(recipe, tmp_path):
     )
     (tmp_path / "file").write_text("")
     assert "file: is a file" in refusal(recipe, "--output", "file")
-    assert "'src' is no known language code" in refusal(recipe, "data.filters.script=true", *to_out)
+    assert "'src' isn't a known language code" in refusal(recipe, "data.filters.script=true", *to_out)
     assert "did you mean data.filters.max_ratio?" in refusal(recipe, "data.filters.max_ration=3", *to_out)
     assert "words: must be the fewest and the most" in refusal(recipe, "data.filters.words=[5, 1]", *to_out)
     assert "a.src: no such file" in refusal(

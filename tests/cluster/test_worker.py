@@ -97,13 +97,13 @@ def test_an_error_leaves_nothing_and_is_told(model, source, opened, monkeypatch)
         file.write("more\n")
     outcome = worker.translate(made.shards[1])
     assert outcome.for_user
-    assert "has no longer the" in outcome.error
+    assert "no longer has the" in outcome.error
 
 
 def test_another_model_on_a_machine_is_refused(model, source, tmp_path):
     given = work(model)
     made = open_manifest(tmp_path / "out", [source], given.identity(), lambda _: None)
-    with pytest.raises(UserError, match="is another model on this machine"):
+    with pytest.raises(UserError, match="is a different model on this machine"):
         Worker(given, made, ["0" * 64])
 
 
@@ -112,5 +112,5 @@ def test_columns_are_those_of_a_line(model, opened, tmp_path):
     path.write_text("1\tthe cat\n2\n3\ta dog\n")
     worker, made = opened(replace(work(model), layout=Layout(column=2)), path)
     outcome = worker.translate(made.shards[0])
-    assert any("line 2 has 1 column alone" in one for one in outcome.notices)
+    assert any("line 2 has only 1 column" in one for one in outcome.notices)
     assert (made.folder / text_name(made.shards[0])).read_text().splitlines()[1] == ""

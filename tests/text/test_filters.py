@@ -99,7 +99,7 @@ def test_every_language_of_babel_has_a_script_and_others_are_told():
     for code in ("en", "ko", "ja", "zh", "ka", "hy", "th", "km", "my", "si", "ta", "te", "kn", "ml", "gu", "pa", "lo"):
         [name] = script_names(code)
         assert name.isupper(), code
-    with pytest.raises(UserError, match=r"'source' is no known language code; set data\.source"):
+    with pytest.raises(UserError, match=r"'source' isn't a known language code; set data\.source"):
         script_names("source")
 
 

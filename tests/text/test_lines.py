@@ -40,7 +40,7 @@ def test_a_column_of_each_line():
     found = list(Layout(column=2).lines(lines, first=7))
     assert [line.number for line in found] == [7, 8, 9, 10, 11]
     assert [line.text for line in found] == ["b", "", "", "b", " \t "]
-    assert [line.fault for line in found] == ["", "", "has 1 column alone", "", ""]
+    assert [line.fault for line in found] == ["", "", "has only 1 column", "", ""]
     assert [line.text for line in Layout(column=1).lines(lines)] == ["a", "", "a", "", " \t "]
 
 
@@ -112,7 +112,7 @@ def test_shards_are_of_like_size(tmp_path):
 
 
 def test_shards_need_a_file_that_is_whole(tmp_path):
-    with pytest.raises(UserError, match="is no file; shards are parts of a file"):
+    with pytest.raises(UserError, match="isn't a regular file; shards are parts of a file"):
         span_of_shard(Path("/dev/null"), 1, 2)
     damaged = tmp_path / "file.gz"
     damaged.write_bytes(gzip.compress(b"a\n" * 1000)[:-9])

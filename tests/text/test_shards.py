@@ -100,7 +100,7 @@ def test_writing_goes_on_after_what_is_known_to_be_there(size, stopped, tmp_path
 def test_what_was_lost_is_told(tmp_path):
     known = write(tmp_path / "train", CHUNKS[:3])
     os.truncate(tmp_path / "train" / "00000.partial" / "source.ids", 3)
-    with pytest.raises(UserError, match=r"source\.ids: has lost what was written; delete"):
+    with pytest.raises(UserError, match=r"source\.ids: is shorter than it was; delete"):
         ShardsWriter(tmp_path / "train", np.dtype("<u2"), known)
 
 

@@ -1,2 +1,2 @@
-"""Translating on many machines: shards of files, each translated by one worker. Ray hands them out; what is done,
-the files alone tell."""
+"""Translating on many machines: each worker translates shards of files, which Ray hands out. The output files alone say
+which shards are done."""

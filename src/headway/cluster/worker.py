@@ -1,4 +1,4 @@
-"""What one worker does: it holds a model and translates shards, each into a file that appears when it is whole."""
+"""A worker holds a model and translates shards, each into a file that appears when it is complete."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from headway.translator import Translator
 from headway.translator.lines import LineOptions, LineTranslator
 
 MOST_DEATHS = 3
-"""Workers that may die of one shard, in one job."""
+"""Workers that one shard may kill in a job before it is given up."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """Everything that decides what a line becomes."""
+    """Everything that decides how a line is translated."""
 
     model: Path
     ensemble: tuple[Path, ...]
@@ -34,7 +34,7 @@ class Work:
     options: LineOptions
 
     def identity(self) -> dict[str, Any]:
-        """What must be the same for a job to go on. Raises UserError."""
+        """What must stay the same for a job to continue. Raises UserError."""
         return {
             "model": self.fingerprints(),
             "options": self.options.to_dict(),
@@ -61,29 +61,29 @@ class Work:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a shard."""
+    """The result of a shard."""
 
     name: str
     notices: tuple[str, ...] = ()
     error: str = ""
-    """Why it wasn't translated; empty where it was."""
+    """Why the shard wasn't translated; empty if it was."""
     for_user: bool = False
-    """Whether the user can mend the error."""
+    """Whether the user can fix the error."""
 
 
 class Worker:
     """Translates shards of a manifest."""
 
     def __init__(self, work: Work, manifest: Manifest, fingerprints: list[str]) -> None:
-        """Raises UserError where the model here isn't the one that has these fingerprints."""
+        """Raises UserError if the model on this machine doesn't have these fingerprints."""
         if work.fingerprints() != fingerprints:
-            raise UserError(f"{work.model}: is another model on this machine; put the same on all")
+            raise UserError(f"{work.model}: is a different model on this machine; put the same model on all machines")
         self._work, self._manifest = work, manifest
         self._translator, self._reader = work.load(), SpanReader()
 
     def translate(self, shard: Shard) -> Outcome:
-        """A shard that is there already stays as it is; one that has killed its worker MOST_DEATHS times is given up.
-        Never raises an error."""
+        """Translates the shard unless its file exists. Gives it up if it has killed MOST_DEATHS workers. Never raises
+        an error."""
         path = self._manifest.folder / text_name(shard)
         begun = path.with_name(f"{shard.name}.begun{TEMPORARY_SUFFIX}")
         try:
@@ -98,21 +98,21 @@ class Worker:
             finally:
                 begun.unlink(missing_ok=True)
         except UserError as error:
-            self._reader.close()  # the file may be another one when it is put back
+            self._reader.close()  # the user may replace the file
             return Outcome(shard.name, error=str(error), for_user=True)
         except Exception as error:
             return Outcome(shard.name, error=f"{type(error).__name__}: {' '.join(str(error).split())}")
 
     def close(self) -> None:
-        """Closes the input that is read."""
+        """Closes the open input."""
         self._reader.close()
 
     def _write(self, shard: Shard, path: Path) -> Outcome:
-        """The notices are in place before the translations, so a shard that is there has them."""
+        """Puts the notices in place before the translations, so a finished shard always has them."""
         file = self._manifest.input_path(shard)
         expected = self._manifest.inputs[shard.file]["size"]
         if file.stat().st_size != expected:
-            raise UserError(f"{file}: has no longer the {expected:,} bytes that the manifest counts; put it back")
+            raise UserError(f"{file}: no longer has the {expected:,} bytes that the manifest records; restore it")
         lines = self._work.layout.lines(self._reader.read(file, shard.span), shard.span.first)
         partial = _private(path)
         notices: list[str] = []
@@ -126,7 +126,7 @@ class Worker:
                     failed += written.failed
                     notices += written.notices
             if count != shard.span.lines:
-                raise UserError(f"{file}: has another number of lines than the manifest counts; put it back")
+                raise UserError(f"{file}: no longer has the lines that the manifest records; restore it")
             sync(partial)
             if notices:
                 _replace(path.with_name(notices_name(shard)), {"failed": failed, "notices": notices})
@@ -138,7 +138,7 @@ class Worker:
 
 
 def _private(path: Path) -> Path:
-    """A name that no other worker has, though it may translate the same shard: one that was given up may still live."""
+    """A name that no other worker uses. A worker that was given up may still be alive, with the same shard."""
     return path.with_name(f"{path.name}.{os.getpid()}-{uuid4().hex}{TEMPORARY_SUFFIX}")
 
 

@@ -1,8 +1,8 @@
 """The plan of batches: which sentences go together, a pure function of (lengths, budget, seed, epoch, step).
 
-Sentences are packed: several share a row, in any order and of any lengths, so that hardly a place is padding. Nearly
-all micro-batches of a run have the same shape, whatever sentences are in them: memory stays as it is after the first
-one, and so do the kernels that are compiled for a shape.
+Sentences are packed: several share a row, in any order and of any lengths, so few places are padding. Nearly all
+micro-batches of a run have the same shape, whatever sentences are in them. So memory doesn't grow after the first one,
+and kernels are compiled for few shapes.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from headway.text.shards import ParallelIds
 from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
 ROW = 64
-"""Places of a row on its longer side; more where sentences are long, fewer where the budget is small. Attention
-computes every pair of places in a row."""
+"""Places of a row on its longer side: more if sentences are long, fewer if the budget is small. Attention computes
+every pair of places in a row."""
 ROWS = 8
-"""Rows that the budget of a micro-batch is to have room for; they are made shorter if need be."""
+"""Rows that the budget of a micro-batch should have room for. Rows are shortened to fit."""
 WINDOW = 32
-"""Micro-batches whose sentences are drawn first and then packed together."""
+"""Micro-batches whose sentences are drawn and then packed together."""
 PART = 2**18
-"""Pairs of an epoch that are planned at a time, at most."""
+"""Most pairs of an epoch that are planned at a time."""
 RUNS = 2**20
-"""Runs of neighbouring pairs, at most, that an epoch's order is made of."""
+"""Most runs of consecutive pairs that make up an epoch's order."""
 PLAN = 4
-"""A new number where the same seed begins to give another plan."""
+"""Version of the plan. It changes when the same seed gives another plan."""
 
 
 @dataclass(frozen=True)
 class CorpusShare:
-    """One of the corpora that lie one after the other, and how often an epoch has each of its sentences."""
+    """One of several consecutive corpora, and how often an epoch has each of its sentences."""
 
     size: int
     weight: float = 1.0
@@ -51,26 +51,26 @@ class MicroBatch:
     """Rows of pairs that go through the model together."""
 
     source_length: int
-    """Places of a row."""
+    """Places of a row on the source side."""
     target_length: int
     rows: list[list[int]]
-    """The pairs in each row; none where there were not enough."""
+    """The pairs in each row. A row may be empty."""
 
     @property
     def pairs(self) -> list[int]:
-        """All of them."""
+        """The pairs of all rows."""
         return [pair for row in self.rows for pair in row]
 
     @property
     def places(self) -> int:
-        """Of both sides, padding included."""
+        """The places of both sides, including padding."""
         return len(self.rows) * (self.source_length + self.target_length)
 
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Meanwhile Python doesn't look for garbage: it would go through a part's rows again and again, and none of them is
-    in a cycle."""
+    """Turns off Python's garbage collection for the block. It would scan the rows of a part again and again, and none
+    of them is in a cycle."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -84,15 +84,15 @@ def without_collection() -> Iterator[None]:
 class Plan:
     """The optimizer steps of every epoch, a function of seed and epoch, made as they are needed.
 
-    An epoch has every pair once, or as often as the `shares` say. Lengths count the start or end symbol, budgets the
-    places of both sides. A pair that takes more than half a budget may be alone in its micro-batch, and one that is
-    over the budget all by itself is.
+    An epoch has every pair once, or as often as `shares` says. Lengths count the start or end symbol, budgets the
+    places of both sides. A pair that takes more than half the budget may be alone in its micro-batch. A pair over the
+    budget always is.
     """
 
     lengths_of: Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
-    """The source and the target lengths of the pairs with these numbers."""
+    """The source and target lengths of the pairs with these numbers."""
     mean_lengths: tuple[float, float]
-    """Of all sources, of all targets."""
+    """The mean lengths of all sources and of all targets."""
     shares: Sequence[CorpusShare]
     tokens_per_batch: int
     tokens_per_micro_batch: int
@@ -107,12 +107,12 @@ class Plan:
             first = max(0, first - len(steps))
 
     def beginning(self) -> tuple[list[list[MicroBatch]], int]:
-        """The steps of the first epoch's first part, and how many parts it has."""
+        """The steps of the first part of the first epoch, and the number of its parts."""
         order = epoch_order(self.shares, self.seed, 0)
         return self._steps(order, 0), len(order)
 
     def alone(self, pair: int) -> MicroBatch:
-        """A micro-batch that has room for the pair, with nothing else in it."""
+        """A micro-batch that holds this pair alone."""
         [source], [target] = self.lengths_of(np.array([pair]))
         size = row_size(int(source), int(target), self._shape)
         if size > self._rows:
@@ -148,29 +148,29 @@ class Plan:
 
     @property
     def _passes(self) -> int:
-        """Micro-batches of a step."""
+        """The micro-batches of a step."""
         return math.ceil(self.tokens_per_batch / self.tokens_per_micro_batch)
 
     @cached_property
     def _shape(self) -> tuple[int, int]:
-        """Places of a row, source and target."""
+        """The places of a row, source and target."""
         return row_shape(*self.mean_lengths, self.tokens_per_batch // self._passes)
 
     @cached_property
     def _rows(self) -> int:
-        """Rows of a micro-batch."""
+        """The rows of a micro-batch."""
         return max(1, self.tokens_per_batch // self._passes // sum(self._shape))
 
 
 @dataclass(frozen=True)
 class Order:
-    """The pairs of an epoch, by parts that are planned one at a time. Few numbers, however many pairs there are."""
+    """The pairs of an epoch in parts that are planned one at a time. It takes few numbers for any number of pairs."""
 
     epoch: int
     starts: NDArray[np.int64]
-    """Where each run of neighbouring pairs begins that stays together."""
+    """The first pair of each run of consecutive pairs."""
     sizes: NDArray[np.int64]
-    """Pairs in each run."""
+    """The pairs in each run."""
     bounds: NDArray[np.int64]
     """The first run of each part, and the end."""
 
@@ -186,8 +186,8 @@ class Order:
 
 
 def epoch_order(shares: Sequence[CorpusShare], seed: int, epoch: int) -> Order:
-    """The pairs of an epoch, at random over its parts: one by one while there are up to `RUNS` of them, else a few
-    neighbours together."""
+    """The pairs of an epoch in random order: one by one if there are up to `RUNS` of them, otherwise in runs of a few
+    consecutive pairs."""
     random = np.random.default_rng((seed, epoch))
     total = sum(share.size * share.weight for share in shares)
     length = max(1, math.ceil(total / RUNS))
@@ -203,7 +203,7 @@ def epoch_order(shares: Sequence[CorpusShare], seed: int, epoch: int) -> Order:
 def _runs(
     shares: Sequence[CorpusShare], length: int, random: np.random.Generator
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Starts and sizes of runs of up to `length` pairs, each as often as the weight of its corpus says."""
+    """The starts and sizes of runs of up to `length` pairs, each as often as the weight of its corpus says."""
     start = 0
     for share in shares:
         starts = np.arange(start, start + share.size, length)
@@ -219,8 +219,8 @@ def _runs(
 
 
 def row_shape(mean_source: float, mean_target: float, budget: int) -> tuple[int, int]:
-    """Places of a row on either side: in proportion to the mean lengths of the sentences, multiples of 8. budget:
-    places of a micro-batch."""
+    """The places of a row on each side, in proportion to the mean lengths of the sentences, in multiples of 8. budget:
+    the places of a micro-batch."""
     longer = max(mean_source, mean_target)
     places = 8
     while places < max(ROW, 2 * longer) and 2 * (2 * places) * ROWS <= budget:
@@ -230,7 +230,7 @@ def row_shape(mean_source: float, mean_target: float, budget: int) -> tuple[int,
 
 
 def _deal(rows: list[list[int]], count: int, random: np.random.Generator) -> list[list[list[int]]]:
-    """As few parts of up to `count` rows as will do, all of one size: some end in an empty row."""
+    """Divides the rows into the fewest parts of up to `count` rows, all of the same size. Some end in an empty row."""
     random.shuffle(rows)  # type: ignore[arg-type]
     parts = math.ceil(len(rows) / count)
     count = math.ceil(len(rows) / parts)
@@ -251,7 +251,7 @@ def collate(corpus: ParallelIds, batch: MicroBatch) -> tuple[PackedIds, PackedId
 
 @dataclass(frozen=True)
 class PackedIds:
-    """One side of a micro-batch, (rows, length) each, as in `headway.model.packing.Packed`."""
+    """One side of a micro-batch as arrays of (rows, length), as in `headway.model.packing.Packed`."""
 
     ids: NDArray[np.int64]
     sentences: NDArray[np.int64]
@@ -281,8 +281,8 @@ def pad(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
 
 
 def share_of_step(micro_batches: list[MicroBatch], rank: int, ranks: int) -> list[MicroBatch]:
-    """What one of several ranks does of a step: of each shape of row every so manieth, in as few micro-batches as hold
-    no more rows than those of the step. All ranks have as many micro-batches, of the same shapes; some end in empty
+    """One rank's share of a step: every `ranks`-th row of each shape, in the fewest micro-batches that aren't larger
+    than those of the step. All ranks have the same number of micro-batches, of the same shapes. Some end in empty
     rows."""
     if ranks == 1:
         return micro_batches

@@ -1,7 +1,7 @@
-"""Parallel text in chunks of lines, as bytes. The process that reads files does little; decoding the lines and all that
-follows can be the work of others.
+"""Parallel text in chunks of lines, as bytes. The process that reads the files does little work. Other processes can
+decode the lines and do the rest.
 
-Where a chunk ends depends on the text alone, so that whatever is made of chunks in their order is always the same.
+The text alone decides where a chunk ends, so processing the chunks in order always gives the same result.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from headway.text.corpus import (
 )
 
 LINES = 2**14
-"""Lines of a chunk, at most."""
+"""Most lines of a chunk."""
 BYTES = 2**23
-"""A chunk ends after the line with which it has so many."""
+"""A chunk ends after the line that brings it to this size."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class CorpusFiles:
 
 
 def as_corpus(sources: Sequence[Path], targets: Sequence[Path]) -> CorpusFiles:
-    """The files as they are on disk. Raises UserError where a pattern of the sources matches another number of files
-    than that of its targets."""
+    """The files that match the given names and patterns. Raises UserError if a pattern of the sources matches a
+    different number of files than its pattern of the targets."""
     found: tuple[list[Path], list[Path]] = [], []
     for index, source in enumerate(sources):
         found[0].extend(these := matching_files([source]))
@@ -62,10 +62,10 @@ def as_corpus(sources: Sequence[Path], targets: Sequence[Path]) -> CorpusFiles:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Neighbouring lines of one pair of files, or of one file that holds both sides."""
+    """Consecutive lines of one pair of files, or of one file that holds both sides."""
 
     corpus: int
-    """The place of its corpus among those that are read."""
+    """The index of its corpus."""
     source_file: Path
     target_file: Path | None
     first: int
@@ -74,9 +74,9 @@ class Chunk:
     source: bytes
     target: bytes
     columns: int
-    """Of a .tsv file; 0 where no line has told yet."""
+    """Columns of a .tsv file; 0 as long as all its lines were blank."""
     done: float
-    """The share of the bytes of all files that has been read by now, 0 to 1."""
+    """The share of all source files' bytes that has been read so far, 0 to 1."""
 
     def pairs(self) -> Iterator[Pair]:
         """Its pairs, as `read_pairs` gives them. Raises UserError."""
@@ -98,13 +98,13 @@ class Chunk:
 
 
 def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0) -> Iterator[Chunk]:
-    """The text of all corpora, but the first `skip` chunks. Raises UserError as `read_pairs` does, but for what is
-    wrong within a line."""
+    """The text of all corpora, without the first `skip` chunks. Raises UserError as `read_pairs` does, except for
+    faults within a line."""
     sizes = [file.stat().st_size for corpus in corpora for file in corpus.sources if file.is_file()]
     reader = _Reader(max(1, sum(sizes)))
     number = 0
     for place, corpus in enumerate(corpora):
-        next(read_pairs(corpus.sources, corpus.targets), None)  # raises where the files don't go together
+        next(read_pairs(corpus.sources, corpus.targets), None)  # raises if the files don't go together
         for index, source_file in enumerate(corpus.sources):
             target_file = corpus.targets[index] if corpus.targets else None
             for chunk in reader.chunks(place, source_file, target_file):
@@ -118,7 +118,7 @@ class _Reader:
     size: int
     """Bytes of all source files."""
     read: int = 0
-    """Bytes of those that are read to their end."""
+    """Bytes of the source files that are read to their end."""
 
     def chunks(self, corpus: int, source_file: Path, target_file: Path | None) -> Iterator[Chunk]:
         with ExitStack() as files:
@@ -145,14 +145,14 @@ class _Reader:
 
 
 def _lines(stream: IO[bytes], file: Path) -> Iterator[bytes]:
-    """As they are; a byte order mark alone is none."""
+    """The raw lines. A file with nothing but a byte order mark has none."""
     lines = raw_lines(stream, str(file), damages(file))
     first = next(lines, BYTE_ORDER_MARK)
     return lines if first == BYTE_ORDER_MARK else chain([first], lines)
 
 
 def _taken(sources: Iterator[bytes], targets: Iterator[bytes] | None) -> list[tuple[bytes, bytes]]:
-    """The lines of the next chunk; a pair that lacks a side is its last."""
+    """The lines of the next chunk. If one file ends before the other, the last pair lacks a side."""
     taken: list[tuple[bytes, bytes]] = []
     size = 0
     for pair in zip_longest(sources, targets) if targets is not None else zip(sources, iter(bytes, None), strict=False):
@@ -166,16 +166,16 @@ def _taken(sources: Iterator[bytes], targets: Iterator[bytes] | None) -> list[tu
 
 
 def _columns(lines: Iterator[bytes]) -> int:
-    """Of the first line that has text."""
+    """The columns of the first line that has text, 0 if none has."""
     return next((line.count(b"\t") + 1 for line in lines if not is_blank(line.decode("utf-8", "replace"))), 0)
 
 
 def _decoded(text: bytes, file: Path, first: int) -> list[str]:
-    """What `decode_lines` gives, all at once where nothing is wrong."""
+    """The lines that `decode_lines` gives, decoded all at once if the text has no fault."""
     try:
         lines = text.removeprefix(BYTE_ORDER_MARK if first == 1 else b"").decode("utf-8").split("\n")
     except UnicodeDecodeError:
-        return list(decode_lines(io.BytesIO(text), str(file), first=first))  # which tells the line
+        return list(decode_lines(io.BytesIO(text), str(file), first=first))  # names the faulty line
     if not lines[-1]:
         lines.pop()
     return [line.removesuffix("\r") for line in lines] if b"\r" in text else lines

@@ -1,4 +1,4 @@
-"""Files that may be compressed, by their suffix: .gz, .xz and, with a package more before Python 3.14, .zst."""
+"""Files that may be compressed, as their suffix says: .gz, .xz, and .zst, which needs a package before Python 3.14."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def is_compressed(path: Path) -> bool:
 
 
 def plain_name(path: Path) -> Path:
-    """Without the suffix of the compression: `train.de.gz` -> `train.de`."""
+    """The path without the suffix of the compression: `train.de.gz` -> `train.de`."""
     return path.with_suffix("") if is_compressed(path) else path
 
 
 def open_bytes(path: Path, mode: str = "rb", *, as_named: Path | None = None) -> IO[bytes]:
-    """The file's content, to be read (`rb`) or written (`wb`), as the suffix of `path`, or of `as_named`, says. Raises
-    what `open` raises, and UserError for .zst where its package is missing."""
+    """The file's content, to be read (`rb`) or written (`wb`). The suffix of `as_named`, or else of `path`, decides the
+    compression. Raises what `open` raises, and UserError if the package for .zst is missing."""
     return _opener(as_named or path)(path, mode)
 
 
 def compress(path: Path, data: bytes) -> bytes:
-    """The data as a file of this name holds them. Compressed they are a member of their own, so that a file may end
-    after it and go on later; the same data give the same bytes. Raises UserError as `open_bytes` does."""
+    """The data as a file of this name holds them. Compressed data are a complete member, so a file may end after it and
+    be continued later. Equal data give equal bytes. Raises UserError as `open_bytes` does."""
     match path.suffix.lower():
         case ".gz":
             return gzip.compress(data, mtime=0)
@@ -45,7 +45,7 @@ def compress(path: Path, data: bytes) -> bytes:
 
 
 def damages(path: Path) -> tuple[type[Exception], ...]:
-    """What reading the opened file raises where it is damaged or incomplete."""
+    """The exceptions that reading the opened file raises if it is damaged or incomplete."""
     match path.suffix.lower():
         case ".gz":
             return OSError, EOFError, zlib.error
@@ -74,5 +74,5 @@ def _zstandard(path: Path) -> ModuleType:
         try:
             from backports import zstd
         except ImportError:
-            raise UserError(f"{path}: .zst needs a package more: pip install 'headway[zst]'") from None
+            raise UserError(f"{path}: .zst needs another package: pip install 'headway[zst]'") from None
     return zstd

@@ -1,5 +1,5 @@
-"""Whether something was seen before, by hashes of 64 bits: 8 bytes of memory for each, and while more come in for a
-moment as much again. Among a billion the chance that any two different ones are taken for one is 3%.
+"""Whether a text was seen before, by 64-bit hashes. Each takes 8 bytes of memory, and for a moment twice that while
+arrays are merged. Among a billion texts the chance that any two different ones share a hash is 3%.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ def hash_of(text: str) -> int:
 
 
 class SeenHashes:
-    """The hashes that came in so far, in sorted arrays, each at least twice as long as the next."""
+    """The hashes seen so far, in sorted arrays, each at least twice as long as the next."""
 
     def __init__(self) -> None:
         self._sorted: list[NDArray[np.uint64]] = []
 
     def first(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """For each whether it comes in for the first time, repeats among them aside."""
+        """Says for each hash whether it is new. Of equal hashes only the first one is."""
         unique, places = np.unique(hashes, return_index=True)
         new = np.ones(len(unique), dtype=bool)
         for seen in self._sorted:
@@ -32,7 +32,7 @@ class SeenHashes:
             self._sorted.append(unique[new])
         while len(self._sorted) > 1 and len(self._sorted[-2]) < 2 * len(self._sorted[-1]):
             both = np.concatenate([self._sorted.pop(), self._sorted.pop()])
-            both.sort(kind="stable")  # which merges what is sorted already
+            both.sort(kind="stable")  # merges, because both parts are sorted
             self._sorted.append(both)
         first = np.zeros(len(hashes), dtype=bool)
         first[places[new]] = True

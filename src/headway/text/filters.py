@@ -1,5 +1,5 @@
-"""Which pairs of a corpus are left out, as the recipe chooses. Each filter looks at one pair; repeated ones are found
-by `text.duplicates`, because that takes all pairs before.
+"""The filters that drop pairs of a corpus, as the recipe chooses. Each looks at one pair. Duplicates are found by
+`text.duplicates`, because that needs all earlier pairs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headway.text.check import SHORT_CHARACTERS, script_of
 DuplicateOf = Literal["pair", "source", "target"]
 Overlap = Literal["pair", "side"]
 Test = Callable[[str, str], bool]
-"""Whether a pair, source and target, is left out."""
+"""Whether to drop a pair of source and target."""
 
 _SCRIPTS = {
     "Kore": ("HANGUL",),
@@ -26,7 +26,7 @@ _SCRIPTS = {
     "Beng": ("BENGALI",),
     "Orya": ("ORIYA",),
 }
-"""As `script_of` calls them, where Babel's English name is another one. Kana counts as CJK there."""
+"""The names that `script_of` uses where they differ from Babel's English names. It counts kana as CJK."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Filters:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The texts of validation and test, without the white space around them."""
+    """The texts of validation and test, without surrounding white space."""
 
     pairs: frozenset[tuple[str, str]] = frozenset()
     sources: frozenset[str] = frozenset()
@@ -62,8 +62,8 @@ class HeldOut:
 
 
 def filter_tests(filters: Filters, languages: tuple[str, str], held_out: HeldOut) -> list[tuple[str, Test]]:
-    """The chosen filters by their keys, the cheap ones first. languages: codes of source and target. Raises UserError
-    where a filter can't work with a language, or lacks its package."""
+    """The chosen filters with their keys, the cheap ones first. languages: codes of source and target. Raises UserError
+    if a filter doesn't know a language or lacks its package."""
     tests: list[tuple[str, Test]] = []
     if filters.overlap is not None:
         tests.append(("overlap", _overlaps(filters.overlap, held_out)))
@@ -83,7 +83,7 @@ def filter_tests(filters: Filters, languages: tuple[str, str], held_out: HeldOut
 
 
 def script_names(language: str) -> tuple[str, ...]:
-    """What `script_of` calls the script of the language. Raises UserError for a language that nobody knows."""
+    """The names that `script_of` uses for the script of the language. Raises UserError for an unknown language."""
     parts = language.replace("_", "-").split("-")
     script = next((part.title() for part in parts[1:] if len(part) == 4), None)
     if script is None:
@@ -91,7 +91,7 @@ def script_names(language: str) -> tuple[str, ...]:
         script = next((part for part in likely.split("_") if len(part) == 4), None)
     if script is None:
         raise UserError(
-            f"data.filters: {language!r} is no known language code; set data.source_language and data.target_language"
+            f"data.filters: {language!r} isn't a known language code; set data.source_language and data.target_language"
         )
     name = Locale("en").scripts.get(script, script)
     return _SCRIPTS.get(script, (name.split(" ")[0].upper(),))
@@ -131,11 +131,11 @@ def _other_language(language: str, least: float) -> Callable[[str], bool]:
 
 
 def _detector(language: str) -> tuple[Any, Any]:
-    """lingua's detector of the languages in this script, and its name for the language."""
+    """lingua's detector for the languages of this script, and its name for the language."""
     try:
         from lingua import IsoCode639_1, Language, LanguageDetectorBuilder
     except ImportError:
-        raise UserError("data.filters.language needs a package more: pip install 'headway[detect]'") from None
+        raise UserError("data.filters.language needs another package: pip install 'headway[detect]'") from None
     iso = getattr(IsoCode639_1, language.replace("_", "-").split("-")[0].upper(), None)
     if iso is None:
         raise UserError(f"data.filters.language: lingua doesn't know the language {language!r}; leave the filter out")
@@ -143,4 +143,4 @@ def _detector(language: str) -> tuple[Any, Any]:
     script = script_names(language)
     others = [one for one in Language.all() if script_names(one.iso_code_639_1.name.lower()) == script]
     builder = LanguageDetectorBuilder.from_languages(own, *others).with_low_accuracy_mode()
-    return builder.build(), own  # which is 12 times as fast, and takes 60 MB in place of 900 for Latin script
+    return builder.build(), own  # low accuracy is 12 times as fast and takes 60 MB instead of 900 for Latin script

@@ -1,5 +1,5 @@
-r"""Texts out of files that hold one a line: the whole line, a column of it, or a field of the JSON object that it is.
-And parts of such files, for jobs that share one among them.
+"""Texts from files that hold one per line: the whole line, a column of it, or a field of its JSON object. Also parts of
+such files, for jobs that share a file.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from headway.text.compressed import damages, is_compressed, open_bytes
 from headway.text.corpus import LONGEST_LINE, decode_lines, is_blank, read_lines
 
 LINES_AT_ONCE, CHARACTERS_AT_ONCE = 2048, 1 << 24
-"""Read, sorted by length and worked on together; bound memory."""
+"""The most that is read, sorted by length and translated together. It bounds memory."""
 BLOCK = 1 << 20
-"""Bytes that are counted together."""
+"""Bytes that are read at a time to count lines."""
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a file, and the text that is asked for of it."""
+    """A line of a file, and the text to take from it."""
 
     number: int
     """Counted from 1."""
     text: str
     fault: str = ""
-    """Why the line has no such text; empty where it has one."""
+    """Why the line has no such text; empty if it has one."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where in a line its text is; without column and field it is the whole line."""
+    """Where a line has its text. Without column and field the text is the whole line."""
 
     column: int | None = None
-    """Of columns that TABs separate, counted from 1."""
+    """The TAB-separated column, counted from 1."""
     field: str | None = None
-    """Of a JSON object."""
+    """The field of the line's JSON object."""
 
     def lines(self, lines: Iterable[str], first: int = 1) -> Iterator[Line]:
-        """The text of each line; `first` is the number of the first one. A blank line has a blank text."""
+        """The text of each line. A blank line has a blank text. first: the number of the first line."""
         for number, line in enumerate(lines, start=first):
             if self == Layout() or is_blank(line):
                 yield Line(number, line)
@@ -55,7 +55,7 @@ class Layout:
     def _of_column(self, number: int, line: str, column: int) -> Line:
         columns = line.split("\t", column)
         if len(columns) < column:
-            return Line(number, "", f"has {len(columns)} column{'s' * (len(columns) > 1)} alone")
+            return Line(number, "", f"has only {len(columns)} column{'s' * (len(columns) > 1)}")
         return Line(number, columns[column - 1])
 
     def _of_field(self, number: int, line: str) -> Line:
@@ -75,12 +75,12 @@ class Layout:
 
 @dataclass(frozen=True)
 class Span:
-    """Lines of a file, one after the other."""
+    """Consecutive lines of a file."""
 
     offset: int
-    """The byte that the first one begins with, where the file is compressed of what it holds."""
+    """The position of the first byte, in a compressed file that of the uncompressed content."""
     first: int
-    """The number of the first one, counted from 1."""
+    """The number of the first line, counted from 1."""
     lines: int
 
     def read(self, path: Path) -> Generator[str]:
@@ -89,15 +89,15 @@ class Span:
 
 
 class SpanReader:
-    """Reads spans of files. The file of the last one stays open, so that a span further on of a compressed file costs
-    what lies between them, not all that lies before it."""
+    """Reads spans of files. It keeps the last file open. To reach a later span of a compressed file, it then
+    decompresses only what lies between the two, not everything before it."""
 
     def __init__(self) -> None:
         self._path: Path | None = None
         self._stream: IO[bytes] | None = None
 
     def read(self, path: Path, span: Span) -> Iterator[str]:
-        """The lines; they must be read before those of the next span. Raises UserError with file and line."""
+        """The lines, which must be read before the next call. Raises UserError with file and line."""
         if self._stream is None or self._path != path:
             self.close()
             self._path, self._stream = path, open_bytes(path)
@@ -114,10 +114,10 @@ class SpanReader:
 
 
 def span_of_shard(path: Path, shard: int, shards: int) -> Span:
-    """The lines of a shard, counted from 1, of so many of like size in bytes. One after the other the shards are the
-    file: a line belongs to the shard in which its first byte is. Raises UserError for what can't be read twice."""
+    """The lines of one of `shards` parts of similar size in bytes. shard: counted from 1. The shards in order are the
+    file: a line belongs to the shard that its first byte is in. Raises UserError for what isn't a regular file."""
     if not path.is_file():
-        raise UserError(f"{path}: is no file; shards are parts of a file, whose size must be known")
+        raise UserError(f"{path}: isn't a regular file; shards are parts of a file, so its size must be known")
     try:
         size = _size(path)
         with open_bytes(path) as stream:
@@ -128,7 +128,7 @@ def span_of_shard(path: Path, shard: int, shards: int) -> Span:
 
 
 def chunks(items: Iterable[Item], size: Callable[[Item], int], at_most: int = LINES_AT_ONCE) -> Iterator[list[Item]]:
-    """The items in lists of `at_most`, fewer where their sizes, in characters, reach CHARACTERS_AT_ONCE."""
+    """The items in lists of `at_most`, or fewer once their sizes, in characters, reach CHARACTERS_AT_ONCE."""
     chunk: list[Item] = []
     characters = 0
     for item in items:
@@ -142,7 +142,7 @@ def chunks(items: Iterable[Item], size: Callable[[Item], int], at_most: int = LI
 
 
 def _size(path: Path) -> int:
-    """Bytes of the content."""
+    """The bytes of the uncompressed content."""
     if not is_compressed(path):
         return path.stat().st_size
     with open_bytes(path) as stream:
@@ -150,14 +150,14 @@ def _size(path: Path) -> int:
 
 
 def _boundaries(stream: IO[bytes], positions: list[int]) -> list[tuple[int, int]]:
-    """For each position, ascending: how many lines begin before it, and the byte that the next one begins with."""
+    """For each position, in ascending order: how many lines begin before it, and at which byte the next one begins."""
     found: list[tuple[int, int]] = []
     at, ends = 0, 0
     for position in positions:
         if position == 0:
             found.append((0, 0))
             continue
-        if found and at >= position:  # the line that the last position was in reaches over this one
+        if found and at >= position:  # the line at the previous position extends beyond this one
             found.append(found[-1])
             continue
         while at < position - 1:

@@ -1,4 +1,4 @@
-"""Packing: pairs of sentences into rows of a given number of places, so that little of a row is left."""
+"""Packing: pairs of sentences go into rows of a given number of places, with little room left over."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 Room = tuple[int, int]
-"""Places that are left in a row, of source and target."""
+"""The free places of a row, source and target."""
 
 
 class _OpenRows:
-    """Rows by the room that they have left. Sets of numbers are the bits of integers."""
+    """Rows by the room that they have left. An integer holds a set of numbers: its bits are the members."""
 
     def __init__(self) -> None:
         self._rows: dict[Room, list[list[int]]] = {}
         self._targets: defaultdict[int, int] = defaultdict(int)
-        """Of rows whose source room is this, and no larger than their target room: the target rooms."""
+        """For each source room, the target rooms of rows that have no more source room than target room."""
         self._sources: defaultdict[int, int] = defaultdict(int)
-        """Of rows whose target room is this, and smaller than their source room: the source rooms."""
+        """For each target room, the source rooms of rows that have less target room than source room."""
         self._rooms = 0
-        """The rooms on the side that has less of it."""
+        """The smaller of the two rooms of each row."""
 
     def add(self, room: Room, rows: list[list[int]]) -> None:
         source, target = room
@@ -41,7 +41,7 @@ class _OpenRows:
         self._rooms |= 1 << min(source, target)
 
     def best(self, source: int, target: int) -> Room | None:
-        """Of the rooms for the pair, the one with the least on the side that has less."""
+        """The tightest room for the pair: the one whose smaller side is smallest."""
         least = min(source, target)
         rooms = self._rooms >> least << least
         while rooms:
@@ -54,7 +54,7 @@ class _OpenRows:
         return None
 
     def take(self, room: Room, count: int) -> list[list[int]]:
-        """Up to `count` rows with just this room, the last that came first."""
+        """Removes and returns up to `count` rows with exactly this room, the newest first."""
         alike = self._rows[room]
         taken = alike[: -count - 1 : -1]
         del alike[-count:]
@@ -79,13 +79,11 @@ def pack(
     shape: tuple[int, int],
     rows_per_batch: int,
 ) -> dict[int, list[list[int]]]:
-    """Rows of pairs, by their size: 1 for rows of the given shape (source places, target places), 2, 4, ... for
-    multiples of it, where a pair needs more. No pair may need more than `rows_per_batch` times the shape. The lengths
-    are those of the pairs, one each.
+    """Rows of pairs, by the size of the row: 1 for the given shape (source places, target places), and 2, 4, ... for
+    the multiples of it that longer pairs need. No pair may need more than `rows_per_batch` times the shape.
 
-    Best-fit decreasing: longest first, a pair goes where it leaves least room. Rows of size 2 and more fill whole
-    batches, of about as many places as `rows_per_batch` rows of size 1 have, with shorter pairs too while there are
-    any.
+    Best-fit decreasing: pairs are placed longest first, each where it leaves the least room. Rows of size 2 and more
+    fill whole batches, which have about as many places as `rows_per_batch` rows of size 1. Shorter pairs go there too.
     """
     packed: defaultdict[int, list[list[int]]] = defaultdict(list)
     open_rows = _OpenRows()
@@ -102,7 +100,7 @@ def pack(
         while placed < len(alike):
             best = open_rows.best(source, target)
             room = best or (size * shape[0], size * shape[1])
-            # What fits once more leaves the least room in the same row again.
+            # As long as another such pair fits into a row, that row is the best one for it.
             each = min(room[0] // source, room[1] // target)
             count = math.ceil((len(alike) - placed) / each)
             if best:
@@ -113,7 +111,7 @@ def pack(
             for row in rows:
                 row.extend(alike[placed : placed + each])
                 placed += each
-            lacking = max(0, placed - len(alike))  # in the last row
+            lacking = max(0, placed - len(alike))  # pairs that the last row could still take
             if lacking:
                 fewer = each - lacking
                 open_rows.add((room[0] - fewer * source, room[1] - fewer * target), [rows.pop()])
@@ -122,7 +120,7 @@ def pack(
 
 
 def row_size(source: int, target: int, shape: tuple[int, int]) -> int:
-    """How many times as long as the shape a row must be for the pair: 1, 2, 4, ..."""
+    """The multiple of the shape that a row must have for the pair: 1, 2, 4, ..."""
     return 2 ** math.ceil(math.log2(max(source / shape[0], target / shape[1], 1)))
 
 
@@ -132,7 +130,7 @@ def _longest_first(
     target_lengths: NDArray[np.int64],
     shape: tuple[int, int],
 ) -> Iterator[tuple[int, int, list[int]]]:
-    """Source length, target length and the pairs that have them; longest first, as a share of a row."""
+    """Source length, target length and the pairs that have them. The longest as a share of a row come first."""
     needed = np.maximum(source_lengths / shape[0], target_lengths / shape[1])
     order = np.lexsort((target_lengths, source_lengths, -needed))
     sources, targets = source_lengths[order], target_lengths[order]

@@ -1,9 +1,9 @@
 """Ids on disk, memory-mapped: a corpus of any size is read as if it were in memory.
 
-A shard is a folder of raw little-endian arrays: `source.ids` and `target.ids` (all sentences one after the other),
-`source.offsets` and `target.offsets` (int64, where each begins, and the end). A corpus is either one shard with a file
-`sizes` (int64, how many sentences come from each corpus; ids are int32), or a folder of shards `00000`, `00001`, ...
-with `shards.json`, which describes them.
+A shard is a folder of raw little-endian arrays: `source.ids` and `target.ids` (all sentences, concatenated),
+`source.offsets` and `target.offsets` (int64, the start of each sentence, and the end). Ids on disk are either one shard
+with a file `sizes` (int64, the number of sentences of each corpus; ids are int32), or a folder of shards `00000`,
+`00001`, ... with `shards.json`, which describes them.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from headway.text.tokenizer import Tokenizer
 OFFSETS_DTYPE = np.dtype("<i8")
 SIDES = ("source", "target")
 LOOKED_AT_ONCE = 2**20
-"""Sequences whose lengths are in memory together."""
+"""Sequences whose lengths are in memory at the same time."""
 PAIRS = 2**23
-"""A shard ends with the chunk that gives it so many pairs: files of up to a gigabyte, few enough for any system."""
+"""A shard ends after the chunk that brings it to this many pairs. Files then have up to a gigabyte, and are few."""
 DESCRIPTION = "shards.json"
 FORMAT_VERSION = 1
 UNFINISHED = ".partial"
 
 
 class Sequences:
-    """Memory-mapped sequences of ids, those of several shards one after the other."""
+    """Memory-mapped sequences of ids, those of all shards in order."""
 
     def __init__(self, folders: Sequence[Path], side: str, dtype: np.dtype[Any]) -> None:
         self._ids = [_mapped(folder / f"{side}.ids", dtype, scattered=True) for folder in folders]
         self._offsets = [_mapped(folder / f"{side}.offsets", OFFSETS_DTYPE) for folder in folders]
         sizes = [len(offsets) - 1 for offsets in self._offsets]
         self._starts = np.array([0, *accumulate(sizes)])
-        """The first sequence of each shard, and the end."""
+        """The index of the first sequence of each shard, and the end."""
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -72,17 +72,17 @@ class Sequences:
 
     @property
     def total(self) -> int:
-        """The ids of all sequences."""
+        """The number of ids in all sequences."""
         return sum(int(offsets[-1]) for offsets in self._offsets)
 
 
 class ParallelIds:
-    """The ids of a parallel corpus: `source[i]` and `target[i]` belong together. No control ids are in them. What is in
-    memory is a page table, not the corpus or anything of its length."""
+    """The ids of a parallel corpus, without control ids: `source[i]` and `target[i]` belong together. Memory holds a
+    page table, but neither the corpus nor anything of its length."""
 
     def __init__(self, folder: Path) -> None:
         self.sizes: list[int]
-        """Sentences of each corpus; the corpora lie one after the other."""
+        """The sentences of each corpus. The corpora follow each other."""
         self._longest: int | None = None
         if (folder / DESCRIPTION).exists():
             described = json.loads((folder / DESCRIPTION).read_bytes())
@@ -97,11 +97,11 @@ class ParallelIds:
         return len(self.source)
 
     def lengths_of(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The tokens of these pairs, sources and targets."""
+        """The numbers of tokens of these pairs' sources and targets."""
         return self.source.lengths_of(pairs), self.target.lengths_of(pairs)
 
     def longest_pair(self) -> int:
-        """The pair with the most tokens."""
+        """The index of the pair with the most tokens."""
         if self._longest is None:
             longest, most = 0, -1
             for start in range(0, len(self), LOOKED_AT_ONCE):
@@ -113,18 +113,18 @@ class ParallelIds:
 
     @property
     def mean_lengths(self) -> tuple[float, float]:
-        """Tokens of a source and of a target, on average."""
+        """The mean number of tokens of a source and of a target."""
         return self.source.total / len(self), self.target.total / len(self)
 
 
 def shard_name(number: int) -> str:
-    """The name of its folder."""
+    """The name of a shard's folder."""
     return f"{number:05}"
 
 
 @dataclass
 class Shard:
-    """What is in one."""
+    """The size of a shard."""
 
     pairs: int = 0
     source_tokens: int = 0
@@ -137,7 +137,7 @@ class Shard:
 
 @dataclass
 class ShardsBook:
-    """What is in all shards so far: it follows from the chunks alone."""
+    """The account of all shards so far. It follows from the chunks alone."""
 
     shards: list[Shard] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -146,7 +146,7 @@ class ShardsBook:
     longest_tokens: int = -1
 
     def add(self, corpus: int, entry: ChunkEntry) -> Shard:
-        """The shard that the chunk's pairs go to."""
+        """Counts the chunk, and returns the shard that its pairs go to."""
         if entry.longest_tokens > self.longest_tokens:
             self.longest, self.longest_tokens = sum(self.sizes) + entry.longest, entry.longest_tokens
         self.sizes += [0] * (corpus + 1 - len(self.sizes))
@@ -162,15 +162,15 @@ class ShardsBook:
 
 @dataclass(frozen=True)
 class ChunkEntry:
-    """What a shard's description must know of a chunk."""
+    """What the account of the shards must know of a chunk."""
 
     pairs: int
     source_tokens: int
     target_tokens: int
     longest: int
-    """The place of the pair with the most tokens among its pairs, the first of several."""
+    """The index, within the chunk, of the first pair with the most tokens."""
     longest_tokens: int
-    """-1 where there is none."""
+    """The tokens of that pair; -1 in a chunk without pairs."""
 
     @classmethod
     def of(cls, chunk: EncodedChunk) -> ChunkEntry:
@@ -181,12 +181,12 @@ class ChunkEntry:
 
 
 class ShardsWriter:
-    """Writes the shards of a folder, one after the other; each gets its name when it is full and on disk. Its user
-    keeps the entries of the chunks that are on disk. A writer that is made with them goes on after them, whatever was
-    written since."""
+    """Writes the shards of a folder in order. Each gets its name when it is full and on disk. The caller keeps the
+    entries of the chunks that are on disk. A writer made with these entries continues after them and cuts off the
+    rest."""
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], before: Iterable[tuple[int, ChunkEntry]] = ()) -> None:
-        """before: corpus and entry of each chunk that is there already."""
+        """before: corpus and entry of each chunk that is on disk already."""
         self.folder, self._dtype, self.book = folder, dtype, ShardsBook()
         self._files: dict[str, IO[bytes]] = {}
         folder.mkdir(parents=True, exist_ok=True)
@@ -198,7 +198,7 @@ class ShardsWriter:
                 self.close_full()
 
     def add(self, chunk: EncodedChunk) -> ChunkEntry:
-        """Writes the pairs, which are on disk after the next `sync`."""
+        """Writes the pairs. They are on disk after the next `sync`."""
         entry = ChunkEntry.of(chunk)
         before = len(self.book.shards)
         shard = self.book.add(chunk.corpus, entry)
@@ -215,22 +215,22 @@ class ShardsWriter:
 
     @property
     def full(self) -> bool:
-        """Whether the open shard must be closed before anything is added."""
+        """Whether the open shard must be closed before the next `add`."""
         return bool(self._files) and self.book.shards[-1].full
 
     def sync(self) -> None:
-        """All that was added is on disk."""
+        """Returns when everything that was added is on disk."""
         for file in self._files.values():
             file.flush()
             os.fsync(file.fileno())
 
     def close_full(self) -> None:
-        """Ends the open shard, if it is full. What was added must be on disk, and the entries kept."""
+        """Ends the open shard if it is full. Its pairs must be on disk, and their entries kept."""
         if self.full:
             self._end()
 
     def finish(self, corpora: int) -> None:
-        """Ends the last shard and describes all."""
+        """Ends the last shard and writes the description of all."""
         self.sync()
         if self._files:
             self._end()
@@ -246,13 +246,13 @@ class ShardsWriter:
         (self.folder / DESCRIPTION).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
     def close(self) -> None:
-        """Closes the files, the open shard as it is."""
+        """Closes the files and leaves the open shard as it is."""
         for file in self._files.values():
             file.close()
         self._files = {}
 
     def _open(self, number: int, shard: Shard) -> None:
-        """With what belongs to the shard and nothing more."""
+        """Opens the shard's files, cut to what the account has of it. Raises UserError if they are shorter."""
         folder = self.folder / f"{shard_name(number)}{UNFINISHED}"
         folder.mkdir(exist_ok=True)
         for side in SIDES:
@@ -264,7 +264,7 @@ class ShardsWriter:
             for name, size in ((f"{side}.ids", ids), (f"{side}.offsets", offsets)):
                 path = folder / name
                 if not path.exists() or path.stat().st_size < size:
-                    raise UserError(f"{path}: has lost what was written; delete {self.folder.parent} and begin again")
+                    raise UserError(f"{path}: is shorter than it was; delete {self.folder.parent} and begin again")
                 os.truncate(path, size)
                 self._files[name] = open(path, "ab")  # noqa: SIM115 - open as long as the shard
 
@@ -283,9 +283,9 @@ def write_ids(
     max_length: int,
     max_tokens: int,
 ) -> PairCounts:
-    """Encodes the pairs into `folder`, as one shard. A pair with a blank side is dropped as a pair and counted; so is
-    one with a side of more than `max_length` tokens, or of more than `max_tokens` on both sides, start or end symbol
-    included. Raises UserError for a corpus without a usable pair."""
+    """Encodes the pairs into `folder`, as one shard. Drops and counts pairs with a blank side, with a side of more than
+    `max_length` tokens, or with more than `max_tokens` on both sides, including the start or end symbol. Raises
+    UserError for a corpus without a usable pair."""
     counts, sizes = PairCounts(), []
     folder.mkdir(parents=True, exist_ok=True)
     offsets = (array("q", [0]), array("q", [0]))
@@ -305,7 +305,7 @@ def write_ids(
 
 
 def no_usable_pair(place: object, counts: PairCounts, max_length: int, max_tokens: int) -> UserError:
-    """The error of a corpus that nothing is left of."""
+    """The error for a corpus of which no pair is left."""
     filtered = counts.read - counts.kept - counts.blank - counts.too_long
     return UserError(
         f"{place}: holds no usable pair "
@@ -341,8 +341,8 @@ def _encoded(
 
 
 def _mapped(file: Path, dtype: np.dtype[Any], *, scattered: bool = False) -> NDArray[Any]:
-    """scattered: it is read a little here and a little there. The system would read the neighbourhood too, which is
-    much more, and thrown away before its turn if the file is larger than memory."""
+    """scattered: reads are small and far apart. By default the system also reads the neighbourhood of each. That is
+    much more data, and if the file is larger than memory, it is evicted before it is used."""
     with open(file, "rb") as opened:
         memory = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
     if scattered and hasattr(mmap, "MADV_RANDOM"):

@@ -1,7 +1,7 @@
 """What a training, a translation or a server will need, worked out on paper: hours, devices, memory, network, disk.
 
-The arithmetic is plain; what decides is the efficiency, the share of a device's peak that is reached. It must be
-measured. `PAPER` has what the times in section 5.2 of "Attention Is All You Need" imply.
+The arithmetic is simple. The decisive figure is the efficiency, the share of its peak that a device reaches. It must be
+measured. `PAPER` holds what the times in section 5.2 of "Attention Is All You Need" imply.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 PADDING = 0.05
 """Share of the places in packed rows that hold no token (docs/results.md: 4% in Multi30K)."""
 ASSUMED_EFFICIENCY = 0.3
-"""Where none was measured: about what the paper's times imply."""
+"""The efficiency if none was measured: about what the paper's times imply."""
 BUSY = 0.7
-"""How much of the time servers may work, or their queues grow."""
+"""The share of the time that servers may work before their queues grow."""
 BYTES_PER_ID, BYTES_PER_OFFSET = 4, 8
 """On disk: `text/shards.py`."""
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """A device by its maker's figures."""
+    """A device, with its manufacturer's figures."""
 
     fp32: float | None
-    """FLOP/s of products in fp32; None: not published."""
+    """FLOP/s of matrix products in fp32; None: not published."""
     bf16: float | None
-    """FLOP/s of dense products in bf16; None: it has none."""
+    """FLOP/s of dense matrix products in bf16; None: the device has no bf16."""
     memory: float | None
     """Bytes; None: unknown."""
     source: str
@@ -57,29 +57,29 @@ HARDWARE = {
     "h200": Hardware(67e12, 989e12, 141e9, "NVIDIA H200 SXM data sheet, without sparsity"),
     "l4": Hardware(30.3e12, 121e12, 24e9, "NVIDIA L4 data sheet, without sparsity"),
 }
-"""A few devices that are often met. fp32 is fp32: headway leaves TF32 as torch has it, off."""
+"""A few common devices. fp32 doesn't mean TF32, which headway leaves off, as torch does."""
 
 
 @dataclass(frozen=True)
 class Devices:
-    """What works together."""
+    """The devices that work together."""
 
     count: int
     speed: float
-    """FLOP/s that one of them reaches, in products with weights."""
+    """FLOP/s that one device reaches in products with weights."""
     peak: float | None = None
-    """FLOP/s that one of them could do."""
+    """FLOP/s that one device could reach."""
     on_cpu: bool = False
 
     @property
     def efficiency(self) -> float | None:
-        """The share of the peak that is reached."""
+        """The share of the peak that a device reaches."""
         return None if self.peak is None else self.speed / self.peak
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A parallel corpus; lengths in tokens, with the end symbol."""
+    """A parallel corpus. Lengths count tokens, with the end symbol."""
 
     pairs: float
     source_length: float
@@ -91,27 +91,27 @@ class Corpus:
 
     @property
     def tokens(self) -> float:
-        """Of both sides."""
+        """The tokens of both sides."""
         return self.pairs * (self.source_length + self.target_length)
 
     @property
     def bytes_on_disk(self) -> float:
-        """Ids without end symbols, and where each sentence begins on either side."""
+        """The bytes of the ids, without end symbols, and of the offsets."""
         return BYTES_PER_ID * (self.tokens - 2 * self.pairs) + 2 * BYTES_PER_OFFSET * (self.pairs + 1)
 
 
 @dataclass(frozen=True)
 class Batches:
-    """The steps of a training, by whichever limit comes first."""
+    """The batches of a training and its limits, of which the first one reached ends it."""
 
     tokens_per_batch: int
-    """Places of a step over all devices, both sides, padding included."""
+    """Places of a step on all devices, both sides, including padding."""
     tokens_per_micro_batch: int
     max_steps: int | None = None
     max_epochs: float | None = None
 
     def steps(self, corpus: Corpus) -> int:
-        """Without a limit one epoch."""
+        """The steps of the training; without a limit, those of one epoch."""
         per_epoch = corpus.tokens / self.tokens_of_step
         epochs = self.max_epochs if self.max_epochs or self.max_steps else 1
         by_epochs = math.ceil(epochs * per_epoch) if epochs else None
@@ -119,11 +119,11 @@ class Batches:
 
     @property
     def tokens_of_step(self) -> float:
-        """Without padding."""
+        """Tokens of a step, without padding."""
         return self.tokens_per_batch * (1 - PADDING)
 
     def on_device(self, devices: int) -> tuple[int, int]:
-        """Micro-batches of a step that each device has, and the places of one."""
+        """The micro-batches of a step on each device, and the places of one."""
         share = math.ceil(self.tokens_per_batch / devices)
         passes = math.ceil(share / self.tokens_per_micro_batch)
         return passes, math.ceil(share / passes)
@@ -131,11 +131,11 @@ class Batches:
 
 @dataclass(frozen=True)
 class Network:
-    """What each device sends in a step, and as much receives."""
+    """The traffic of each device, which sends and receives the same amount."""
 
     bytes_per_step: float
     bandwidth: float
-    """Bytes a second that don't slow training, if sending goes on beside the work that it can go on beside."""
+    """Bytes per second that don't slow training, if communication overlaps with as much work as it can."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Disk:
 
     bytes: float
     bandwidth: float
-    """Bytes a second that all devices together read."""
+    """Bytes per second that all devices together read."""
 
 
 @dataclass(frozen=True)
@@ -162,10 +162,10 @@ class TrainingPlan:
     hours: float
     seconds_per_step: float
     tokens_per_second: float
-    """Of the target, all devices together."""
+    """Target tokens, on all devices together."""
     memory: Memory
     micro_batches: int
-    """Of a step, on each device."""
+    """Micro-batches of a step on each device."""
     tokens_per_micro_batch: int
     network: Network | None
     """None: one device."""
@@ -182,7 +182,7 @@ def plan_training(
     sharding: Sharding = "none",
     moving_average: bool = False,
 ) -> TrainingPlan:
-    """Communication, validations and checkpoints are taken to cost no time beside that which the efficiency has."""
+    """Assumes that the efficiency already contains the time of communication, validations and checkpoints."""
     parameters = count_parameters(config)
     steps = batches.steps(corpus)
     epochs = steps * batches.tokens_of_step / corpus.tokens
@@ -224,10 +224,11 @@ def plan_training(
 def _network(
     parameters: ParameterCount, devices: int, micro_batches: int, seconds: float, *, bf16: bool, sharding: Sharding
 ) -> Network | None:
-    """Rings: to gather or to scatter, each device passes on all parts but one; an all-reduce is both.
+    """Ring algorithms: to gather or to scatter, each device sends all parts but one. An all-reduce does both.
 
-    DDP adds up gradients once a step, beside the last micro-batch's backward pass, two thirds of its time. FSDP2
-    gathers weights for each pass forward and again backward, and scatters gradients, all the time.
+    DDP reduces gradients once a step, during the backward pass of the last micro-batch, two thirds of that
+    micro-batch's time. FSDP2 gathers weights for each forward pass and each backward pass, and scatters gradients, all
+    the time.
     """
     if devices == 1:
         return None
@@ -240,13 +241,13 @@ def _network(
 
 
 def work_per_target_token(config: ModelConfig, corpus: Corpus) -> float:
-    """FLOPs of training on a target token and its share of the source."""
+    """FLOPs of training on one target token and its share of the source."""
     source = corpus.source_length / corpus.target_length
     return training_work(config, source, 1, *corpus.mean_lengths).total
 
 
 def work_per_sentence(config: ModelConfig, corpus: Corpus, beam_size: int) -> float:
-    """FLOPs of translating a sentence of the mean lengths: the decoder works on each hypothesis, with a cache."""
+    """FLOPs of translating a sentence of the mean lengths. The decoder works on each hypothesis, with a cache."""
     source, target = corpus.mean_lengths
     return forward_work(config, source, beam_size * target, *corpus.mean_lengths).total
 
@@ -258,14 +259,14 @@ class TranslatingPlan:
     lines: float
     devices: int
     sentences_per_second: float
-    """Of one device."""
+    """Sentences on one device."""
     efficiency: float | None
     hours: float
     device_hours: float
 
 
 def plan_translating(lines: float, devices: Devices, work: float, within_hours: float | None = None) -> TranslatingPlan:
-    """work: of a sentence. within_hours: takes as many devices as are needed, in place of `devices.count`."""
+    """work: FLOPs of a sentence. within_hours: takes as many devices as that needs, not `devices.count`."""
     rate = devices.speed / work
     device_hours = lines / rate / 3600
     count = devices.count if within_hours is None else max(1, math.ceil(device_hours / within_hours))
@@ -279,14 +280,14 @@ class ServingPlan:
     sentences_per_minute: float
     devices: int
     sentences_per_second: float
-    """Of one device that is never idle."""
+    """Sentences on one device that is never idle."""
     efficiency: float | None
     busy: float
     """The share of the time that the devices work."""
 
 
 def plan_serving(sentences_per_minute: float, devices: Devices, work: float) -> ServingPlan:
-    """As many devices as work for `BUSY` of the time at most. work: of a sentence."""
+    """Enough devices that each works for at most `BUSY` of the time. work: FLOPs of a sentence."""
     rate = devices.speed / work
     needed = sentences_per_minute / 60 / rate
     count = max(1, math.ceil(needed / BUSY))
@@ -307,12 +308,12 @@ class PaperTraining:
     DEVICES = 8
 
     def work(self, config: ModelConfig) -> float:
-        """FLOPs of its products with weights. config: of its model."""
+        """FLOPs of the training's products with weights. config: that of its model."""
         tokens = self.steps * self.TOKENS
         return training_work(config, tokens, tokens, 0, 0).products
 
     def efficiency(self, config: ModelConfig) -> float:
-        """The share of the P100's peak that its time implies."""
+        """The share of the P100's peak that the training's time implies."""
         peak = HARDWARE["p100"].fp32
         assert peak is not None
         return self.work(config) / (self.hours * 3600 * self.DEVICES * peak)

@@ -1,7 +1,7 @@
 """A folder of prepared data: what training reads, and whether it is what a recipe asks for.
 
-`prepared.json` says what it was made from and the size and checksum of each file; a folder has it when it is finished.
-Folders that were made before there were shards have none, and are read as they are.
+A finished folder has `prepared.json`, which says what it was made from, with the size and checksum of each file.
+Folders made before there were shards lack it. A run that has such a folder can still read it.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ MANIFEST = "prepared.json"
 REPORT = "report.json"
 VALID_TEXTS = "valid.json"
 WORK = "work"
-"""The folder in it that is there until it is finished."""
+"""The folder inside an unfinished one that holds its journal."""
 FORMAT_VERSION = 1
 READ_AT_MOST = 2**30
-"""Bytes whose checksums are looked at when training starts. Of more data the sizes of the shards are, because reading
-them would take longer than the start."""
+"""Bytes of data up to which training checks every checksum at its start. Of larger data it checks only the sizes of the
+shards, because reading them would take longer than the rest of the start."""
 
 
 @dataclass
 class PreparedData:
-    """All that training reads."""
+    """Everything that training reads."""
 
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     train: ParallelIds
     valid: ParallelIds
     valid_texts: list[tuple[str, str]]
-    """The validation pairs as text, which BLEU is measured on; those with a blank or far too long side are left out."""
+    """The validation pairs as text, to measure BLEU on, without those that have a blank or far too long side."""
     fingerprint: str
-    """Of all of this: equal for equal data."""
+    """Equal for equal data."""
 
 
 def made_from(recipe: Recipe, max_length: int) -> dict[str, Any]:
-    """The keys of the recipe that decide what is prepared, except `training.tokens_per_batch`, which only longer pairs
-    depend on. Files are named as they are seen from the folder that all are in, so that all of it can be moved."""
+    """The keys of the recipe that decide what is prepared, except `training.tokens_per_batch`, which affects only pairs
+    that are longer. File names are relative to the folder that holds all files, so text and data can move together."""
     data = recipe.data
     corpora = {"train": data.train, "valid": data.valid, "held_out": data.held_out}
     files = [file for listed in corpora.values() for one in listed for file in (*one.source, *one.target)]
@@ -78,7 +78,7 @@ def made_from(recipe: Recipe, max_length: int) -> dict[str, Any]:
 
 
 def difference(before: dict[str, Any], now: dict[str, Any]) -> str | None:
-    """The first key whose values differ, and the values; None where all are equal."""
+    """The first key whose values differ, with both values; None if all are equal."""
     for section, new in now.items():
         old = before.get(section, {})
         for key in sorted(old.keys() | new.keys()):
@@ -88,7 +88,7 @@ def difference(before: dict[str, Any], now: dict[str, Any]) -> str | None:
 
 
 def write_manifest(folder: Path, made: dict[str, Any]) -> None:
-    """Makes the folder a finished one."""
+    """Marks the folder as finished."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     described = {file.relative_to(folder).as_posix(): [file.stat().st_size, checksum(file)] for file in files}
     document = {
@@ -100,7 +100,7 @@ def write_manifest(folder: Path, made: dict[str, Any]) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """None where the folder has none. Raises UserError for one that can't be read."""
+    """The folder's manifest; None if it has none. Raises UserError for a manifest that can't be read."""
     try:
         document = json.loads((folder / MANIFEST).read_bytes())
     except FileNotFoundError:
@@ -113,7 +113,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def fingerprint_of(folder: Path) -> str:
-    """SHA-256 over the names and checksums of what training reads; another one where a file is damaged."""
+    """SHA-256 over the names and checksums of the files that training reads. A damaged file changes it."""
     manifest = read_manifest(folder)
     if manifest is not None:
         return _fingerprint(_found_sums(folder, manifest))
@@ -122,7 +122,7 @@ def fingerprint_of(folder: Path) -> str:
 
 
 def read_prepared(folder: Path, fingerprint: str) -> PreparedData:
-    """What is in a finished folder. Raises UserError."""
+    """The data in a finished folder. Raises UserError."""
     source_tokenizer, target_tokenizer = (find_tokenizer(folder, side) for side in ("source", "target"))
     return PreparedData(
         source_tokenizer=source_tokenizer,
@@ -137,8 +137,8 @@ def read_prepared(folder: Path, fingerprint: str) -> PreparedData:
 def read_prepared_for(
     recipe: Recipe, folder: Path, max_length: int, tokenizers: Tokenizers | None, expected: str | None
 ) -> PreparedData:
-    """What is in the folder that the recipe names. Raises UserError unless it was made from this recipe, with the given
-    tokenizers if there are any, is whole, and has the `expected` fingerprint."""
+    """The data in the folder that the recipe names. Raises UserError unless the folder was made from this recipe, with
+    the given tokenizers if there are any, is undamaged, and has the `expected` fingerprint."""
     manifest = read_manifest(folder) if folder.is_dir() else None
     if manifest is None:
         if (folder / WORK).is_dir():
@@ -171,7 +171,7 @@ def read_prepared_for(
 
 
 def find_tokenizer(folder: Path, side: str) -> Tokenizer:
-    """The source's or the target's. Raises UserError."""
+    """The tokenizer of a side, `source` or `target`. Raises UserError."""
     for suffix in (SubwordTokenizer.suffix, WordTokenizer.suffix):
         if (folder / f"{side}{suffix}").exists():
             return read_tokenizer(folder / f"{side}{suffix}")
@@ -179,7 +179,7 @@ def find_tokenizer(folder: Path, side: str) -> Tokenizer:
 
 
 def _found_sums(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
-    """The checksum of each file, or what stands for it where the file is missing or too large to be read."""
+    """Checksums of the files: `damaged` for a missing or resized one, the manifest's for a shard too large to read."""
     files: dict[str, tuple[int, str]] = manifest["files"]
     all_read = sum(size for size, _ in files.values()) <= READ_AT_MOST
     found = {}
@@ -193,7 +193,7 @@ def _found_sums(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
 
 
 def _fingerprint(sums: dict[str, str]) -> str:
-    """The report says where the text lay, which makes no difference."""
+    """Leaves out the report, because it names the places of the text, which don't matter."""
     names_and_sums = "".join(f"{name} {sum_}\n" for name, sum_ in sums.items() if name != REPORT)
     return hashlib.sha256(names_and_sums.encode()).hexdigest()
 

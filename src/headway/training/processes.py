@@ -1,4 +1,4 @@
-"""`headway train --processes N`: the ranks of a training on one machine, started and watched by one process."""
+"""`headway train --processes N`: one process starts and watches the ranks of a training on one machine."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from typing import IO, Any
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 GRACE = 20.0
-"""Seconds that the others have to notice that one has failed, and then to save."""
+"""Seconds that the other ranks have to notice a failed one and to save."""
 PARENT = "HEADWAY_PARENT"
-"""In the environment of a rank: what it reads from ends when its parent does."""
+"""Environment variable of a rank: the descriptor of a pipe that closes when its parent dies."""
 
 
 def launch(arguments: Sequence[str], count: int) -> int:
-    """Runs `headway` with these arguments as `count` ranks, passes signals on, and returns the exit code: that of the
-    first rank that failed, 0 where none did. What the first rank writes to standard error is seen at once, what the
-    others do where it fails."""
+    """Runs `headway` with these arguments as `count` ranks, forwards signals, and returns the exit code: that of the
+    first rank that failed, or 0. The first rank's standard error is shown at once, another rank's only if the training
+    fails."""
     ends = os.pipe()
     place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(count)}
     ranks: list[tuple[subprocess.Popen[bytes], IO[bytes] | None]] = []
@@ -37,7 +37,7 @@ def launch(arguments: Sequence[str], count: int) -> int:
                 env={**os.environ, **place, **of_rank},
                 stderr=complaints,
                 pass_fds=[ends[0]],
-                start_new_session=True,  # signals of the terminal come by way of this process, once
+                start_new_session=True,  # a signal of the terminal reaches the ranks once, forwarded by this process
             )
             ranks.append((process, complaints))
         return _watch(ranks)
@@ -52,7 +52,7 @@ def launch(arguments: Sequence[str], count: int) -> int:
 
 
 def end_with_parent() -> None:
-    """Asks this process to stop, as SIGTERM does, when the one that launched it has died. Does nothing in others."""
+    """Sends this process SIGTERM when the process that launched it dies. Does nothing if `launch` didn't start it."""
     end = os.environ.get(PARENT)
     if end is None:
         return
@@ -94,7 +94,7 @@ def _send(ranks: Sequence[tuple[subprocess.Popen[Any], Any]], number: int) -> No
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on."""
+    """A free port of this machine."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]

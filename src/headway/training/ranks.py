@@ -1,7 +1,6 @@
-"""The processes that train one model together, each of them a rank. A process alone does all the work and agrees with
-itself.
+"""The processes that train one model together. Each is a rank. A single process is a rank that does all the work.
 
-The loop asks here wherever ranks must act as one. Every rank takes the same turns: as many passes of the model each
+The loop asks here wherever the ranks must act as one. All ranks take the same turns: the same number of passes per
 step, the same exchanges in the same order. The first rank leads: it alone writes the run directory.
 """
 
@@ -28,18 +27,18 @@ from headway.text.batches import MicroBatch, share_of_step
 
 Item = TypeVar("Item")
 PATIENCE = timedelta(days=7)
-"""How long ranks wait for each other: preparing a corpus may take days. One that has died is noticed at once."""
+"""How long ranks wait for each other, because preparing a corpus may take days. A dead rank is noticed at once."""
 MEETING = timedelta(minutes=30)
-"""How long ranks wait for all to be there."""
+"""How long ranks wait at the start until all are there."""
 _LOST = re.compile(r"gloo|nccl|connection (closed|reset|refused)|broken pipe|socket", re.IGNORECASE)
 
 
 class LeadFailed(Exception):
-    """The first rank could not begin, and has said why."""
+    """The first rank could not begin, and has reported why."""
 
 
 class Alone:
-    """One process."""
+    """A single process."""
 
     number = 0
     count = 1
@@ -50,50 +49,49 @@ class Alone:
         return self.number == 0
 
     def mine(self, micro_batches: list[MicroBatch]) -> list[MicroBatch]:
-        """What is this rank's work of a step: as many micro-batches on every rank, of the same shapes."""
+        """This rank's share of a step. All ranks have the same number of micro-batches, of the same shapes."""
         return share_of_step(micro_batches, self.number, self.count)
 
     def part(self, items: Sequence[Item]) -> Sequence[Item]:
-        """Every n-th item for n ranks, from this rank's own number on."""
+        """This rank's items: with n ranks every n-th, from the rank's own number on."""
         return items[self.number :: self.count]
 
     def joined(self, part: Sequence[Item]) -> list[Item]:
-        """The items that all ranks' parts were, in their order."""
+        """All items in their original order, from the parts of all ranks."""
         return list(part)
 
     def exchanging(self, loss_of: nn.Module) -> nn.Module:
-        """The module with gradients that are the means of all ranks'."""
+        """The module wrapped so that its gradients are averaged over all ranks."""
         return loss_of
 
     def sums(self, values: Tensor) -> Tensor:
-        """The sums of the ranks' values, element by element."""
+        """The sum over all ranks, element by element."""
         return values
 
     def highest(self, *values: float) -> tuple[float, ...]:
-        """The highest of the ranks' values, one by one."""
+        """The highest value on any rank, for each value."""
         return values
 
     def states(self, state: Tensor) -> list[Tensor]:
-        """The state of each rank's random generator."""
+        """The random generator's state on each rank."""
         return [state]
 
     @contextmanager
     def lead_first(self) -> Iterator[None]:
-        """The first rank does what is inside before the others do. Raises LeadFailed on these where it fails."""
+        """Runs the block on the first rank, then on the others. They raise LeadFailed if it failed on the first."""
         yield
 
     @contextmanager
     def watching(self, run: Path) -> Iterator[None]:
-        """Raises UserError where another rank is lost meanwhile."""
+        """Raises UserError if another rank is lost while the block runs."""
         yield
 
 
 class Together(Alone):
-    """One of several processes, on one machine or many, that torch's own launcher or `headway train --processes` has
-    started."""
+    """One of several processes on one machine or many, started by `torchrun` or by `headway train --processes`."""
 
     def __init__(self) -> None:
-        """Waits until all are there. Their addresses stand in the environment, as `torchrun` has it."""
+        """Waits until all are there. The environment holds their addresses, as `torchrun` sets it."""
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
         store, self.number, self.count = next(rendezvous("env://", timeout=MEETING))
@@ -111,7 +109,7 @@ class Together(Alone):
 
     def exchanging(self, loss_of: nn.Module) -> nn.Module:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # newer versions of torch have two options for this one
+            warnings.simplefilter("ignore", FutureWarning)  # newer versions of torch split an option in two
             return DistributedDataParallel(loss_of, broadcast_buffers=False, gradient_as_bucket_view=True)
 
     def sums(self, values: Tensor) -> Tensor:
@@ -157,11 +155,11 @@ class Together(Alone):
 
 
 def common_word(store: Store, rank: int, ranks: int) -> str:
-    """A word that these processes alone have, before which they write in the store.
+    """A prefix for keys in the store that only these processes share.
 
-    Ranks that torch's launcher starts again get the store of those before them, in which the addresses of the dead
-    still stand. So each takes a seat under a new name, and the first rank writes a word under each name that it finds,
-    until every rank has answered to the same one.
+    When `torchrun` restarts ranks, they get the store of the previous ranks, which still holds their addresses. So each
+    rank registers a new name under its seat. The first rank writes its prefix for every name it finds, until all ranks
+    have answered to it.
     """
     name = uuid4().hex
     if rank:
@@ -179,7 +177,7 @@ def common_word(store: Store, rank: int, ranks: int) -> str:
 
 
 def join() -> Alone:
-    """The ranks that the environment tells of, this process among them. Raises UserError where they don't meet."""
+    """This process as one of the ranks that the environment describes. Raises UserError if the ranks don't meet."""
     if int(os.environ.get("WORLD_SIZE", "1")) <= 1:
         return Alone()
     try:

@@ -1,8 +1,9 @@
-"""How large a model is and what a device holds while it trains: parameters, work and memory, computed without a model.
+"""The parameters, the work and the training memory of a model, computed from its config alone.
 
-Work is 6 x weights in use x tokens: a multiplication and an addition for each weight of a matrix product forward, and
-twice as many backward. Encoder weights work on source tokens; those of the decoder and of the output layer on target
-tokens. Looking up an embedding is no product. The products of attention scores are counted apart.
+Work is 6 x weights in use x tokens: a multiplication and an addition for each weight of a matrix product in the forward
+pass, and twice as many in the backward pass. Encoder weights work on source tokens, those of the decoder and the output
+layer on target tokens. Looking up an embedding isn't a product. The products of attention scores are counted
+separately.
 """
 
 from __future__ import annotations
@@ -16,30 +17,29 @@ if TYPE_CHECKING:
     from headway.model.config import ModelConfig
 
 Sharding = Literal["none", "full"]
-"""`none`: each device holds everything (DDP). `full`: each holds its part of weights, gradients and optimizer (FSDP2).
-"""
+"""`none`: each device holds everything (DDP). `full`: each holds a part of weights, gradients and optimizer (FSDP2)."""
 FP32, BF16 = 4, 2
 """Bytes of a number."""
 ADAM = 2
 """Numbers that Adam keeps for each parameter."""
 LONGEST_PLAIN = 256
-"""Keys up to which attention in bf16 on CPU keeps its weights (`kernels/attention.py`)."""
+"""Most keys for which attention in bf16 on CPU keeps its weights (`kernels/attention.py`)."""
 LOSS_BUFFER, ACCELERATOR_LOSS_BUFFER = 2**20, 2**26
-"""Logits that the loss looks at together (`kernels/cross_entropy.py`)."""
+"""Logits that the loss processes together (`kernels/cross_entropy.py`)."""
 
 
 @dataclass(frozen=True)
 class ParameterCount:
-    """The parameters of a model, each once."""
+    """The parameters of a model, each counted once."""
 
     encoder: int
     """Weights of the encoder's matrix products."""
     decoder: int
     """Weights of the decoder's matrix products."""
     output: int
-    """Weights of the output layer; an embedding that shares them is counted here."""
+    """Weights of the output layer, including an embedding that shares them."""
     others: int
-    """Biases, layer normalisation, learned positions, and embeddings that share no product's weights."""
+    """Biases, layer normalisation, learned positions, and embeddings that share no weights with a product."""
 
     @property
     def in_products(self) -> int:
@@ -51,7 +51,7 @@ class ParameterCount:
 
 
 def count_parameters(config: ModelConfig) -> ParameterCount:
-    """Those of `Transformer(config)`."""
+    """The parameters of `Transformer(config)`."""
     width = config.d_model
     encoder, encoder_others = _layer(width, config.d_ff, attentions=1)
     decoder, decoder_others = _layer(width, config.decoder_d_ff or config.d_ff, attentions=2)
@@ -75,7 +75,7 @@ def count_parameters(config: ModelConfig) -> ParameterCount:
 
 
 def _layer(width: int, inner: int, attentions: int) -> tuple[int, int]:
-    """Weights of a layer's products, and its biases with its norms."""
+    """The weights of a layer's products, and its biases and norms."""
     products = attentions * 4 * width * width + 2 * width * inner
     biases = attentions * 4 * width + inner + width
     norms = (attentions + 1) * 2 * width
@@ -84,12 +84,12 @@ def _layer(width: int, inner: int, attentions: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Work:
-    """FLOPs: a multiplication and its addition are two."""
+    """FLOPs. A multiplication and its addition count as two."""
 
     products: float
-    """With weights."""
+    """Products with weights."""
     scores: float
-    """Of attention: queries with keys, weights with values."""
+    """Products of attention: queries with keys, weights with values."""
 
     @property
     def total(self) -> float:
@@ -99,7 +99,7 @@ class Work:
 def training_work(
     config: ModelConfig, source_tokens: float, target_tokens: float, source_length: float, target_length: float
 ) -> Work:
-    """Forward and backward over so many tokens, in sentences of these mean lengths."""
+    """The work of a forward and a backward pass over these tokens, in sentences of these mean lengths."""
     once = forward_work(config, source_tokens, target_tokens, source_length, target_length)
     return Work(3 * once.products, 3 * once.scores)
 
@@ -107,7 +107,7 @@ def training_work(
 def forward_work(
     config: ModelConfig, source_tokens: float, target_tokens: float, source_length: float, target_length: float
 ) -> Work:
-    """A pass through encoder, decoder and output layer."""
+    """The work of a pass through encoder, decoder and output layer."""
     parameters = count_parameters(config)
     products = parameters.encoder * source_tokens + (parameters.decoder + parameters.output) * target_tokens
     pairs_of_places = config.encoder_layers * source_tokens * source_length
@@ -120,23 +120,23 @@ class Memory:
     """Bytes on one device in a training step."""
 
     weights: float
-    """In fp32, as they are stored and updated."""
+    """Weights in fp32, as they are stored and updated."""
     gradients: float
     optimizer: float
     """Adam's two moments."""
     average: float
     """The moving average of the weights."""
     copies: float
-    """Weights in the precision of the products: autocast's copies, or with full sharding those that are gathered."""
+    """Weights in the precision of the products: autocast's copies, or with full sharding the gathered ones."""
     activations: float
-    """What the forward pass keeps for the backward pass, logits and the loss's buffers among it."""
+    """What the forward pass keeps for the backward pass, including logits and the loss's buffers."""
     keeps_gradients: bool
-    """Whether gradients are there while activations are at their largest."""
+    """Whether gradients exist while activations are at their largest."""
 
     @property
     def peak(self) -> float:
-        """The most that a step needs at once. A step of one micro-batch on one device has its gradients only when the
-        activations are gone."""
+        """The most that a step needs at once. With one micro-batch on one device, gradients exist only after the
+        activations are freed."""
         held = self.weights + self.optimizer + self.average + self.copies
         if self.keeps_gradients:
             return held + self.gradients + self.activations
@@ -155,8 +155,8 @@ def training_memory(
     micro_batches: int = 1,
     moving_average: bool = False,
 ) -> Memory:
-    """What a device holds that trains on micro-batches of so many places, of both sides, `micro_batches` a step.
-    mean_lengths: of sources and of targets; bf16: of products, else fp32."""
+    """The memory of one training device. places: those of a micro-batch, both sides. mean_lengths: of sources and of
+    targets. bf16: whether products are in bf16, not fp32. micro_batches: per step."""
     parameters = count_parameters(config)
     part = parameters.total / (devices if sharding == "full" else 1)
     if sharding == "full":
@@ -175,22 +175,20 @@ def training_memory(
 
 
 def _gathered(config: ModelConfig, parameters: ParameterCount, width: int) -> float:
-    """Whole weights on each device with full sharding: what stands outside of the layers for the whole step, two
-    layers, of which one is used and the next one is on its way, and the gradient of one."""
-    largest = max(
-        sum(_layer(config.d_model, config.d_ff, attentions=1)),
-        sum(_layer(config.d_model, config.decoder_d_ff or config.d_ff, attentions=2)),
-    )
+    """Bytes of the whole weights that each device holds with full sharding: for the whole step those outside of the
+    layers, then two layers (one in use, the next one being gathered) and the gradient of one."""
+    encoder = sum(_layer(config.d_model, config.d_ff, attentions=1))
+    decoder = sum(_layer(config.d_model, config.decoder_d_ff or config.d_ff, attentions=2))
+    largest = max(encoder, decoder)
     layers = config.encoder_layers + config.decoder_layers
-    outside = parameters.total - config.encoder_layers * sum(_layer(config.d_model, config.d_ff, attentions=1))
-    outside -= config.decoder_layers * sum(_layer(config.d_model, config.decoder_d_ff or config.d_ff, attentions=2))
+    outside = parameters.total - config.encoder_layers * encoder - config.decoder_layers * decoder
     return width * (outside + min(2, layers) * largest) + FP32 * max(largest, outside)
 
 
 def activation_bytes(
     config: ModelConfig, places: int, mean_lengths: tuple[float, float], *, bf16: bool, on_cpu: bool
 ) -> float:
-    """What a forward pass keeps for its backward pass, over a micro-batch of so many places of both sides."""
+    """What a forward pass over a micro-batch of so many places, of both sides, keeps for its backward pass."""
     source_row, target_row = row_shape(*mean_lengths, places)
     source_places = places * source_row / (source_row + target_row)
     target_places = places - source_places
@@ -208,48 +206,48 @@ def activation_bytes(
 
 
 class _Kept:
-    """Bytes that a block keeps for its backward pass, for each place."""
+    """Bytes per place that a block keeps for its backward pass."""
 
     def __init__(self, config: ModelConfig, *, bf16: bool, on_cpu: bool) -> None:
         self.config = config
         self.product = BF16 if bf16 else FP32
-        """Of a number in a product."""
+        """Bytes of a number in a product."""
         self.drawn = 2 if on_cpu else 1
-        """Of what dropout has drawn for a number."""
+        """Bytes that dropout draws for a number."""
         self.bf16, self.on_cpu = bf16, on_cpu
 
     def embedding(self) -> float:
         return self._dropped(self.config.d_model)
 
     def self_attention(self, heads: int, keys: int) -> float:
-        """Inputs, queries, keys, values, weights, heads. Autocast makes each of three layers an input of its own."""
+        """Inputs, queries, keys, values, weights, heads. Autocast makes a separate input for each of three layers."""
         inputs = 3 if self.bf16 else 1
         return self.product * (inputs + 4) * self.config.d_model + self._weights(heads, keys) + self._residual()
 
     def cross_attention(self, heads: int, keys: int) -> float:
-        """The target's part: input, queries, weights, heads."""
+        """The target side: input, queries, weights, heads."""
         return self.product * 3 * self.config.d_model + self._weights(heads, keys) + self._residual()
 
     def memory(self) -> float:
-        """The source's part of a decoder layer: inputs of keys and of values, keys, values."""
+        """The source side of a decoder layer: inputs of keys and of values, keys, values."""
         return self.product * (4 if self.bf16 else 2) * self.config.d_model
 
     def feed_forward(self, inner: int) -> float:
-        """Input, and the hidden layer; ReLU is undone by its own result, other activations need their input too."""
+        """Input and hidden layer. ReLU's gradient needs only its result, that of other activations also their input."""
         hidden = self.product * inner * (1 if self.config.activation == "relu" else 2)
         if self.config.feedforward_dropout:
             hidden += (self.product + self.drawn) * inner
         return self.product * self.config.d_model + hidden + self._residual()
 
     def _residual(self) -> float:
-        """What dropout has drawn, and the sum that is normalised."""
+        """What dropout draws, and the sum that is normalised."""
         return self._dropped(self.config.d_model) + FP32 * self.config.d_model
 
     def _dropped(self, numbers: int) -> float:
         return self.drawn * numbers if self.config.dropout else 0
 
     def _weights(self, heads: int, keys: int) -> float:
-        """A fused kernel keeps none of them, but a mask of floats."""
+        """The weights of attention. A fused kernel keeps a mask of floats instead."""
         dropped = bool(self.config.attention_dropout)
         if self.on_cpu and self.bf16 and keys <= LONGEST_PLAIN:
             padded = -(-keys // 16) * 16

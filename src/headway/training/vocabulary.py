@@ -19,13 +19,13 @@ from headway.text.words import WordTokenizer
 from headway.training.recipe import Recipe
 
 SEED = 1
-"""Of the sample, which is the same for every seed of the training: so runs can share one prepared folder."""
+"""Seed of the sample. It doesn't depend on the seed of the training, so runs can share one prepared folder."""
 Tokenizers = tuple[Tokenizer, Tokenizer]
-"""Of the source and of the target; one and the same where the vocabulary is joint."""
+"""Those of source and target: the same object if the vocabulary is joint."""
 
 
 def learn_tokenizers(recipe: Recipe, texts: Texts, max_length: int) -> tuple[Tokenizers, list[str]]:
-    """From these texts; also what is to be told of them. Raises UserError."""
+    """The tokenizers learned from these texts, and lines to show about them. Raises UserError."""
     options = recipe.tokenizer
     if not texts:
         most = CHARACTERS_PER_PIECE * max_length
@@ -60,8 +60,8 @@ def learn_tokenizers(recipe: Recipe, texts: Texts, max_length: int) -> tuple[Tok
 
 
 def sampled_texts(recipe: Recipe, corpora: Sequence[CorpusFiles], held_out: HeldOut, max_length: int) -> Texts:
-    """Up to `tokenizer.sample_pairs` of the training pairs in the order of the text; of these, the ones that are
-    neither blank nor far too long and that no filter drops, repeats aside. Raises UserError."""
+    """A sample of up to `tokenizer.sample_pairs` training pairs in the order of the text, without those that are blank
+    or far too long or that a filter drops. The filter of duplicates isn't applied. Raises UserError."""
     filters = recipe.data.filters.chosen()
     tests = [filter_tests(filters, languages, held_out) for languages in recipe.data.languages]
     return [
@@ -73,8 +73,8 @@ def sampled_texts(recipe: Recipe, corpora: Sequence[CorpusFiles], held_out: Held
 
 
 def sample(corpora: Sequence[CorpusFiles], most: int) -> Iterator[tuple[int, Pair]]:
-    """Pairs with the numbers of their corpora, in order: all, or `most` of them, as many of each corpus as far as it
-    has them, each of its pairs as likely as any other. Has at most three times as many in memory."""
+    """Pairs with the numbers of their corpora, in order: all, or a random `most` of them, shared among the corpora as
+    `quotas` says. Within a corpus all pairs are equally likely. At most three times as many are in memory."""
     drawn = [_Drawn() for _ in corpora]
     sizes = [0] * len(corpora)
     last = 0
@@ -94,7 +94,8 @@ def sample(corpora: Sequence[CorpusFiles], most: int) -> Iterator[tuple[int, Pai
 
 
 def quotas(sizes: Sequence[int], most: int) -> list[int]:
-    """How many to take of each: `most` in all, of each as many as of any other, as far as it has them."""
+    """How many to take from each corpus: `most` in total, shared equally. A corpus that is smaller than its share is
+    taken whole, and the others share the rest."""
     taken = [0] * len(sizes)
     left = most
     for rank, index in enumerate(sorted(range(len(sizes)), key=lambda one: sizes[one])):
@@ -105,13 +106,13 @@ def quotas(sizes: Sequence[int], most: int) -> list[int]:
 
 @dataclass
 class _Drawn:
-    """The lines of a corpus that have the lowest random keys, in the order of the text."""
+    """The lines of a corpus with the lowest random keys, in the order of the text."""
 
     keys: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     lines: list[tuple[Chunk, int, bytes, bytes]] = field(default_factory=list)
-    """The chunk without its text, the line's number, and its two sides."""
+    """Chunk without its text, line number, source and target."""
     below: float = np.inf
-    """No higher key can be among them any more."""
+    """Lines with a key that isn't lower can no longer be drawn."""
 
     def add(self, chunk: Chunk, keys: NDArray[np.float64], most: int) -> None:
         chosen = np.flatnonzero(keys < self.below)

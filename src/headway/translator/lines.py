@@ -1,4 +1,4 @@
-"""Lines in, lines out: what a job writes for each line of a file, and what it tells about them."""
+"""Lines in, lines out: the output and the notices of a job for each line of a file."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from headway.translator.translation import Translation
 from headway.translator.translator import Translator
 
 MOST_FAILURES = 100
-"""Lines of a chunk whose translation may raise; with more of them it isn't the lines that are to blame."""
+"""Lines of a chunk whose translation may raise an error. With more of them, the lines aren't the cause."""
 
 
 @dataclass(frozen=True)
 class LineOptions:
-    """How lines are translated and written, as `Translator.translate` calls it; None is the model's own."""
+    """How lines are translated and written, with the names of `Translator.translate`. None: the model's own option."""
 
     beam_size: int | None = None
     length_penalty: float | None = None
@@ -32,10 +32,10 @@ class LineOptions:
     prefix: str = ""
     target_language: str | None = None
     as_json: bool = False
-    """One JSON document a line, in place of its text."""
+    """Write one JSON document per line, not its text."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The options as JSON can hold them."""
         return asdict(self)
 
     @classmethod
@@ -46,21 +46,21 @@ class LineOptions:
 
 @dataclass
 class Written:
-    """What a chunk of lines has become."""
+    """The output of a chunk of lines."""
 
     text: str
-    """All that is written for them, line ends included."""
+    """The text to write, including line ends."""
     notices: list[str] = field(default_factory=list)
-    """One for each translation that isn't whole."""
+    """One for each incomplete translation."""
     failed: int = 0
-    """The lines that have no translation and are left blank."""
+    """The number of lines that have no translation and are left blank."""
 
 
 class LineTranslator:
     """A translator with the options of one job."""
 
     def __init__(self, translator: Translator, options: LineOptions) -> None:
-        """Raises UserError for options that the translator can't follow, before a line is read."""
+        """Raises UserError for options that the translator can't use, before a line is read."""
         self.translator, self.options = translator, options
         self._tag = language_prefix(translator, options.target_language)
         self._search = {
@@ -70,9 +70,9 @@ class LineTranslator:
         translator.search_options(**self._search)
 
     def translate(self, lines: Sequence[Line]) -> Written:
-        """A line that has no text, that is too long, or whose translation raises an error costs itself alone: it is
-        left blank, and there is a notice. Raises UserError where the text or an option is to blame, and the error
-        itself where there are more than MOST_FAILURES."""
+        """Leaves a line blank, with a notice, if it has no text, is too long, or its translation raises an error. The
+        other lines are translated. Raises UserError if the text or an option is at fault, and the error itself if more
+        than MOST_FAILURES lines raise one."""
         errors: dict[int, Exception] = {}
         translations = self._translated(lines, errors)
         written = Written("")
@@ -88,7 +88,7 @@ class LineTranslator:
         return written
 
     def _translated(self, lines: Sequence[Line], errors: dict[int, Exception]) -> list[Translation]:
-        """All together; where that raises, the halves by themselves, down to the line that raises."""
+        """Translates all lines together. If that raises an error, translates the halves, down to the line at fault."""
         texts = ["" if is_blank(line.text) else self._tag + line.text for line in lines]
         try:
             return self.translator.translate(texts, prefix=self.options.prefix, **self._search)
@@ -107,7 +107,7 @@ class LineTranslator:
         if self.options.as_json:
             document = translation.to_dict()
             for alternative in document["alternatives"]:
-                del alternative["source_tokens"], alternative["alternatives"]  # those of the best
+                del alternative["source_tokens"], alternative["alternatives"]  # the best one has them
             return json.dumps(document, ensure_ascii=False) + "\n"
         if self.options.n_best > 1:
             every = (translation, *translation.alternatives)
@@ -115,7 +115,7 @@ class LineTranslator:
         return translation.text + "\n"
 
     def _notice(self, line: Line, translation: Translation, error: Exception | None) -> str:
-        """Where a translation isn't whole; empty where it is."""
+        """Says why a translation is incomplete; empty for a complete one."""
         longest = self.translator.longest_source
         if line.fault:
             return f"line {line.number} {line.fault}; its translation is left blank"
@@ -137,7 +137,7 @@ class LineTranslator:
 
 
 def language_prefix(translator: Translator, language: str | None) -> str:
-    """What stands in front of each text so that it is translated into the language. Raises UserError."""
+    """The prefix of each text that selects its target language. Raises UserError."""
     if language is None:
         return ""
     if language not in translator.target_languages:
