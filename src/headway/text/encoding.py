@@ -285,17 +285,20 @@ class _Workers:
     """Other processes. Each works on one chunk and has the next with it, so that it never waits for the disk."""
 
     def __init__(self, settings: EncodingSettings, count: int) -> None:
+        """They start at the same time: what starting a process sends, it must have read before the next one starts."""
         context = get_context("spawn")
         self._chunks: dict[Any, Any] = {}
         """Where each gets its chunks, by where it answers."""
         self._processes: dict[Any, Any] = {}
         for _ in range(count):
             (given, chunks), (answers, theirs) = context.Pipe(duplex=False), context.Pipe()
-            process = context.Process(target=_work, args=(given, theirs, settings), daemon=True)
+            process = context.Process(target=_work, args=(given, theirs), daemon=True)
             process.start()
             given.close()
             theirs.close()  # so that the end of its process ends the pipe
             self._chunks[answers], self._processes[answers] = chunks, process
+        for worker, chunks in self._chunks.items():
+            self._send(worker, chunks, settings)
 
     def encode(
         self, chunks: Iterator[Chunk], first_of: FirstOf, look_around: Callable[[], None]
@@ -361,8 +364,9 @@ class _Workers:
         )
 
 
-def _work(chunks: Connection, answers: Connection, settings: EncodingSettings) -> None:
-    """What each process does, until its connections close. Signals are for the process that started it."""
+def _work(chunks: Connection, answers: Connection) -> None:
+    """What each process does, until its connections close; the settings come before the chunks. Signals are for the
+    process that started it."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     received: Queue[Chunk | None] = Queue(1)
@@ -377,9 +381,9 @@ def _work(chunks: Connection, answers: Connection, settings: EncodingSettings) -
         answers.send(hashes)
         return answers.recv()
 
-    Thread(target=receive, daemon=True).start()
-    encoder = Encoder(settings)
     with suppress(EOFError, OSError):
+        encoder = Encoder(chunks.recv())
+        Thread(target=receive, daemon=True).start()
         while (chunk := received.get()) is not None:
             try:
                 answers.send(encoder.encode(chunk, first_of))
