@@ -63,6 +63,9 @@ def translate(
             metavar="I/N", help="Translate the I-th of N parts of FILE alone; their outputs are joined by cat."
         ),
     ] = None,
+    split: Annotated[
+        bool, typer.Option("--split", help="Lines may be longer than a sentence: translate each sentence of them.")
+    ] = False,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Go on where the same command was killed; begin where there is nothing yet."),
@@ -112,6 +115,7 @@ def translate(
     headway translate runs/multi30k-de-en input.de --output output.en
     headway translate runs/multi30k-de-en input.de --n-best 3 --sample temperature=0.8,top_k=20,seed=7
     headway translate runs/multi30k-de-en input.tsv.zst --column 2 --output output.en.zst --resume
+    headway translate runs/multi30k-de-en paragraphs.de --split --output paragraphs.en
     headway translate runs/multi30k-de-en input.de --shard 3/8 --output output-3.en
     headway translate runs/multi30k-de-en part-*.de.gz --output translated --cluster local
     headway translate --server http://localhost:5000 input.de --output output.en
@@ -128,6 +132,7 @@ def translate(
             "column": (column, None),
             "field": (field, None),
             "shard": (shard, None),
+            "split": (split, False),
             "resume": (resume, False),
             "cluster": (cluster, None),
             "ensemble": (ensemble or None, None),
@@ -162,6 +167,7 @@ def translate(
         prefix=prefix,
         target_language=target_language,
         as_json=as_json,
+        split=split,
     )
     how: dict[str, Any] = {"device": device, "precision": precision, "ensemble": ensemble, "engine": engine}
     if cluster is not None:
