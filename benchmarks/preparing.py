@@ -5,7 +5,8 @@
 The text is the lines of the files, again and again, with a number appended to each, so that no two are the same.
 "Alone" is N processes that tokenise their part of it from memory to memory, as fast as the tokenizer can. Preparing
 reads the text, filters, tokenises in as many processes and writes everything to disk; its time has all in it but the
-learning of the vocabulary: start of the processes, checksums. Medians of the rounds, in turns.
+learning of the vocabulary: start of the processes, checksums. Medians of the rounds, in turns. Imports that load torch
+are in functions, as in the command line: what stands at the top is loaded by every process.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ import time
 from itertools import cycle, islice
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headway.text.subwords import SubwordTokenizer
 from headway.threads import usable_cores
-from headway.training.prepare import prepare_folder
-from headway.training.reading import make_recipe
-from headway.training.recipe import Recipe
-from machine import versions
+
+if TYPE_CHECKING:
+    from headway.training.recipe import Recipe
 
 MAX_LENGTH = 1024
 AT_ONCE = 2**14
@@ -82,6 +83,8 @@ def seconds_alone(tokenizer: SubwordTokenizer, files: tuple[Path, Path], process
 
 
 def seconds_of_preparing(recipe: Recipe, tokenizer: SubwordTokenizer, processes: int, folder: Path) -> float:
+    from headway.training.prepare import prepare_folder
+
     start = time.perf_counter()
     prepare_folder(recipe, folder, MAX_LENGTH, print, (tokenizer, tokenizer), processes=processes)
     spent = time.perf_counter() - start
@@ -90,6 +93,9 @@ def seconds_of_preparing(recipe: Recipe, tokenizer: SubwordTokenizer, processes:
 
 
 def main() -> None:
+    from headway.training.reading import make_recipe
+    from machine import versions
+
     parser = argparse.ArgumentParser()
     parser.add_argument("--source", type=Path, default=Path("data/multi30k/raw/train.de"))
     parser.add_argument("--target", type=Path, default=Path("data/multi30k/raw/train.en"))

@@ -53,7 +53,7 @@ class Run:
     first: float
     later: float
     memory: list[float]
-    """MiB at the end of each epoch."""
+    """The most MiB in each epoch."""
 
 
 class Training:
@@ -77,7 +77,8 @@ class Training:
         steps = [json.loads(line) for line in entries if '"loss"' in line and line.endswith("}")]
         self._times += [time.monotonic()] * (len(steps) - len(self._times))
         if running and steps and (memory := self._resident()):
-            self._memory[steps[-1]["epoch"]] = memory
+            epoch = steps[-1]["epoch"]
+            self._memory[epoch] = max(memory, self._memory.get(epoch, 0))
         return running
 
     def found(self, tokens: int) -> Run:
@@ -94,8 +95,11 @@ class Training:
 
     def _resident(self) -> float:
         """MiB, its own and that of the processes it has started; 0 where it has just ended."""
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text(encoding="utf-8")
-        return sum(map(resident, [str(self._process.pid), *children.split()])) / 1024
+        own = str(self._process.pid)
+        with suppress(OSError):
+            children = Path(f"/proc/{own}/task/{own}/children").read_text(encoding="utf-8").split()
+            return sum(map(resident, [own, *children])) / 1024
+        return 0
 
 
 def resident(process: str) -> int:

@@ -88,3 +88,40 @@ def test_options_survive_json():
     options = LineOptions(beam_size=3, sample=Sampling(temperature=0.5, seed=3), target_language="ko", as_json=True)
     assert LineOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options
     assert LineOptions.from_dict(json.loads(json.dumps(LineOptions().to_dict()))) == LineOptions()
+
+
+def test_split_gives_the_sentences_of_each_line(door):
+    texts = [
+        "the cat sat. A dog ran after! the mat",
+        "",
+        " ",
+        "the cat\vthe mat",
+        "a dog https://example.org/x sat",
+        "ran",
+    ]
+    work = LineTranslator(door, LineOptions(split=True))
+    written = work.translate(lines(*texts))
+    alone = [door.translate_document(text).text.strip() for text in texts]
+    assert written.text == "".join(" ".join(text.splitlines()) + "\n" for text in alone)
+    assert "https://example.org/x" in written.text
+    assert written.text.count("\n") == len(texts)
+    whole = LineTranslator(door, LineOptions()).translate(lines(*texts)).text
+    assert written.text.split("\n")[0] != whole.split("\n")[0]
+    assert written.text.split("\n")[-2] == whole.split("\n")[-2]
+
+
+def test_split_reads_lines_of_any_length(door):
+    texts = ["the cat sat on the mat. " * 200, "the cat " * 600]
+    assert LineTranslator(door, LineOptions()).translate(lines(*texts)).failed == 2
+    written = LineTranslator(door, LineOptions(split=True, max_length=3)).translate(lines(*texts))
+    assert written.failed == 0
+    assert all(len(line) > 100 for line in written.text.split("\n")[:2])
+    assert written.notices == [
+        f"a sentence of line {number} was cut off; --max-length allows more" for number in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize("options", [{"n_best": 2}, {"as_json": True}, {"prefix": "the"}])
+def test_split_has_no_scores(door, options):
+    with pytest.raises(UserError, match="--split"):
+        LineTranslator(door, LineOptions(split=True, **options))

@@ -61,6 +61,9 @@ def translate(
         str | None,
         typer.Option(metavar="I/N", help="Translate only the I-th of N parts of FILE; cat joins their outputs."),
     ] = None,
+    split: Annotated[
+        bool, typer.Option("--split", help="Lines may be longer than a sentence: translate each sentence of them.")
+    ] = False,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Continue where the same command was killed; begin if there is nothing yet."),
@@ -110,6 +113,7 @@ def translate(
     headway translate runs/multi30k-de-en input.de --output output.en
     headway translate runs/multi30k-de-en input.de --n-best 3 --sample temperature=0.8,top_k=20,seed=7
     headway translate runs/multi30k-de-en input.tsv.zst --column 2 --output output.en.zst --resume
+    headway translate runs/multi30k-de-en paragraphs.de --split --output paragraphs.en
     headway translate runs/multi30k-de-en input.de --shard 3/8 --output output-3.en
     headway translate runs/multi30k-de-en part-*.de.gz --output translated --cluster local
     headway translate --server http://localhost:5000 input.de --output output.en
@@ -126,6 +130,7 @@ def translate(
             "column": (column, None),
             "field": (field, None),
             "shard": (shard, None),
+            "split": (split, False),
             "resume": (resume, False),
             "cluster": (cluster, None),
             "ensemble": (ensemble or None, None),
@@ -160,6 +165,7 @@ def translate(
         prefix=prefix,
         target_language=target_language,
         as_json=as_json,
+        split=split,
     )
     how: dict[str, Any] = {"device": device, "precision": precision, "ensemble": ensemble, "engine": engine}
     if cluster is not None:

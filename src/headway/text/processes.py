@@ -60,17 +60,21 @@ class _Workers:
     """Processes that encode. Each works on one chunk and already holds the next, so it never waits for the disk."""
 
     def __init__(self, settings: EncodingSettings, count: int) -> None:
+        """Starts all of them before it sends the settings, because starting a process waits until that has read all of
+        its arguments."""
         context = get_context("spawn")
         self._chunks: dict[Any, Any] = {}
         """For each worker's connection of answers, the connection that it gets its chunks by."""
         self._processes: dict[Any, Any] = {}
         for _ in range(count):
             (given, chunks), (answers, theirs) = context.Pipe(duplex=False), context.Pipe()
-            process = context.Process(target=_work, args=(given, theirs, settings), daemon=True)
+            process = context.Process(target=_work, args=(given, theirs), daemon=True)
             process.start()
             given.close()
             theirs.close()  # the pipe then ends when the process does
             self._chunks[answers], self._processes[answers] = chunks, process
+        for worker, chunks in self._chunks.items():
+            self._send(worker, chunks, settings)
 
     def encode(
         self, chunks: Iterator[Chunk], first_of: FirstOf, look_around: Callable[[], None]
@@ -136,8 +140,9 @@ class _Workers:
         )
 
 
-def _work(chunks: Connection, answers: Connection, settings: EncodingSettings) -> None:
-    """The main function of a worker: encodes until its connections close. It leaves signals to its parent."""
+def _work(chunks: Connection, answers: Connection) -> None:
+    """The main function of a worker: receives the settings, then encodes chunks until its connections close. It leaves
+    signals to its parent."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     received: Queue[Chunk | None] = Queue(1)
@@ -152,9 +157,9 @@ def _work(chunks: Connection, answers: Connection, settings: EncodingSettings) -
         answers.send(hashes)
         return answers.recv()
 
-    Thread(target=receive, daemon=True).start()
-    encoder = Encoder(settings)
     with suppress(EOFError, OSError):
+        encoder = Encoder(chunks.recv())
+        Thread(target=receive, daemon=True).start()
         while (chunk := received.get()) is not None:
             try:
                 answers.send(encoder.encode(chunk, first_of))

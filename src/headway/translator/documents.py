@@ -1,42 +1,55 @@
-"""Translating a text of many sentences, or an HTML document: in sentences, and put together again."""
+"""Translating texts of many sentences, or HTML documents: in sentences, and put together again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from headway.errors import UserError
 from headway.translator.translation import TranslatedDocument, Translation
 
+if TYPE_CHECKING:
+    from headway.documents import Document
+
 DocumentFormat = Literal["text", "html"]
 
 
-def translate_document(
-    text: str,
+def require_documents() -> None:
+    """Raises UserError where the extra `documents` is missing."""
+    try:
+        import headway.documents  # noqa: F401
+    except ImportError as error:
+        raise UserError(f"{error.name} is not installed: pip install 'headway[documents]'") from None
+
+
+def translate_documents(
+    texts: Sequence[str],
     format_: DocumentFormat,
     language: str,
+    prefixes: Sequence[str],
     *,
     is_readable: Callable[[str], bool],
     translate: Callable[[Sequence[str]], list[Translation]],
     n_best: int,
-) -> TranslatedDocument:
-    """language: of the text. translate: gives `n_best` translations of each sentence. Raises UserError."""
-    try:
-        from headway.documents import Drafts, Found, parse_document
-    except ImportError as error:
-        raise UserError(f"{error.name} is not installed: pip install 'headway[documents]'") from None
+) -> list[TranslatedDocument]:
+    """language: of the texts. prefixes: for each text, what stands before each of its sentences. translate: gives
+    `n_best` translations of each sentence. Raises UserError."""
+    require_documents()
+    from headway.documents import Drafts, Found, parse_document
+
     if format_ not in get_args(DocumentFormat):
         raise UserError(f"format {format_!r} is unknown; there are {' and '.join(get_args(DocumentFormat))}")
 
     def found(parts: Sequence[tuple[int, str]]) -> list[Found]:
         return [
             Found([one.text, *(other.text for other in one.alternatives)], one.stopped == "max_length")
-            for one in translate([part for _, part in parts])
+            for one in translate([prefixes[number] + part for number, part in parts])
         ]
 
-    drafts = Drafts([parse_document(text, format_, language, is_readable)])
+    def parsed(text: str, prefix: str) -> Document:
+        return parse_document(text, format_, language, lambda part: is_readable(prefix + part))
+
+    drafts = Drafts([parsed(text, prefix) for text, prefix in zip(texts, prefixes, strict=True)])
     drafts.take_wholes(found(drafts.wholes))
     drafts.take_runs(found(drafts.runs))
-    [whole] = drafts.joined(n_best)
-    best, *others = whole.texts
-    return TranslatedDocument(best, others, whole.truncated)
+    return [TranslatedDocument(whole.texts[0], whole.texts[1:], whole.truncated) for whole in drafts.joined(n_best)]

@@ -12,7 +12,8 @@ from headway.errors import UserError
 from headway.text.corpus import is_blank
 from headway.text.lines import Line
 from headway.text.tokenizer import language_tag
-from headway.translator.translation import Translation
+from headway.translator.documents import require_documents
+from headway.translator.translation import TranslatedDocument, Translation
 from headway.translator.translator import Translator
 
 MOST_FAILURES = 100
@@ -33,6 +34,8 @@ class LineOptions:
     target_language: str | None = None
     as_json: bool = False
     """Write one JSON document per line, not its text."""
+    split: bool = False
+    """The model gets the sentences of each line, as `Translator.translate_documents` finds them."""
 
     def to_dict(self) -> dict[str, Any]:
         """The options as JSON can hold them."""
@@ -68,6 +71,10 @@ class LineTranslator:
             for name in ("beam_size", "length_penalty", "max_length", "n_best", "no_repeat_ngram", "sample")
         }
         translator.search_options(**self._search)
+        if options.split:
+            if options.as_json or options.n_best > 1 or options.prefix:
+                raise UserError("--split translates sentences: --json, --n-best and --prefix are of whole lines")
+            require_documents()
 
     def translate(self, lines: Sequence[Line]) -> Written:
         """Leaves a line blank, with a notice, if it has no text, is too long, or its translation raises an error. The
@@ -91,6 +98,8 @@ class LineTranslator:
         """Translates all lines together. If that raises an error, translates the halves, down to the line at fault."""
         texts = ["" if is_blank(line.text) else self._tag + line.text for line in lines]
         try:
+            if self.options.split:
+                return [_of_document(one) for one in self.translator.translate_documents(texts, **self._search)]
             return self.translator.translate(texts, prefix=self.options.prefix, **self._search)
         except UserError:
             raise
@@ -129,11 +138,19 @@ class LineTranslator:
                 f"line {line.number} has {size}, the model reads at most {longest} pieces; "
                 "its translation is left blank, split the line"
             )
+        if translation.stopped == "max_length" and self.options.split:
+            return f"a sentence of line {line.number} was cut off; --max-length allows more"
         if translation.stopped == "max_length":
             more = len(translation.tokens) < longest
             remedy = "--max-length allows more" if more else "the model knows no more places"
             return f"line {line.number} was cut off after {len(translation.tokens)} pieces; {remedy}"
         return ""
+
+
+def _of_document(document: TranslatedDocument) -> Translation:
+    """As of a line: without line breaks. It has no score."""
+    text = " ".join(document.text.splitlines())
+    return Translation(text, 0.0, "max_length" if document.truncated else "eos")
 
 
 def language_prefix(translator: Translator, language: str | None) -> str:

@@ -40,7 +40,7 @@ from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import StoredModel, load_model
 from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.codec import Codec
-from headway.translator.documents import DocumentFormat, translate_document
+from headway.translator.documents import DocumentFormat, translate_documents
 from headway.translator.inspecting import Inspector
 from headway.translator.translation import Pieces, TranslatedDocument, Translation
 
@@ -169,15 +169,29 @@ class Translator:
         For a model of several target languages a tag stands in front of the text, as in `translate`. Needs the extra
         `documents`. Raises UserError.
         """
-        tag, _ = self.stored.source_tokenizer.split_tag(text)
-        prefix = f"{tag} " if tag else ""
-        width = max(self.search_options(beam_size=beam_size).beam_size, n_best)  # as a server widens it
-        return translate_document(
-            text.partition(tag)[2].removeprefix(" ") if tag else text,
+        [found] = self.translate_documents([text], format=format, beam_size=beam_size, n_best=n_best)
+        return found
+
+    def translate_documents(
+        self, texts: Sequence[str], *, format: DocumentFormat = "text", n_best: int = 1, **search: Any
+    ) -> list[TranslatedDocument]:
+        """The same for many at once: sentences of different texts share batches. search: options as in
+        `SearchOptions`."""
+        width = self.search_options(**search).beam_size
+        if n_best > width and search.get("sample") is None:  # as a server widens it
+            search = {**search, "beam_size": n_best}
+        prefixes, bodies = [], []
+        for text in texts:
+            tag, _ = self.stored.source_tokenizer.split_tag(text)
+            prefixes.append(f"{tag} " if tag else "")
+            bodies.append(text.partition(tag)[2].removeprefix(" ") if tag else text)
+        return translate_documents(
+            bodies,
             format,
             self.stored.source_language,
-            is_readable=lambda part: self.is_readable(prefix + part),
-            translate=lambda parts: self.translate([prefix + part for part in parts], beam_size=width, n_best=n_best),
+            prefixes,
+            is_readable=self.is_readable,
+            translate=lambda parts: self.translate(parts, n_best=n_best, **search),
             n_best=n_best,
         )
 
