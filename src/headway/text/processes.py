@@ -60,8 +60,8 @@ class _Workers:
     """Processes that encode. Each works on one chunk and already holds the next, so it never waits for the disk."""
 
     def __init__(self, settings: EncodingSettings, count: int) -> None:
-        """Starts all of them before it sends the settings, because starting a process waits until that has read all of
-        its arguments."""
+        """Starts all of them. They get the settings later: starting a process waits until it has read its arguments."""
+        self._settings = settings
         context = get_context("spawn")
         self._chunks: dict[Any, Any] = {}
         """For each worker's connection of answers, the connection that it gets its chunks by."""
@@ -73,12 +73,12 @@ class _Workers:
             given.close()
             theirs.close()  # the pipe then ends when the process does
             self._chunks[answers], self._processes[answers] = chunks, process
-        for worker, chunks in self._chunks.items():
-            self._send(worker, chunks, settings)
 
     def encode(
         self, chunks: Iterator[Chunk], first_of: FirstOf, look_around: Callable[[], None]
     ) -> Iterator[EncodedChunk]:
+        for worker, connection in self._chunks.items():
+            self._send(worker, connection, self._settings)
         in_hand = {worker: deque[int]() for worker in self._processes}  # the numbers of the chunks that each holds
         asking: dict[int, tuple[Any, NDArray[np.uint64]]] = {}
         results: dict[int, EncodedChunk | UserError] = {}
