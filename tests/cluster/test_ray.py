@@ -70,7 +70,7 @@ def test_the_lines_of_a_single_process(model, source, alone, tmp_path):
     assert done.stdout == ""
     again = headway(*command, *options())
     assert (again.returncode, again.stderr) == (2, "")
-    assert "differs in options" in headway(*command).stderr
+    assert "other settings: options" in headway(*command).stderr
 
 
 class Driver:

@@ -97,7 +97,7 @@ def test_a_killed_job_goes_on_from_a_pipe_too(trained, many, tmp_path, options):
     assert killed([*command, "--output", output], output, lambda journal: journal.exists())
     assert not output.exists()
     refused = complaint(*command, "--max-length", 3, "--output", output, "--resume")
-    assert "differs in options" in refused
+    assert "other settings: options" in refused
     outcome = run_headway(*command, "--output", output, "--resume")
     assert outcome.code == 2
     assert "continues after line 2,048" in outcome.err

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from headway.errors import UserError
+from headway.storage.changes import first_change
 from headway.text import chunks, shards
 from headway.text.shards import ParallelIds
 from headway.training import journal
 from headway.training import prepare as preparing
 from headway.training.prepare import prepare, prepare_folder
-from headway.training.prepared import difference, made_from, read_prepared_for
+from headway.training.prepared import made_from, read_prepared_for
 from headway.training.ranks import Alone
 from headway.training.reading import load_recipe, make_recipe
 from headway.training.recipe import Recipe
@@ -224,7 +225,7 @@ def fits(reason: str, pair: tuple[str, str], folder: Path) -> bool:
     ("change", "message"),
     [
         ("tokenizer.vocab_size=99", r"begun with another recipe: tokenizer\.vocab_size \(8000 -> 99\)"),
-        ("data.filters.copies=false", r"begun with another recipe: data\.filters"),
+        ("data.filters.copies=false", r"begun with another recipe: data\.filters\.copies \(true -> null\)"),
         ("training.tokens_per_batch=100", r"begun with another recipe: training\.tokens_per_batch \(200 -> 100\)"),
     ],
 )
@@ -244,6 +245,39 @@ def test_a_folder_whose_text_was_changed_is_refused(folder):
         file.write("\n")
     with pytest.raises(UserError, match=r"b\.jsonl: was changed since .*out was begun"):
         make(recipe_of(folder), folder / "out")
+
+
+def test_text_that_was_only_touched_is_the_same(folder):
+    with pytest.raises(Killed):
+        make(recipe_of(folder), folder / "out", look_around=after(3))
+    (folder / "b.jsonl").touch()
+    make(recipe_of(folder), folder / "out")
+    (folder / "b.jsonl").touch()
+    assert make(recipe_of(folder), folder / "out") == [f"{folder / 'out'}: is prepared already"]
+
+
+def test_a_finished_folder_of_other_text_or_with_damage_is_not_prepared_already(folder):
+    out = folder / "out"
+    make(recipe_of(folder), out)
+    text = (folder / "b.jsonl").read_bytes()
+    (folder / "b.jsonl").write_bytes(text.replace(b"ant", b"bee", 1))  # as long as before
+    with pytest.raises(UserError, match=r"b\.jsonl: was changed since .*out was begun"):
+        make(recipe_of(folder), out)
+    (folder / "b.jsonl").write_bytes(text)
+    ids = out / "train" / "00000" / "source.ids"
+    ids.write_bytes(bytes([ids.read_bytes()[0] ^ 1]) + ids.read_bytes()[1:])
+    with pytest.raises(UserError, match=r"source\.ids: isn't as it was prepared"):
+        make(recipe_of(folder), out)
+    ids.unlink()
+    with pytest.raises(UserError, match=r"source\.ids: isn't as it was prepared"):
+        make(recipe_of(folder), out)
+
+
+def test_a_finished_folder_needs_no_text(folder):
+    make(recipe_of(folder), folder / "out")
+    for file in folder.glob("a.*"):
+        file.unlink()
+    assert make(recipe_of(folder), folder / "out") == [f"{folder / 'out'}: is prepared already"]
 
 
 def test_folders_that_are_finished_or_anothers(folder):
@@ -376,14 +410,14 @@ def test_the_folder_is_found_from_the_recipes_own(folder, monkeypatch, tmp_path_
 def test_what_a_recipe_is_made_from_is_what_decides(folder):
     one = made_from(recipe_of(folder), MAX_LENGTH)
     for change in ("training.seed=3", "data.temperature=3", "training.max_steps=9", "data.source_language=xx"):
-        assert difference(one, made_from(recipe_of(folder, change), MAX_LENGTH)) is None
-    assert difference(one, made_from(recipe_of(folder), 99)) == "model.max_length (16 -> 99)"
+        assert first_change(one, made_from(recipe_of(folder, change), MAX_LENGTH)) is None
+    assert first_change(one, made_from(recipe_of(folder), 99)) == "model.max_length (16 -> 99)"
     script = dict(FILTERS, script=True)
     german, other = (
         made_from(recipe_of(folder, f"data.source_language={code}", filters=script), MAX_LENGTH)
         for code in ("de", "ru")
     )
-    assert difference(german, other)
+    assert first_change(german, other)
 
 
 def test_a_run_that_was_begun_before_there_were_filters_goes_on(folder):

@@ -103,7 +103,7 @@ def test_a_kill_at_every_moment(tmp_path, monkeypatch, name, junk):
         killed = interrupted(monkeypatch, output, call, junk)
         assert run(output, resume=True) == 2
         assert output.read_bytes() == whole.read_bytes()
-        assert [file.name for file in output.parent.iterdir()] == [name]
+        assert sorted(file.name for file in output.parent.iterdir()) == [name, f"{name}.done.json"]
         if not killed:
             break
     assert call > 30
@@ -153,7 +153,34 @@ def test_what_ended_a_job_leaves_it_to_go_on(tmp_path):
     assert "continues after line 4" in said[-3]
     with pytest.raises(UserError, match="line 7"):
         run(tmp_path / "other", lines=iter_raising())
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["out"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out", "out.done.json"]
+
+
+def test_a_job_that_is_complete_is_not_done_again(tmp_path):
+    said = []
+    assert run(tmp_path / "out", resume=True) == 2
+    whole = (tmp_path / "out").read_bytes()
+    assert run(tmp_path / "out", resume=True, lines=iter_raising(), notice=said.append) == 2
+    assert said == [f"notice: {tmp_path / 'out'}: is complete already"]
+    assert (tmp_path / "out").read_bytes() == whole
+    with pytest.raises(UserError, match="line 7"):  # other settings are another job
+        run(tmp_path / "out", resume=True, identity={**IDENTITY, "model": "other"}, lines=iter_raising())
+    (tmp_path / "out").write_text("what somebody else wrote\n")
+    assert run(tmp_path / "out", resume=True) == 2
+    assert (tmp_path / "out").read_bytes() == whole
+    with pytest.raises(UserError, match="line 7"):  # without --resume everything begins anew
+        run(tmp_path / "out", lines=iter_raising())
+    assert not (tmp_path / "out.done.json").exists()
+
+
+def test_a_file_that_was_translated_into_itself_is_not_translated_again(tmp_path):
+    (tmp_path / "out").write_text("the input\n")
+    identity = {**IDENTITY, "input": {"size": 10}}
+    assert run(tmp_path / "out", resume=True, identity=identity) == 2
+    whole = (tmp_path / "out").read_bytes()
+    again = {**IDENTITY, "input": {"size": len(whole)}}
+    assert run(tmp_path / "out", resume=True, identity=again, lines=iter_raising()) == 2
+    assert (tmp_path / "out").read_bytes() == whole
 
 
 def iter_raising():
@@ -164,9 +191,9 @@ def iter_raising():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": "other"}, "differs in model;"),
-        ({"options": {"beam_size": 3}}, "differs in options;"),
-        ({"input": {"size": 11}, "model": "x"}, "differs in input and model;"),
+        ({"model": "other"}, r"was begun with other settings: model \("),
+        ({"options": {"beam_size": 3}}, r"options\.beam_size \(\S+ -> 3\); give the same as before, or start again"),
+        ({"input": {"size": 11}, "model": "x"}, r"input\.size \("),
     ],
 )
 def test_another_job_is_refused(tmp_path, change, message):

@@ -59,6 +59,8 @@ def prepare(
         if (number := stop()) is not None:
             raise Interrupted(number)
 
+    if processes is not None and processes > (cores := usable_cores()):
+        typer.echo(f"notice: --processes {processes} on {cores} cores: the others only take memory", err=True)
     reporter = Reporter("preparing")
     try:
         with reporter, stop.listening(), only_trainer(folder, "prepares text"):

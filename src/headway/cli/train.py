@@ -196,7 +196,9 @@ def threads_again(threads: int | None) -> str:
 
 def program() -> str:
     """What a person types to run headway again."""
-    return "headway" if shutil.which("headway") else sys.argv[0]
+    if shutil.which("headway"):
+        return "headway"
+    return "python -m headway" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
 
 
 def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tuple[Recipe, Path | None]:

@@ -27,10 +27,31 @@ from headway.cli.options import (
 )
 from headway.errors import UserError
 
+SHOWN = 20
+"""Lines of a job that are named one by one on standard error."""
+
 if TYPE_CHECKING:
     from headway.decoding import Sampling
     from headway.text.lines import Layout
     from headway.translator.lines import LineOptions, LineTranslator
+
+
+class Notices:
+    """What is told on standard error: everything about the job, and the first few lines that aren't as they should be;
+    a billion lines may have a billion of these."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+
+    def __call__(self, text: str) -> None:
+        about_job = text.startswith("notice: ")
+        self._lines += not about_job
+        if about_job or self._lines <= SHOWN:
+            typer.echo(f"headway: {text}", err=True)
+
+    def end(self) -> None:
+        if self._lines > SHOWN:
+            typer.echo(f"headway: {self._lines - SHOWN:,} more lines like these", err=True)
 
 
 def translate(
@@ -167,15 +188,17 @@ def translate(
         as_json=as_json,
         split=split,
     )
+    notices = Notices()
     how: dict[str, Any] = {"device": device, "precision": precision, "ensemble": ensemble, "engine": engine}
     if cluster is not None:
         if shard is not None:
             raise UserError("--shard is for a scheduler of your own; --cluster makes its shards itself")
-        failed = _on_cluster(model, files or [], output, layout, options, how, cluster, threads)
+        failed = _on_cluster(model, files or [], output, layout, options, how, cluster, threads, notices)
     else:
         if len(files or []) > 1:
             raise UserError("several files need --cluster; or join them: cat FILES | headway translate MODEL")
-        failed = _here(model, (files or ["-"])[0], output, layout, options, how, shard, resume, threads)
+        failed = _here(model, (files or ["-"])[0], output, layout, options, how, shard, resume, threads, notices)
+    notices.end()
     raise typer.Exit(2 if failed else 0)
 
 
@@ -189,6 +212,7 @@ def _here(
     shard: str | None,
     resume: bool,
     threads: int | None,
+    notices: Notices,
 ) -> int:
     """Translates in this process, and returns how many lines were left blank."""
     from headway.devices import keep_few_matrix_kernels
@@ -209,14 +233,14 @@ def _here(
     at_most = lines_at_once(file)
     if output is not None and not is_device:
         identity = _identity(model, file, translator, how, layout, shard)
-        return Job(output, identity).run(lines, translator.translate, resume=resume, notice=_notice, at_most=at_most)
+        return Job(output, identity).run(lines, translator.translate, resume=resume, notice=notices, at_most=at_most)
     failed = 0
     with nullcontext(sys.stdout) if output is None else writer(output) as out:
         for chunk in chunks(lines, lambda line: len(line.text), at_most):
             written = translator.translate(chunk)
             failed += written.failed
             for notice in written.notices:
-                _notice(notice)
+                notices(notice)
             out.write(written.text)
             out.flush()
     return failed
@@ -252,6 +276,7 @@ def _on_cluster(
     how: dict[str, Any],
     address: str,
     threads: int | None,
+    notices: Notices,
 ) -> int:
     """Translates with Ray, and returns how many lines were left blank."""
     import torch
@@ -281,7 +306,7 @@ def _on_cluster(
     if address == "local":
         use_threads(threads)
         threads = torch.get_num_threads()
-    return translate_on_cluster(work, inputs, output.resolve(), address, threads, _notice)
+    return translate_on_cluster(work, inputs, output.resolve(), address, threads, notices)
 
 
 def _check_for_server(options: dict[str, tuple[Any, Any]]) -> None:
@@ -302,19 +327,20 @@ def _ask_server(
 
     lines = (line.text for line in input_lines(file, Layout(), None))
     translator = ServerTranslator(url, source, target)
-    number, failed = 0, False
+    number, failed, notices = 0, False, Notices()
     with nullcontext(sys.stdout) if output is None else writer(output) as out:
         for chunk in chunks(lines, len, lines_at_once(file)):
             for line, text in zip(chunk, translator.translate(chunk, beam_size=beam_size), strict=True):
                 number += 1
                 if translator.is_too_long(line):
                     failed = True
-                    _notice(
+                    notices(
                         f"line {number} has {len(line):,} characters, the server takes at most "
                         f"{translator.longest:,}; its translation is left blank, split the line"
                     )
                 out.write(text.replace("\n", " ") + "\n")
             out.flush()
+    notices.end()
     raise typer.Exit(2 if failed else 0)
 
 
@@ -333,7 +359,3 @@ def _parse_sampling(text: str) -> Sampling:
                 f"--sample {text}: {item!r} is not one of {', '.join(f'{name}=NUMBER' for name in kinds)}"
             ) from None
     return Sampling(**given)
-
-
-def _notice(text: str) -> None:
-    typer.echo(f"headway: {text}", err=True)

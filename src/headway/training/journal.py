@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from headway.errors import UserError
 from headway.storage.atomic import write_json
-from headway.text.corpus import version
+from headway.storage.changes import first_change
 from headway.text.duplicates import SeenHashes
 from headway.text.encoding import EncodedChunk, PairCounts
 from headway.text.shards import ChunkEntry
-from headway.training.prepared import WORK, difference, made_from
+from headway.training.prepared import WORK, made_from, state_of_text
 from headway.training.recipe import Recipe
 
 Show = Callable[[int, float, float, float], None]
@@ -32,35 +32,46 @@ ON_DISK_EVERY = 2.0
 """Seconds of work that a kill may cost."""
 
 
-def begin(folder: Path, recipe: Recipe, max_length: int, files: Iterable[Path]) -> None:
-    """Writes down what the folder is made from. Raises UserError if it was begun from another recipe or other text."""
+def begin(folder: Path, recipe: Recipe, max_length: int, files: Sequence[Path]) -> list[list[Any]]:
+    """Writes down what the folder is made from, and returns the `state_of_text`. Raises UserError if it was begun from
+    another recipe or other text."""
+    text = state_of_text(files)
     now = {
         "made_from": made_from(recipe, max_length),
         "tokens_per_batch": recipe.training.tokens_per_batch,
         "init_from": str(recipe.training.init_from or ""),
-        "files": {str(file): list(version(file.stat())) for file in files},
+        "text": text,
     }
     begun = folder / WORK / "begun.json"
     if not begun.exists():
         begun.parent.mkdir(parents=True, exist_ok=True)
         write_json(begun, now)
-        return
+        return text
     before = json.loads(begun.read_bytes())
-    refuse_change(folder, before["made_from"], now["made_from"])
+    refuse_other_recipe(folder, before["made_from"], now["made_from"])
     for key in ("tokens_per_batch", "init_from"):
         if before[key] != now[key]:
             raise _other_recipe(folder, f"training.{key} ({before[key]} -> {now[key]})")
-    for file in sorted(before["files"].keys() | now["files"].keys()):
-        if before["files"].get(file) != now["files"].get(file):
-            raise UserError(
-                f"{file}: was changed since {folder} was begun; put it back as it was, or delete the folder"
-            )
+    refuse_other_text(folder, before["text"], files)
+    return text
 
 
-def refuse_change(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+def refuse_other_recipe(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     """Raises UserError if the two results of `made_from` differ."""
-    if changed := difference(before, now):
+    if changed := first_change(before, now):
         raise _other_recipe(folder, changed)
+
+
+def refuse_other_text(folder: Path, before: list[list[Any]], files: Sequence[Path]) -> None:
+    """Raises UserError unless the files hold the text of which `before` is the state."""
+    remedy = f"put the text back as it was, choose another --output, or delete {folder}"
+    if len(before) != len(files):
+        raise UserError(f"{folder}: was begun with {len(before)} files of text, now there are {len(files)}; {remedy}")
+    for file, (size, sum_), then in zip(files, state_of_text(files), before, strict=True):
+        if [size, sum_] != then:
+            touched = size == then[0] and sum_.startswith("modified")
+            what = "has another time of modification" if touched else "was changed"
+            raise UserError(f"{file}: {what} since {folder} was begun; {remedy}")
 
 
 def _other_recipe(folder: Path, changed: str) -> UserError:

@@ -23,7 +23,7 @@ from headway.text.filters import HeldOut
 from headway.text.processes import LOOK_AROUND_EVERY, encode_chunks
 from headway.text.shards import ShardsWriter, no_usable_pair, write_ids
 from headway.text.tokenizer import language_tag
-from headway.training.journal import Clock, Journal, Show, begin, refuse_change
+from headway.training.journal import Clock, Journal, Show, begin, refuse_other_recipe, refuse_other_text
 from headway.training.prepared import (
     REPORT,
     VALID_TEXTS,
@@ -34,6 +34,7 @@ from headway.training.prepared import (
     made_from,
     read_manifest,
     read_prepared,
+    undamaged_sums,
     write_manifest,
 )
 from headway.training.recipe import ParallelFiles, Recipe
@@ -85,11 +86,30 @@ def prepare_folder(
     if manifest is None and folder.is_dir() and any(folder.iterdir()) and not (folder / WORK).is_dir():
         raise UserError(f"{folder}: is not empty and holds no prepared data; choose another --output")
     if manifest is not None:
-        refuse_change(folder, manifest["made_from"], made_from(recipe, max_length))
+        refuse_other_recipe(folder, manifest["made_from"], made_from(recipe, max_length))
+        undamaged_sums(folder, manifest)
+        if (files := _remaining_text(recipe)) is not None:
+            refuse_other_text(folder, manifest["text"], files)
         shutil.rmtree(folder / WORK, ignore_errors=True)
         notice(f"{folder}: is prepared already")
         return
     _Preparing(recipe, folder, max_length, notice, processes, show, look_around).finish(tokenizers)
+
+
+def text_files(recipe: Recipe) -> list[Path]:
+    """All files that the recipe reads. Raises UserError for a pattern that matches none."""
+    data = recipe.data
+    corpora = [corpus.files() for corpus in (*data.train, *data.valid, *data.held_out)]
+    return [file for corpus in corpora for file in (*corpus.sources, *corpus.targets)]
+
+
+def _remaining_text(recipe: Recipe) -> list[Path] | None:
+    """The same, or None if some of it is gone: a finished folder doesn't need its text any more."""
+    try:
+        files = text_files(recipe)
+    except UserError:
+        return None
+    return files if all(file.exists() for file in files) else None
 
 
 @dataclass
@@ -119,10 +139,9 @@ class _Preparing:
 
     def finish(self, tokenizers: Tokenizers | None) -> None:
         """Makes everything that isn't there yet. Raises UserError."""
-        corpora = [*self.train, *self.valid, *self.held_out]
-        _check_files(corpora)
-        files = [file for corpus in corpora for file in (*corpus.sources, *corpus.targets)]
-        begin(self.folder, self.recipe, self.max_length, files)
+        _check_files([*self.train, *self.valid, *self.held_out])
+        files = text_files(self.recipe)
+        text = begin(self.folder, self.recipe, self.max_length, files)
         with unchanged(files):
             self._warn_of_same_text()
             valid_texts = list(dict.fromkeys(_texts(self.recipe.data.valid, self.max_length)))
@@ -135,7 +154,7 @@ class _Preparing:
             valid = self._encode_valid(tokenizers)
             self._encode_train(tokenizers, valid_texts, held_out)
         self.notice(f"valid: {valid.summary()}")
-        write_manifest(self.folder, made_from(self.recipe, self.max_length))
+        write_manifest(self.folder, made_from(self.recipe, self.max_length), text)
         shutil.rmtree(self.work)
 
     def _warn_of_same_text(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from headway.errors import UserError
 from headway.storage.atomic import write_json
+from headway.storage.changes import first_change
 from headway.storage.checksums import checksum
 from headway.text.shards import DESCRIPTION, ParallelIds
 from headway.text.subwords import SubwordTokenizer
@@ -77,23 +78,25 @@ def made_from(recipe: Recipe, max_length: int) -> dict[str, Any]:
     }
 
 
-def difference(before: dict[str, Any], now: dict[str, Any]) -> str | None:
-    """The first key whose values differ, with both values; None if all are equal."""
-    for section, new in now.items():
-        old = before.get(section, {})
-        for key in sorted(old.keys() | new.keys()):
-            if old.get(key) != new.get(key):
-                return f"{section}.{key} ({_short(old.get(key))} -> {_short(new.get(key))})"
-    return None
+def state_of_text(files: Sequence[Path]) -> list[list[Any]]:
+    """By which a change of the text is noticed: the size of each file and its checksum, or its time of modification if
+    all together are too large to read again."""
+    states = [file.stat() for file in files]
+    small = sum(state.st_size for state in states) <= READ_AT_MOST
+    return [
+        [state.st_size, checksum(file) if small else f"modified {state.st_mtime_ns}"]
+        for file, state in zip(files, states, strict=True)
+    ]
 
 
-def write_manifest(folder: Path, made: dict[str, Any]) -> None:
-    """Marks the folder as finished."""
+def write_manifest(folder: Path, made: dict[str, Any], text: list[list[Any]]) -> None:
+    """Marks the folder as finished. text: the `state_of_text` that it was made from."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     described = {file.relative_to(folder).as_posix(): [file.stat().st_size, checksum(file)] for file in files}
     document = {
         "format_version": FORMAT_VERSION,
         "made_from": made,
+        "text": text,
         "files": {name: found for name, found in described.items() if Path(name).parts[0] != WORK},
     }
     write_json(folder / MANIFEST, document)
@@ -145,13 +148,9 @@ def read_prepared_for(
             raise UserError(f"{folder}: isn't finished; go on with `headway prepare` as it was begun")
         problem = "holds no prepared data" if folder.exists() else "no such folder"
         raise UserError(f"{folder}: {problem}; make it with `headway prepare RECIPE --output {folder}`")
-    if changed := difference(manifest["made_from"], made_from(recipe, max_length)):
+    if changed := first_change(manifest["made_from"], made_from(recipe, max_length)):
         raise UserError(f"{folder}: was prepared from another recipe: {changed}; prepare this one into another folder")
-    found = _found_sums(folder, manifest)
-    for name, (_, sum_) in manifest["files"].items():
-        if found[name] != sum_:
-            raise UserError(f"{folder / name}: isn't as it was prepared; delete the folder and prepare it again")
-    data = read_prepared(folder, _fingerprint(found))
+    data = read_prepared(folder, _fingerprint(undamaged_sums(folder, manifest)))
     if expected is not None and data.fingerprint != expected:
         raise UserError(f"{folder}: isn't the data that the run began with; restore it, or start a new run")
     budget = recipe.training.tokens_per_batch
@@ -178,6 +177,15 @@ def find_tokenizer(folder: Path, side: str) -> Tokenizer:
     raise UserError(f"{folder}: has no {side} tokenizer; delete the folder to make it again")
 
 
+def undamaged_sums(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
+    """The checksums of the files in a finished folder. Raises UserError unless they are those of the manifest."""
+    found = _found_sums(folder, manifest)
+    for name, (_, sum_) in manifest["files"].items():
+        if found[name] != sum_:
+            raise UserError(f"{folder / name}: isn't as it was prepared; delete the folder and prepare it again")
+    return found
+
+
 def _found_sums(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
     """Checksums of the files: `damaged` for a missing or resized one, the manifest's for a shard too large to read."""
     files: dict[str, tuple[int, str]] = manifest["files"]
@@ -196,8 +204,3 @@ def _fingerprint(sums: dict[str, str]) -> str:
     """Leaves out the report, because it names the places of the text, which don't matter."""
     names_and_sums = "".join(f"{name} {sum_}\n" for name, sum_ in sums.items() if name != REPORT)
     return hashlib.sha256(names_and_sums.encode()).hexdigest()
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}..."

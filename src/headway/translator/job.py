@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from headway.errors import UserError
 from headway.storage.atomic import TEMPORARY_SUFFIX, sync, write_json
+from headway.storage.changes import first_change
 from headway.storage.locks import try_lock
 from headway.storage.untrusted import read_json
 from headway.text.compressed import compress
@@ -50,6 +51,7 @@ class Job:
         self.output, self._identity = output, identity
         self._partial = output.with_name(output.name + TEMPORARY_SUFFIX)
         self._journal = output.with_name(output.name + TEMPORARY_SUFFIX + ".json")
+        self._record = output.with_name(output.name + ".done.json")
         self.done = Done()
 
     def run(
@@ -66,9 +68,15 @@ class Job:
         file stays to be continued. Raises UserError if that is of another job."""
         compress(self.output, b"")  # raises if a package is missing
         if resume:
+            if (failed := self._failed_before()) is not None:
+                self._journal.unlink(missing_ok=True)
+                notice(f"notice: {self.output}: is complete already")
+                return failed
             self.done = self._read_journal()
+        else:
+            self._record.unlink(missing_ok=True)
         if self.done.complete and not self._partial.exists() and self.output.exists():  # killed just after the rename
-            self._journal.unlink()
+            self._end(resume=resume)
             return self.done.failed
         with open(self._partial, "ab") as file:
             if not try_lock(file.fileno()) or not self._is_partial(file):
@@ -84,7 +92,7 @@ class Job:
                 raise
         self._partial.replace(self.output)
         sync(self.output.parent)
-        self._journal.unlink()
+        self._end(resume=resume)
         return self.done.failed
 
     def _write_chunks(
@@ -125,6 +133,27 @@ class Job:
                 failed=self.done.failed + written.failed,
             )
         )
+
+    def _end(self, *, resume: bool) -> None:
+        """Leaves a record for a scheduler that starts the same command once more."""
+        self._record.unlink(missing_ok=True)
+        if resume:
+            document = {"job": self._identity, "output": _state(self.output), "failed": self.done.failed}
+            write_json(self._record, {"format_version": FORMAT_VERSION, **document})
+        self._journal.unlink()
+
+    def _failed_before(self) -> int | None:
+        """How many lines were left blank, if this very job was completed before and its output is still there."""
+        if not (self._record.exists() and self.output.exists()):
+            return None
+        document, size = read_json(self._record), self.output.stat().st_size
+        try:
+            before, output, failed = document["job"], document["output"], document["failed"]
+        except (KeyError, TypeError):
+            return None
+        if self._identity.get("input") == {"size": size}:  # the output has replaced the input
+            before = {**before, "input": {"size": size}}
+        return failed if output == _state(self.output) and before == self._identity else None
 
     def _cut(self, file: IO[bytes]) -> None:
         """Cuts the partial file to what the journal counts."""
@@ -180,15 +209,17 @@ class Job:
         )
 
 
+def _state(file: Path) -> list[int]:
+    """By which a change of the file is noticed."""
+    status = file.stat()
+    return [status.st_size, status.st_mtime_ns]
+
+
 def refuse_other_job(
     file: Path, before: dict[str, Any], now: dict[str, Any], *, same_version: bool, remedy: str
 ) -> None:
     """Raises UserError unless the job that the file records is the one to do now. before, now: their identities."""
-    changed = [name for name in sorted({**before, **now}) if before.get(name) != now.get(name)]
-    if changed:
-        raise UserError(
-            f"{file}: was begun by a command that differs in {' and '.join(changed)}; "
-            f"give the same as before, or {remedy}"
-        )
+    if changed := first_change(before, now):
+        raise UserError(f"{file}: was begun with other settings: {changed}; give the same as before, or {remedy}")
     if not same_version:
         raise UserError(f"{file}: was begun by another version of headway; use the same as before, or {remedy}")
