@@ -69,8 +69,8 @@ def test_options_stay_few():
 
 
 MANUALS = [*sorted(DOCS.parent.glob("README*.md")), *sorted(DOCS.glob("*.md"))]
-OF_OTHERS = {"--hypothesis-profile", "--collect-only", "--tokens", "--order"}
-"""Options of pytest and of benchmarks."""
+OF_OTHERS = {"--hypothesis-profile", "--collect-only", "--tokens", "--order", "--max-restarts"}
+"""Options of pytest, of benchmarks and of torchrun."""
 COLOURS = re.compile("--(paper|ink|muted|accent|line|surface)")
 
 

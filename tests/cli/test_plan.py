@@ -3,14 +3,21 @@
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from headway.cli import app
 from headway.errors import UserError
+from headway.text.encoding import EncodedChunk, PairCounts
+from headway.text.shards import ShardsWriter
 from headway.training.planning import HARDWARE
+from headway.training.reading import make_recipe
+from headway.training.recipe import Recipe
+from headway.training.run_directory import write_recipe
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -100,19 +107,75 @@ def test_efficiency_and_measured_speed_lead_to_each_other():
     assert other["hours"] == pytest.approx(one["hours"])
 
 
-def test_prepared_data_is_counted(tmp_path):
-    """Three pairs of 2 + 1 tokens, in a folder and as a run's."""
-    import numpy as np
+def write_prepared(folder: Path, *sizes: int, dtype: str = "<u2") -> None:
+    """Corpora of so many pairs, each of 2 + 1 tokens."""
+    writer = ShardsWriter(folder / "train", np.dtype(dtype))
+    for corpus, size in enumerate(sizes):
+        ids, ones = np.arange(2 * size), np.ones(size, dtype=np.int64)
+        no_hashes = np.empty((0, size), dtype=np.uint64)
+        writer.add(EncodedChunk(corpus, 1, PairCounts(), ids, ids[:size], 2 * ones, ones, [], no_hashes))
+    writer.finish(len(sizes))
+    writer.close()
 
-    folder = tmp_path / "run" / "data" / "train"
-    folder.mkdir(parents=True)
-    for side, tokens in (("source", 2), ("target", 1)):
-        np.arange(3 * tokens, dtype="<i4").tofile(folder / f"{side}.ids")
-        (np.arange(4, dtype="<i8") * tokens).tofile(folder / f"{side}.offsets")
-    np.array([3], dtype="<i8").tofile(folder / "sizes")
-    told = run("headway plan tiny --pairs 3 --source-tokens 2 --target-tokens 1 --hardware cpu --peak 0.1")
+
+@pytest.mark.parametrize(("dtype", "vocab_size"), [("<u2", 2**16), ("<i4", 2**16 + 1)])
+def test_prepared_data_is_counted(dtype, vocab_size, tmp_path):
+    """Three pairs, in a folder and as a run's; they are as large as options would have told."""
+    write_prepared(tmp_path / "run" / "data", 3, dtype=dtype)
+    model = f"tiny tokenizer.vocab_size={vocab_size} --hardware cpu --peak 0.1"
+    told = run(f"headway plan {model} --pairs 3 --source-tokens 2 --target-tokens 1")
     for data in (tmp_path / "run", tmp_path / "run" / "data"):
-        assert run(f"headway plan tiny --data {data} --hardware cpu --peak 0.1") == told
+        assert run(f"headway plan {model} --data {data}") == told
+    files = (tmp_path / "run" / "data" / "train").rglob("*.*")
+    written = sum(file.stat().st_size for file in files if file.suffix in (".ids", ".offsets"))
+    assert f" {written} B when prepared" in told
+
+
+def recipe_of(folder: Path, *weights: float, prepared: Path | None = None) -> Recipe:
+    text = {"source": str(folder / "a.de"), "target": str(folder / "a.en")}
+    data = {"train": [{**text, "weight": weight} for weight in weights or (1.0,)], "valid": text}
+    if prepared is not None:
+        data["prepared"] = str(prepared)
+    return make_recipe({"data": data, "model": {"preset": "tiny"}, "training": {"max_epochs": 1}})
+
+
+def test_a_run_that_trains_on_a_prepared_folder_is_counted_there(tmp_path):
+    write_prepared(tmp_path / "prepared", 3)
+    (tmp_path / "run").mkdir()
+    write_recipe(tmp_path / "run", recipe_of(tmp_path, prepared=tmp_path / "prepared"))
+    command = "headway plan tiny --hardware cpu --peak 0.1 --data"
+    assert run(f"{command} {tmp_path / 'run'}") == run(f"{command} {tmp_path / 'prepared'}")
+    shutil.rmtree(tmp_path / "prepared")
+    assert f"its data.prepared, {tmp_path / 'prepared'}, is gone" in refusal(f"{command} {tmp_path / 'run'}")
+
+
+def test_weights_are_of_the_epoch_not_of_the_corpus(tmp_path):
+    """7,000 pairs and half of 5,000 more."""
+    write_prepared(tmp_path / "prepared", 7000, 5000)
+    (tmp_path / "half.yaml").write_text(recipe_of(tmp_path, 1, 0.5).to_yaml())
+    (tmp_path / "twice.yaml").write_text(recipe_of(tmp_path, 1, 2).to_yaml())
+    (tmp_path / "all.yaml").write_text(recipe_of(tmp_path, 1, 1).to_yaml())
+    half, twice, whole = (
+        run(f"headway plan {tmp_path}/{name}.yaml --data {tmp_path}/prepared --hardware cpu --peak 0.1")
+        for name in ("half", "twice", "all")
+    )
+    [corpus] = [line for line in whole.splitlines() if line.startswith("corpus")]
+    assert corpus.split()[1:3] == ["12,000", "pairs"]
+    assert corpus in half
+    assert corpus in twice
+    assert "an epoch has 9,500 of 12,000 pairs\n" in half
+    assert "an epoch has 17,000 of 12,000 pairs, some more than once\n" in twice
+    assert "by its weights" not in whole
+
+
+def test_one_is_singular():
+    command = "headway plan tiny --hardware cpu --source-tokens 5 --target-tokens 5"
+    text = run(f"{command} --peak 0.001 --pairs 1")
+    assert "corpus    1 pair of" in text
+    assert "an epoch has 1\n" in text
+    assert "1 sentence a minute" in run(f"{command} --serve 1 --measured 1")
+    text = run(f"{command} --translate 3600 --measured 1")
+    assert "1 hour on 1 device; 1 hour of a device" in text
 
 
 def test_precision_is_what_the_hardware_has():
@@ -160,6 +223,23 @@ def test_translating_and_serving():
         ("headway plan base --translate 1e6 --serve 3 --measured 5", "one plan at a time"),
         ("headway plan base --translate 1e6 --hardware h100", "--measured is missing"),
         ("headway plan base --pairs 1e6 --data {here} --hardware h100", "give --pairs or --data, not both"),
+        ("headway plan base --pairs 0.5 --hardware h100", "--pairs 0.5: must be at least 1"),
+        ("headway plan base --translate 0.5 --measured 5", "--translate 0.5: must be at least 1"),
+        ("headway plan --pairs 10", "--pairs needs a model"),
+        ("headway plan --sharding none", "--sharding needs a model"),
+        ("headway plan base --data {here} --source-tokens 20 --hardware h100", "--source-tokens is not with --data"),
+        ("headway plan base --translate 1e6 --measured 5 --hours 3 --devices 1", "--devices is not with --hours"),
+        ("headway plan base --serve 1e6 --measured 5 --devices 2", "--devices is not with --serve"),
+        ("headway plan base --translate 1e6 --measured 5 --pairs 9", "--pairs is only for a training"),
+        ("headway plan base --serve 1e6 --measured 5 --pairs 9", "--pairs is only for a training"),
+        ("headway plan base --serve 1e6 --measured 5 --sharding none", "--sharding is only for a training"),
+        ("headway plan base --pairs 1e6 --hardware h100 --beam-size 5", "--beam-size is only for --translate"),
+        (
+            "headway plan base --pairs 1e6 --hardware h100 --measured 1e9",
+            "--measured 1e+09: is 29,550% of the peak of one device",
+        ),
+        ("headway plan base --translate 1e6 --peak 0.001 --measured 1e9", "the speed of all devices together?"),
+        ("headway plan base --pairs 1e6 --hardware h100 training.tokens_per_batch=61", "training.tokens_per_batch=61:"),
         ("headway plan base --data {here} --hardware h100", "neither a run directory nor prepared data"),
     ],
 )

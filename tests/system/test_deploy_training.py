@@ -12,6 +12,7 @@ import pytest
 import typer
 import yaml
 from torch.distributed.run import parse_args
+from typer.testing import CliRunner
 
 from headway.cli import app
 
@@ -27,6 +28,7 @@ def programs(tmp_path, monkeypatch) -> Path:
     scripts = {
         "srun": 'while [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"',
         "scontrol": f'if [ "$1" = show ]; then echo n1; echo n2; else echo "$@" > {tmp_path}/scontrol; fi',
+        "headway": f'printf "%s\\n" "$@" > {tmp_path}/headway; [ "$2" != wrong.yaml ] || exit 2',
         "torchrun": f'printf "%s\\n" "$@" > {tmp_path}/torchrun',
     }
     for name, script in scripts.items():
@@ -120,8 +122,33 @@ def test_a_variable_that_is_missing_is_named(programs):
     done = subprocess.run(
         slurm_command(), cwd=programs, env=environment, check=False, capture_output=True, text=True, timeout=60
     )
-    assert done.returncode != 0
-    assert "RUN: is not set: the run directory" in done.stderr
+    assert done.returncode == 2
+    assert done.stderr == "train.sbatch: RUN is not set: the run directory, such as runs/mine\n"
+
+
+@pytest.mark.parametrize("command", [slurm_command, kubernetes_command])
+def test_a_wrong_recipe_fails_before_torchrun(programs, command):
+    environment = {**os.environ, **SLURM, "RECIPE": "wrong.yaml", "RUN": "runs/mine"}
+    assert subprocess.run(command(), cwd=programs, env=environment, check=False, timeout=60).returncode == 2
+    assert not (programs / "torchrun").exists()
+
+
+@pytest.mark.parametrize("command", [slurm_command, kubernetes_command])
+def test_the_recipe_is_read_by_a_command_that_accepts_any_training(programs, command):
+    """With nothing beside the recipe that could be refused: the smallest corpus, a device of any precision."""
+    started(programs, command(), "runs/mine")
+    arguments = (programs / "headway").read_text().splitlines()
+    assert arguments[:2] == ["plan", "mine.yaml"]
+    for recipe in ("multi30k-de-en", "wmt14-en-de-big"):
+        done = CliRunner().invoke(app, ["plan", recipe, *arguments[2:], "training.tokens_per_batch=25000"])
+        assert done.exit_code == 0, done.exception
+
+
+def test_a_wrong_recipe_ends_the_kubernetes_job():
+    """Its exit code, which torchrun doesn't have for a training that failed."""
+    rules = documents()[1]["spec"]["podFailurePolicy"]["rules"]
+    [codes] = [rule["onExitCodes"] for rule in rules if rule["action"] == "FailJob"]
+    assert (codes["containerName"], codes["operator"], codes["values"]) == (container()["name"], "In", [2])
 
 
 def test_torchrun_in_kubernetes_is_what_the_job_is(programs):

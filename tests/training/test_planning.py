@@ -123,7 +123,32 @@ def test_prepared_data_is_as_large_as_it_is_said(tmp_path):
     shards.write_ids(tmp_path, [pairs], Words(), Words(), max_length=50, max_tokens=100)
     written = sum(file.stat().st_size for file in tmp_path.iterdir() if file.suffix in (".ids", ".offsets"))
     ids = shards.ParallelIds(tmp_path)
-    assert Corpus(len(ids), *np.array(ids.mean_lengths) + 1).bytes_on_disk == written
+    assert Corpus(len(ids), *np.array(ids.mean_lengths) + 1, bytes_per_id=4).bytes_on_disk == written
+
+
+def test_weights_change_what_is_read_but_not_what_is_prepared():
+    """Half of the pairs in an epoch: half the steps of an epoch and half of its reading, in as much on disk."""
+    half = replace(WMT, weighted_pairs=WMT.pairs / 2)
+    assert half.bytes_on_disk == WMT.bytes_on_disk
+    assert half.bytes_per_epoch == WMT.bytes_on_disk / 2
+    one_epoch = replace(BATCHES, max_steps=None, max_epochs=1)
+    assert planned(corpus=half, batches=one_epoch).hours == pytest.approx(
+        planned(corpus=WMT, batches=one_epoch).hours / 2, rel=0.001
+    )
+
+
+@given(st.integers(1, 10**6), st.integers(100, 10**5))
+def test_an_epoch_has_as_many_steps_as_a_training_of_one(pairs, places):
+    found = planned(corpus=Corpus(pairs, 21, 19), batches=Batches(places, places, max_epochs=1))
+    assert found.steps == found.steps_per_epoch >= 1
+    assert found.source_tokens >= 0.99 * 21 * pairs
+
+
+def test_an_epoch_of_less_than_a_step_is_a_step():
+    """Ten epochs of one pair: ten steps, each with the tokens of that pair."""
+    found = planned(corpus=Corpus(1, 10, 12), batches=Batches(1000, 1000, max_epochs=10))
+    assert (found.steps, found.steps_per_epoch, found.epochs) == (10, 1, 10)
+    assert (found.source_tokens, found.target_tokens) == (100, 120)
 
 
 def test_disks_are_read_once_an_epoch():

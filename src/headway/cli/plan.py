@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 def plan(
+    context: typer.Context,
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="[PRESET|RECIPE] [key.path=value]...", show_default=False)
     ] = None,
@@ -92,11 +93,7 @@ def plan(
     """
     numbers = {"--pairs": pairs, "--source-tokens": source_tokens, "--target-tokens": target_tokens, "--peak": peak}
     numbers |= {"--measured": measured, "--translate": translate, "--serve": serve, "--hours": hours}
-    for name, value in numbers.items():
-        if value is not None and not 0 < value < math.inf:
-            raise UserError(f"{name} {value:g}: must be a number above 0")
-    if efficiency is not None and not 0 < efficiency <= 1:
-        raise UserError(f"--efficiency {efficiency:g}: must be above 0 and at most 1, the share of the peak")
+    _refuse_impossible(numbers, efficiency)
     if efficiency is not None and measured is not None:
         raise UserError("give --efficiency or --measured, not both: each follows from the other")
     if translate is not None and serve is not None:
@@ -105,6 +102,7 @@ def plan(
         raise UserError("--hours is for --translate; the hours of a training follow from its --devices")
     if sharding not in ("none", "full"):
         raise UserError(f"--sharding {sharding}: must be none or full")
+    _refuse_unused(context, bool(arguments))
     if not arguments:
         _print(*known_devices(), as_json=as_json)
         return
@@ -117,14 +115,15 @@ def plan(
     corpus = _corpus(recipe, pairs, (source_tokens, target_tokens), data, in_training=in_training)
     bf16 = _in_bf16(recipe, hardware, peak)
     if in_training:
+        batches = _batches(recipe, corpus)
         work = planning.work_per_target_token(config, corpus)
         share = planning.ASSUMED_EFFICIENCY if efficiency is None else efficiency
-        using = _devices(devices, hardware, peak, bf16, share, measured and measured * work)
+        using = _devices(devices, hardware, peak, bf16, share, measured, work)
         guessed = efficiency is None and measured is None
         training = planning.plan_training(
             config,
             corpus,
-            _batches(recipe),
+            batches,
             using,
             bf16=bf16,
             sharding="full" if sharding == "full" else "none",
@@ -142,7 +141,7 @@ def plan(
         )
     beam = beam_size or recipe.decoding.beam_size
     work = planning.work_per_sentence(config, corpus, beam)
-    using = _devices(devices, hardware, peak, bf16, efficiency, measured and measured * work)
+    using = _devices(devices, hardware, peak, bf16, efficiency, measured, work)
     reached = speed_reached(using, hardware, bf16)
     if translate is not None:
         translating = planning.plan_translating(translate, using, work, hours)
@@ -150,6 +149,38 @@ def plan(
     elif serve is not None:
         serving = planning.plan_serving(serve, using, work)
         _print(asdict(serving), serving_lines(serving, beam, reached), as_json=as_json)
+
+
+def _refuse_impossible(numbers: dict[str, float | None], efficiency: float | None) -> None:
+    """numbers: by their flags. Raises UserError."""
+    for name, value in numbers.items():
+        if value is not None and not 0 < value < math.inf:
+            raise UserError(f"{name} {value:g}: must be a number above 0")
+        if value is not None and value < 1 and name in ("--pairs", "--translate"):
+            raise UserError(f"{name} {value:g}: must be at least 1")
+    if efficiency is not None and not 0 < efficiency <= 1:
+        raise UserError(f"--efficiency {efficiency:g}: must be above 0 and at most 1, the share of the peak")
+
+
+def _refuse_unused(context: typer.Context, has_model: bool) -> None:
+    """Raises UserError for an option on the command line that the plan would not use."""
+    flags = {one.name: one.opts[0] for one in context.command.params if one.name not in ("arguments", "as_json")}
+    sources = {name: context.get_parameter_source(name) for name in flags if name is not None}
+    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if given and not has_model:
+        raise UserError(f"{flags[given[0]]} needs a model: give a preset or a recipe, too")
+    unused = {}
+    if "data" in given:
+        unused |= dict.fromkeys(("source_tokens", "target_tokens"), "not with --data, which has the lengths")
+    for plan in {"translate", "serve"} & set(given):
+        unused |= dict.fromkeys(("pairs", "sharding"), f"only for a training, not for --{plan}")
+    if not {"translate", "serve"} & set(given):
+        unused["beam_size"] = "only for --translate and --serve, not for a training"
+    for plan in {"hours", "serve"} & set(given):
+        unused["devices"] = f"not with --{plan}, which decides how many devices it takes"
+    for name in given:
+        if name in unused:
+            raise UserError(f"{flags[name]} is {unused[name]}")
 
 
 def _print(document: dict[str, object], lines: Lines, *, as_json: bool) -> None:
@@ -190,35 +221,63 @@ def _corpus(
     recipe: Recipe, pairs: float | None, lengths: tuple[float, float], data: Path | None, *, in_training: bool
 ) -> Corpus:
     """The corpus as the options describe it, or as counted in prepared data. Only a training needs the pairs."""
-    from headway.text.shards import ParallelIds
+    from headway.text.encoding import ids_dtype
     from headway.training.planning import Corpus
 
     if data is not None:
         if pairs is not None:
             raise UserError("give --pairs or --data, not both")
-        folder = data / "data" if (data / "data").is_dir() else data
-        try:
-            ids = ParallelIds(folder / "train")
-            pairs, lengths = _pairs_of_epoch(recipe, ids.sizes), ids.mean_lengths
-        except (OSError, ValueError, ZeroDivisionError):
-            raise UserError(f"{data}: is neither a run directory nor prepared data, or it has no pair yet") from None
-    elif pairs is None and in_training:
+        return _counted_corpus(recipe, data)
+    if pairs is None and in_training:
         raise UserError(
             "--pairs is missing: the number of pairs in the corpus; or give --data, a folder to count them in"
         )
-    return Corpus(pairs or 1, *(length + 1 for length in lengths))
+    source_length, target_length = (length + 1 for length in lengths)
+    return Corpus(pairs or 1, source_length, target_length, ids_dtype(recipe.tokenizer.vocab_size).itemsize)
 
 
-def _pairs_of_epoch(recipe: Recipe, sizes: list[int]) -> float:
-    """The pairs of an epoch, which has each corpus as often as its weight says."""
+def _counted_corpus(recipe: Recipe, data: Path) -> Corpus:
+    """The corpus in prepared data, or in the data of a run."""
+    from headway.text.shards import ParallelIds
+    from headway.training.planning import Corpus
+
+    folder = _prepared_of(data)
+    try:
+        ids = ParallelIds(folder / "train")
+        source_length, target_length = (length + 1 for length in ids.mean_lengths)
+        bytes_per_id = ids.source[0].dtype.itemsize
+    except (OSError, ValueError, ZeroDivisionError):
+        problem = "is neither a run directory nor prepared data, or it has no pair yet"
+        if folder not in (data, data / "data"):
+            problem = f"its data.prepared, {folder}, is gone or isn't prepared data"
+        raise UserError(f"{data}: {problem}") from None
     weights = [corpus.weight for corpus in recipe.data.train]
-    return sum(size * weight for size, weight in zip(sizes, weights, strict=False)) if len(weights) > 1 else sum(sizes)
+    weighted = None
+    if len(weights) == len(ids.sizes) and set(weights) != {1}:
+        weighted = sum(size * weight for size, weight in zip(ids.sizes, weights, strict=True))
+    return Corpus(len(ids), source_length, target_length, bytes_per_id, weighted)
 
 
-def _batches(recipe: Recipe) -> Batches:
+def _prepared_of(data: Path) -> Path:
+    """The prepared data: of a run its own, or the folder that its recipe names; otherwise `data` itself."""
+    from headway.training.reading import load_recipe
+    from headway.training.run_directory import is_run
+
+    if (data / "data").is_dir():
+        return data / "data"
+    return (load_recipe(data / "recipe.yaml").data.prepared if is_run(data) else None) or data
+
+
+def _batches(recipe: Recipe, corpus: Corpus) -> Batches:
+    """Raises UserError if a step has no room for a pair."""
     from headway.training.planning import Batches
 
     options = recipe.training
+    if options.tokens_per_batch < corpus.tokens_per_pair:
+        raise UserError(
+            f"training.tokens_per_batch={options.tokens_per_batch}: has no room for a pair, which takes "
+            f"{corpus.tokens_per_pair:.3g} tokens on average, with the end symbols"
+        )
     return Batches(options.tokens_per_batch, options.micro_batch_budget, options.max_steps, options.max_epochs)
 
 
@@ -236,18 +295,32 @@ def _in_bf16(recipe: Recipe, hardware: str | None, peak: float | None) -> bool:
 
 
 def _devices(
-    count: int, hardware: str | None, peak: float | None, bf16: bool, share: float | None, speed: float | None
+    count: int,
+    hardware: str | None,
+    peak: float | None,
+    bf16: bool,
+    share: float | None,
+    measured: float | None,
+    work: float,
 ) -> Devices:
-    """share: of the peak. speed: measured FLOP/s, which take precedence."""
+    """share: of the peak. measured: tokens or sentences a second of one device, of `work` FLOPs each, which take
+    precedence."""
     from headway.training.planning import HARDWARE, Devices
 
     known = HARDWARE.get(hardware or "")
     published = known and (known.bf16 if bf16 else known.fp32)
     highest = peak * 1e12 if peak is not None else published
-    if speed is None:
-        if highest is None or share is None:
+    if measured is not None:
+        speed = measured * work
+        if highest is not None and speed > highest:
             raise UserError(
-                "how fast is a device? Give --hardware for its published peak, --peak for another, or --measured"
+                f"--measured {measured:g}: is {speed / highest:,.0%} of the peak of one device; is it the speed of all "
+                "devices together?"
             )
+    elif highest is None or share is None:
+        raise UserError(
+            "how fast is a device? Give --hardware for its published peak, --peak for another, or --measured"
+        )
+    else:
         speed = highest * share
     return Devices(count, speed, highest, on_cpu=hardware == "cpu")

@@ -26,13 +26,15 @@ def training_lines(
 ) -> Lines:
     tokens, rate = recipe.training.tokens_per_batch, f"{found.tokens_per_second:,.0f}"
     lengths = f"{corpus.source_length - 1:.3g} source and {corpus.target_length - 1:.3g} target tokens"
+    pairs = _counted(f"{corpus.pairs:,.0f}", "pair")
     lines = [
         ("model", f"{found.parameters:,} parameters, {found.parameters_in_products:,} of them in products"),
-        ("corpus", f"{corpus.pairs:,.0f} pairs of {lengths} on average; {_bytes(found.disk.bytes)} when prepared"),
-        ("steps", f"{found.steps:,} of {tokens:,} places; an epoch has {found.steps / found.epochs:,.0f}"),
+        ("corpus", f"{pairs} of {lengths} on average; {_bytes(found.disk.bytes)} when prepared"),
+        *_weighted(corpus, pairs),
+        ("steps", f"{found.steps:,} of {tokens:,} places; an epoch has {found.steps_per_epoch:,}"),
         ("work", f"{found.work.products:.3g} FLOPs, and {found.work.scores:.2g} for the scores of attention"),
         ("speed", reached),
-        ("", f"{rate} target tokens/s on {_counted(count)}, {found.seconds_per_step:.3g} s a step"),
+        ("", f"{rate} target tokens/s on {_counted(f'{count:,}', 'device')}, {found.seconds_per_step:.3g} s a step"),
         ("time", _time(found.hours)),
         ("memory", _memory(found, hardware)),
     ]
@@ -43,6 +45,14 @@ def training_lines(
         )
     lines.append(("disk", f"all devices together read {_bytes(found.disk.bandwidth)}/s"))
     return lines
+
+
+def _weighted(corpus: Corpus, pairs: str) -> Lines:
+    """What an epoch has of the corpus, where corpora have weights."""
+    if corpus.weighted_pairs is None:
+        return []
+    repeated = ", some more than once" if corpus.weighted_pairs > corpus.pairs else ""
+    return [("", f"by its weights an epoch has {corpus.weighted_pairs:,.0f} of {pairs}{repeated}")]
 
 
 def _memory(found: TrainingPlan, hardware: str | None) -> str:
@@ -62,16 +72,17 @@ def _memory(found: TrainingPlan, hardware: str | None) -> str:
 
 
 def translating_lines(found: TranslatingPlan, beam_size: int, reached: str) -> Lines:
+    device_hours = _counted(f"{found.device_hours:,.4g}", "hour")
     return [
         ("lines", f"{found.lines:,.0f}"),
         _sentence_speed(found, beam_size, reached),
-        ("time", f"{_time(found.hours)} on {_counted(found.devices)}; {found.device_hours:,.4g} hours of a device"),
+        ("time", f"{_time(found.hours)} on {_counted(f'{found.devices:,}', 'device')}; {device_hours} of a device"),
     ]
 
 
 def serving_lines(found: ServingPlan, beam_size: int, reached: str) -> Lines:
     return [
-        ("load", f"{found.sentences_per_minute:,.0f} sentences a minute"),
+        ("load", f"{_counted(f'{found.sentences_per_minute:,.0f}', 'sentence')} a minute"),
         _sentence_speed(found, beam_size, reached),
         ("devices", f"{found.devices:,}, busy {found.busy:.0%} of the time"),
     ]
@@ -104,14 +115,15 @@ def known_devices() -> tuple[dict[str, object], Lines]:
     return {**document, "paper": paper}, lines
 
 
-def _counted(devices: int) -> str:
-    return f"{devices:,} device{'' if devices == 1 else 's'}"
+def _counted(number: str, unit: str) -> str:
+    """The number with its unit, in the plural unless it is 1."""
+    return f"{number} {unit}{'' if number == '1' else 's'}"
 
 
 def _time(hours: float) -> str:
     if hours < 1:
-        return f"{60 * hours:.3g} minutes"
-    return f"{hours:,.3g} hours" if hours < 72 else f"{hours / 24:,.3g} days"
+        return _counted(f"{60 * hours:.3g}", "minute")
+    return _counted(f"{hours:,.3g}", "hour") if hours < 72 else _counted(f"{hours / 24:,.3g}", "day")
 
 
 def _bytes(size: float) -> str:

@@ -195,7 +195,7 @@ def _ray() -> ModuleType:
         import ray  # type: ignore[import-not-found]
         import ray.data  # type: ignore[import-not-found]
     except ImportError:
-        raise UserError("--cluster needs another package: pip install 'headway[ray]'") from None
+        raise UserError("--cluster needs an extra package: pip install 'headway[ray]'") from None
     return ray
 
 

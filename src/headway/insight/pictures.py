@@ -151,5 +151,5 @@ def _matplotlib() -> type[Figure]:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise UserError("pictures need another package: pip install 'headway[plot]'") from None
+        raise UserError("pictures need an extra package: pip install 'headway[plot]'") from None
     return Figure

@@ -74,5 +74,5 @@ def _zstandard(path: Path) -> ModuleType:
         try:
             from backports import zstd
         except ImportError:
-            raise UserError(f"{path}: .zst needs another package: pip install 'headway[zst]'") from None
+            raise UserError(f"{path}: .zst needs an extra package: pip install 'headway[zst]'") from None
     return zstd

@@ -135,7 +135,7 @@ def _detector(language: str) -> tuple[Any, Any]:
     try:
         from lingua import IsoCode639_1, Language, LanguageDetectorBuilder
     except ImportError:
-        raise UserError("data.filters.language needs another package: pip install 'headway[detect]'") from None
+        raise UserError("data.filters.language needs an extra package: pip install 'headway[detect]'") from None
     iso = getattr(IsoCode639_1, language.replace("_", "-").split("-")[0].upper(), None)
     if iso is None:
         raise UserError(f"data.filters.language: lingua doesn't know the language {language!r}; leave the filter out")

@@ -79,7 +79,7 @@ def check_tensorboard() -> None:
     try:
         from torch.utils.tensorboard import SummaryWriter  # noqa: F401
     except ImportError:
-        raise UserError("training.tensorboard needs another package: pip install 'headway[track]'") from None
+        raise UserError("training.tensorboard needs an extra package: pip install 'headway[track]'") from None
 
 
 def _open_board(folder: Path, step: int) -> SummaryWriter:

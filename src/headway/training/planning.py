@@ -32,7 +32,7 @@ ASSUMED_EFFICIENCY = 0.3
 """The efficiency if none was measured: about what the paper's times imply."""
 BUSY = 0.7
 """The share of the time that servers may work before their queues grow."""
-BYTES_PER_ID, BYTES_PER_OFFSET = 4, 8
+BYTES_PER_OFFSET = 8
 """On disk: `text/shards.py`."""
 
 
@@ -84,20 +84,39 @@ class Corpus:
     pairs: float
     source_length: float
     target_length: float
+    bytes_per_id: int = 2
+    """When prepared: `text.encoding.ids_dtype`."""
+    weighted_pairs: float | None = None
+    """The pairs of an epoch where corpora have weights; None: all pairs."""
 
     @property
     def mean_lengths(self) -> tuple[float, float]:
         return self.source_length, self.target_length
 
     @property
-    def tokens(self) -> float:
-        """The tokens of both sides."""
-        return self.pairs * (self.source_length + self.target_length)
+    def pairs_per_epoch(self) -> float:
+        return self.pairs if self.weighted_pairs is None else self.weighted_pairs
+
+    @property
+    def tokens_per_pair(self) -> float:
+        """The mean tokens of both sides."""
+        return self.source_length + self.target_length
+
+    @property
+    def tokens_per_epoch(self) -> float:
+        """The tokens of both sides that an epoch has."""
+        return self.pairs_per_epoch * self.tokens_per_pair
 
     @property
     def bytes_on_disk(self) -> float:
-        """The bytes of the ids, without end symbols, and of the offsets."""
-        return BYTES_PER_ID * (self.tokens - 2 * self.pairs) + 2 * BYTES_PER_OFFSET * (self.pairs + 1)
+        """The bytes of the ids, without end symbols, and of the offsets. All pairs are prepared, whatever weights."""
+        ids = self.bytes_per_id * self.pairs * (self.tokens_per_pair - 2)
+        return ids + 2 * BYTES_PER_OFFSET * (self.pairs + 1)
+
+    @property
+    def bytes_per_epoch(self) -> float:
+        """The bytes that are read in an epoch."""
+        return self.bytes_on_disk * self.pairs_per_epoch / self.pairs
 
 
 @dataclass(frozen=True)
@@ -112,10 +131,13 @@ class Batches:
 
     def steps(self, corpus: Corpus) -> int:
         """The steps of the training; without a limit, those of one epoch."""
-        per_epoch = corpus.tokens / self.tokens_of_step
         epochs = self.max_epochs if self.max_epochs or self.max_steps else 1
-        by_epochs = math.ceil(epochs * per_epoch) if epochs else None
+        by_epochs = self.steps_of_epochs(corpus, epochs) if epochs else None
         return min(limit for limit in (self.max_steps, by_epochs) if limit is not None)
+
+    def steps_of_epochs(self, corpus: Corpus, epochs: float = 1) -> int:
+        """The steps of this many epochs. An epoch has at least one."""
+        return math.ceil(epochs * max(1, corpus.tokens_per_epoch / self.tokens_of_step))
 
     @property
     def tokens_of_step(self) -> float:
@@ -154,6 +176,7 @@ class TrainingPlan:
     parameters: int
     parameters_in_products: int
     steps: int
+    steps_per_epoch: int
     epochs: float
     source_tokens: float
     target_tokens: float
@@ -185,8 +208,8 @@ def plan_training(
     """Assumes that the efficiency already contains the time of communication, validations and checkpoints."""
     parameters = count_parameters(config)
     steps = batches.steps(corpus)
-    epochs = steps * batches.tokens_of_step / corpus.tokens
-    source_tokens, target_tokens = (epochs * corpus.pairs * length for length in corpus.mean_lengths)
+    epochs = steps * min(1, batches.tokens_of_step / corpus.tokens_per_epoch)
+    source_tokens, target_tokens = (epochs * corpus.pairs_per_epoch * length for length in corpus.mean_lengths)
     work = training_work(config, source_tokens, target_tokens, *corpus.mean_lengths)
     seconds = work.total / (devices.count * devices.speed)
     micro_batches, places = batches.on_device(devices.count)
@@ -205,6 +228,7 @@ def plan_training(
         parameters=parameters.total,
         parameters_in_products=parameters.in_products,
         steps=steps,
+        steps_per_epoch=batches.steps_of_epochs(corpus),
         epochs=epochs,
         source_tokens=source_tokens,
         target_tokens=target_tokens,
@@ -217,7 +241,7 @@ def plan_training(
         micro_batches=micro_batches,
         tokens_per_micro_batch=places,
         network=_network(parameters, devices.count, micro_batches, seconds / steps, bf16=bf16, sharding=sharding),
-        disk=Disk(corpus.bytes_on_disk, corpus.bytes_on_disk * epochs / seconds),
+        disk=Disk(corpus.bytes_on_disk, corpus.bytes_per_epoch * epochs / seconds),
     )
 
 
