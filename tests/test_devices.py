@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+from headway import devices
+from tests.translator.test_translator import translator
+
 MANY_SHAPES = """
 import resource
 import torch
@@ -29,3 +32,31 @@ def test_products_of_many_shapes_take_no_more_memory_than_of_a_few():
     environment = {name: value for name, value in os.environ.items() if not name.endswith("CACHE_CAPACITY")}
     done = subprocess.run([sys.executable, "-c", MANY_SHAPES], env=environment, stdout=subprocess.PIPE, check=True)
     assert int(done.stdout) < 150  # MB
+
+
+def test_memory_is_given_back_when_the_process_has_grown(monkeypatch):
+    size, given_back = 300, []
+
+    def give_back() -> None:
+        nonlocal size
+        given_back.append(size)
+        size = 310
+
+    monkeypatch.setattr(devices, "_resident", lambda: size * 2**20)
+    monkeypatch.setattr(devices, "return_freed_memory", give_back)
+    memory = devices.FreedMemory()
+    for size in (310, 390, 401, 405, 420):  # noqa: B007 read by what takes the place of _resident
+        memory.bound()
+    assert given_back == [401, 420]
+
+
+def test_a_translator_looks_at_its_memory_after_each_batch(monkeypatch):
+    looks = []
+
+    def look(memory: devices.FreedMemory) -> None:
+        looks.append(memory)
+
+    monkeypatch.setattr(devices.FreedMemory, "bound", look)
+    translator(max_length=20).translate(["the cat sat"] * 300, beam_size=1)
+    assert len(looks) == 3  # 128 sentences each
+    assert len(set(looks)) == 1

@@ -30,8 +30,12 @@ class TorchSearcher:
 
     default_length_penalty = None
 
-    def __init__(self, engine: Engine, pad_id: int, device: torch.device) -> None:
+    def __init__(
+        self, engine: Engine, pad_id: int, device: torch.device, after_batch: Callable[[], None] = lambda: None
+    ) -> None:
+        """after_batch: is called after the search of each batch, by any thread."""
         self._engine, self._pad_id, self._device = engine, pad_id, device
+        self._after_batch = after_batch
 
     def search(
         self,
@@ -46,9 +50,11 @@ class TorchSearcher:
         batches = _batches(dict(enumerate(map(len, sources))), ROWS_PER_BATCH // width)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
-            return self._search_batch(
+            hypotheses = self._search_batch(
                 [sources[i] for i in batch], [caps[i] for i in batch], [prefixes[i] for i in batch], options, watch
             )
+            self._after_batch()
+            return hypotheses
 
         found: dict[int, list[Hypothesis]] = {}
         for batch, hypotheses in zip(batches, self._map(search_batch, batches), strict=True):

@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from headway.decoding import Sampling
-from headway.devices import return_freed_memory
 from headway.errors import UserError
 from headway.text.corpus import is_blank
-from headway.text.lines import LINES_AT_ONCE, Line
+from headway.text.lines import Line
 from headway.text.tokenizer import language_tag
 from headway.translator.documents import require_documents
 from headway.translator.translation import TranslatedDocument, Translation
@@ -93,8 +92,6 @@ class LineTranslator:
             written.failed += bool(line.fault or error or translation.stopped == "too_long")
             shown.append(self._shown(translation, line.number))
         written.text = "".join(shown)
-        if len(lines) == LINES_AT_ONCE:  # else memory would grow with the file: free blocks rarely fit the next batches
-            return_freed_memory()
         return written
 
     def _translated(self, lines: Sequence[Line], errors: dict[int, Exception]) -> list[Translation]:

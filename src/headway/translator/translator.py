@@ -28,6 +28,7 @@ from headway.decoding import (
 from headway.devices import (
     DeviceName,
     EngineName,
+    FreedMemory,
     TranslatingPrecision,
     keep_large_allocations,
     pick_device,
@@ -77,7 +78,10 @@ class Translator:
         models = [one.model.to(self.device).eval() for one in (stored, *ensemble)]
         engines = [TorchEngine(model, stored.target_tokenizer.never_generated, dtype) for model in models]
         self._searcher = TorchSearcher(
-            EnsembleEngine(engines) if ensemble else engines[0], stored.model.config.pad_id, self.device
+            EnsembleEngine(engines) if ensemble else engines[0],
+            stored.model.config.pad_id,
+            self.device,
+            after_batch=FreedMemory().bound,
         )
 
     @classmethod
