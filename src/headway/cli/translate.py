@@ -37,21 +37,24 @@ if TYPE_CHECKING:
 
 
 class Notices:
-    """What is told on standard error: everything about the job, and the first few lines that aren't as they should be;
-    a billion lines may have a billion of these."""
+    """What is told on standard error: everything about the job, the first few lines that were cut off, and the first
+    few that were left blank. A billion lines may have a billion of these."""
 
     def __init__(self) -> None:
-        self._lines = 0
+        self._lines = {"cut off": 0, "left blank": 0}
 
     def __call__(self, text: str) -> None:
-        about_job = text.startswith("notice: ")
-        self._lines += not about_job
-        if about_job or self._lines <= SHOWN:
-            typer.echo(f"headway: {text}", err=True)
+        if not text.startswith("notice: "):
+            kind = "cut off" if " was cut off" in text else "left blank"
+            self._lines[kind] += 1
+            if self._lines[kind] > SHOWN:
+                return
+        typer.echo(f"headway: {text}", err=True)
 
     def end(self) -> None:
-        if self._lines > SHOWN:
-            typer.echo(f"headway: {self._lines - SHOWN:,} more lines like these", err=True)
+        for kind, lines in self._lines.items():
+            if lines > SHOWN:
+                typer.echo(f"headway: {lines - SHOWN:,} more lines were {kind}", err=True)
 
 
 def translate(
