@@ -2,8 +2,8 @@
 
 The modules are those of `page/`, plain ES modules that a server hands out as they are. To be joined they keep to a
 small part of the language, and anything else is refused. At the start of a line there may be
-`import {a, b as c} from "./x.js"`, `import * as x from "./x.js"`, `export {a, b as c}`, and `export` in front of
-`function`, `async function`, `class` and `const`. A policy in the page lets nothing run but that script, known by its
+`import {a, b as c} from "./x.js"` or `"../folder/x.js"`, `import * as x from "./x.js"`, `export {a, b as c}`, and
+`export` in front of `function`, `async function`, `class` and `const`. A policy in the page lets nothing run but that script, known by its
 hash, and nothing be loaded.
 """
 
@@ -13,6 +13,7 @@ import base64
 import hashlib
 import html
 import json
+import posixpath
 import re
 from collections.abc import Mapping
 from importlib.resources import files
@@ -24,7 +25,8 @@ from headway.insight import TranslationRecord
 ENTRY, STYLE = "standalone.js", "glass.css"
 
 _IMPORT = re.compile(
-    r'^import\s+(?:\{(?P<names>[^{}]*)\}|\*\s+as\s+(?P<all>[\w$]+))\s+from\s+"\./(?P<file>[\w./-]+\.js)";?[ \t]*$', re.M
+    r'^import\s+(?:\{(?P<names>[^{}]*)\}|\*\s+as\s+(?P<all>[\w$]+))\s+from\s+"(?P<file>\.\.?/[\w./-]+\.js)";?[ \t]*$',
+    re.M,
 )
 _EXPORTED_NAME = re.compile(
     r"^export\s+(?=(?:async\s+)?function\*?\s+([\w$]+)|class\s+([\w$]+)|const\s+([\w$]+)\s*=)", re.M
@@ -96,7 +98,8 @@ def digest(text: str) -> str:
 
 
 def joined(modules: Mapping[str, str], entry: str) -> str:
-    """One script that runs the modules from `entry` on, each once, those that it needs before it. Raises ValueError."""
+    """One script that runs the modules from `entry` on, each once, those that it needs before it. modules: their texts by
+    name, which may be a path. Raises ValueError."""
     order: list[str] = []
     _visit(entry, modules, order, ())
     numbers = {name: f"module{number}" for number, name in enumerate(order)}
@@ -112,8 +115,13 @@ def _visit(name: str, modules: Mapping[str, str], order: list[str], above: tuple
     if name not in modules:
         raise ValueError(f"{above[-1] if above else 'the page'}: imports {name}, which is not there")
     for found in _IMPORT.finditer(modules[name]):
-        _visit(found["file"], modules, order, (*above, name))
+        _visit(_named(found["file"], name), modules, order, (*above, name))
     order.append(name)
+
+
+def _named(file: str, importer: str) -> str:
+    """The name of the module that `importer` imports as `file`."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(importer), file))
 
 
 def _as_function(name: str, text: str, numbers: Mapping[str, str]) -> str:
@@ -122,7 +130,7 @@ def _as_function(name: str, text: str, numbers: Mapping[str, str]) -> str:
 
     def imported(found: re.Match[str]) -> str:
         what = found["all"] or "{" + ", ".join(_renamed(found["names"], ": ")) + "}"
-        return f"const {what} = {numbers[found['file']]};"
+        return f"const {what} = {numbers[_named(found['file'], name)]};"
 
     def exported(found: re.Match[str]) -> str:
         exports.append(next(filter(None, found.groups())))

@@ -1,0 +1,12 @@
+// What a translation must not repeat, as in decoding/constraints.py: log-probabilities of -infinity where it may not go.
+
+/** The ids that would complete an n-gram that `given` already has. n: 0 for none. */
+export function repeats(given, n) {
+  const found = [];
+  if (n === 0 || given.length < n) return found;
+  const last = given.slice(given.length - n + 1);
+  for (let start = 0; start + n <= given.length; start++) {
+    if (last.every((id, at) => id === given[start + at])) found.push(given[start + n - 1]);
+  }
+  return found;
+}

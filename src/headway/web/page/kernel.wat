@@ -1,0 +1,91 @@
+;; The products of page/products.js with 4 numbers at a time: y = x Wᵀ in float32, without the bias.
+;;
+;; x: (rows, inputs), weight: (outputs, inputs), y: (rows, outputs), all in the page's memory, at these addresses in bytes.
+;; `inputs` is a multiple of 16. Several sums run beside each other, because one addition must wait for the one before.
+(module
+  (import "page" "memory" (memory 1))
+
+  ;; The four numbers of a vector, added.
+  (func $total (param $v v128) (result f32)
+    (f32.add
+      (f32.add (f32x4.extract_lane 0 (local.get $v)) (f32x4.extract_lane 1 (local.get $v)))
+      (f32.add (f32x4.extract_lane 2 (local.get $v)) (f32x4.extract_lane 3 (local.get $v)))))
+
+  ;; One row: 16 products at a time, in four sums.
+  (func (export "one_row")
+    (param $x i32) (param $weight i32) (param $inputs i32) (param $outputs i32) (param $y i32)
+    (local $at i32) (local $end i32) (local $last i32)
+    (local $a v128) (local $b v128) (local $c v128) (local $d v128)
+    (local.set $last (i32.add (local.get $y) (i32.shl (local.get $outputs) (i32.const 2))))
+    (loop $output
+      (local.set $a (v128.const f32x4 0 0 0 0))
+      (local.set $b (v128.const f32x4 0 0 0 0))
+      (local.set $c (v128.const f32x4 0 0 0 0))
+      (local.set $d (v128.const f32x4 0 0 0 0))
+      (local.set $at (local.get $x))
+      (local.set $end (i32.add (local.get $x) (i32.shl (local.get $inputs) (i32.const 2))))
+      (loop $input
+        (local.set $a (f32x4.add (local.get $a)
+          (f32x4.mul (v128.load (local.get $at)) (v128.load (local.get $weight)))))
+        (local.set $b (f32x4.add (local.get $b)
+          (f32x4.mul (v128.load offset=16 (local.get $at)) (v128.load offset=16 (local.get $weight)))))
+        (local.set $c (f32x4.add (local.get $c)
+          (f32x4.mul (v128.load offset=32 (local.get $at)) (v128.load offset=32 (local.get $weight)))))
+        (local.set $d (f32x4.add (local.get $d)
+          (f32x4.mul (v128.load offset=48 (local.get $at)) (v128.load offset=48 (local.get $weight)))))
+        (local.set $at (i32.add (local.get $at) (i32.const 64)))
+        (local.set $weight (i32.add (local.get $weight) (i32.const 64)))
+        (br_if $input (i32.lt_u (local.get $at) (local.get $end))))
+      (f32.store (local.get $y) (call $total
+        (f32x4.add (f32x4.add (local.get $a) (local.get $b)) (f32x4.add (local.get $c) (local.get $d)))))
+      (local.set $y (i32.add (local.get $y) (i32.const 4)))
+      (br_if $output (i32.lt_u (local.get $y) (local.get $last)))))
+
+  ;; Five rows, as many as a beam has most often: each weight is read once for all of them.
+  (func (export "five_rows")
+    (param $x i32) (param $weight i32) (param $inputs i32) (param $outputs i32) (param $y i32)
+    (local $row i32) (local $next i32) (local $end i32) (local $last i32) (local $w v128)
+    (local $x0 i32) (local $x1 i32) (local $x2 i32) (local $x3 i32) (local $x4 i32)
+    (local $a v128) (local $b v128) (local $c v128) (local $d v128) (local $e v128)
+    (local.set $row (i32.shl (local.get $inputs) (i32.const 2)))
+    (local.set $next (i32.shl (local.get $outputs) (i32.const 2)))
+    (local.set $last (i32.add (local.get $y) (local.get $next)))
+    (loop $output
+      (local.set $a (v128.const f32x4 0 0 0 0))
+      (local.set $b (v128.const f32x4 0 0 0 0))
+      (local.set $c (v128.const f32x4 0 0 0 0))
+      (local.set $d (v128.const f32x4 0 0 0 0))
+      (local.set $e (v128.const f32x4 0 0 0 0))
+      (local.set $x0 (local.get $x))
+      (local.set $x1 (i32.add (local.get $x0) (local.get $row)))
+      (local.set $x2 (i32.add (local.get $x1) (local.get $row)))
+      (local.set $x3 (i32.add (local.get $x2) (local.get $row)))
+      (local.set $x4 (i32.add (local.get $x3) (local.get $row)))
+      (local.set $end (local.get $x1))
+      (loop $input
+        (local.set $w (v128.load (local.get $weight)))
+        (local.set $a (f32x4.add (local.get $a) (f32x4.mul (v128.load (local.get $x0)) (local.get $w))))
+        (local.set $b (f32x4.add (local.get $b) (f32x4.mul (v128.load (local.get $x1)) (local.get $w))))
+        (local.set $c (f32x4.add (local.get $c) (f32x4.mul (v128.load (local.get $x2)) (local.get $w))))
+        (local.set $d (f32x4.add (local.get $d) (f32x4.mul (v128.load (local.get $x3)) (local.get $w))))
+        (local.set $e (f32x4.add (local.get $e) (f32x4.mul (v128.load (local.get $x4)) (local.get $w))))
+        (local.set $w (v128.load offset=16 (local.get $weight)))
+        (local.set $a (f32x4.add (local.get $a) (f32x4.mul (v128.load offset=16 (local.get $x0)) (local.get $w))))
+        (local.set $b (f32x4.add (local.get $b) (f32x4.mul (v128.load offset=16 (local.get $x1)) (local.get $w))))
+        (local.set $c (f32x4.add (local.get $c) (f32x4.mul (v128.load offset=16 (local.get $x2)) (local.get $w))))
+        (local.set $d (f32x4.add (local.get $d) (f32x4.mul (v128.load offset=16 (local.get $x3)) (local.get $w))))
+        (local.set $e (f32x4.add (local.get $e) (f32x4.mul (v128.load offset=16 (local.get $x4)) (local.get $w))))
+        (local.set $weight (i32.add (local.get $weight) (i32.const 32)))
+        (local.set $x0 (i32.add (local.get $x0) (i32.const 32)))
+        (local.set $x1 (i32.add (local.get $x1) (i32.const 32)))
+        (local.set $x2 (i32.add (local.get $x2) (i32.const 32)))
+        (local.set $x3 (i32.add (local.get $x3) (i32.const 32)))
+        (local.set $x4 (i32.add (local.get $x4) (i32.const 32)))
+        (br_if $input (i32.lt_u (local.get $x0) (local.get $end))))
+      (f32.store (local.get $y) (call $total (local.get $a)))
+      (f32.store (i32.add (local.get $y) (local.get $next)) (call $total (local.get $b)))
+      (f32.store (i32.add (local.get $y) (i32.mul (local.get $next) (i32.const 2))) (call $total (local.get $c)))
+      (f32.store (i32.add (local.get $y) (i32.mul (local.get $next) (i32.const 3))) (call $total (local.get $d)))
+      (f32.store (i32.add (local.get $y) (i32.mul (local.get $next) (i32.const 4))) (call $total (local.get $e)))
+      (local.set $y (i32.add (local.get $y) (i32.const 4)))
+      (br_if $output (i32.lt_u (local.get $y) (local.get $last))))))

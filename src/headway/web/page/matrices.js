@@ -1,0 +1,15 @@
+// A matrix is {rows, columns, values}: a typed array, row by row. Shapes in comments are (rows, columns).
+
+export function matrix(rows, columns, values = new Float32Array(rows * columns)) {
+  return { rows, columns, values };
+}
+
+/** One row, as a part of the same memory. -> (columns,) */
+export function rowOf({ columns, values }, number) {
+  return values.subarray(number * columns, (number + 1) * columns);
+}
+
+/** Of two matrices of one shape. */
+export function sumOf(one, other) {
+  return matrix(one.rows, one.columns, one.values.map((value, at) => value + other.values[at]));
+}

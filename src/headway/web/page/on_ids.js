@@ -1,0 +1,29 @@
+// Where Python comes in (javascript.py): the model on ids alone, for the check that an export is the model.
+
+import { beamSearch } from "./beam.js";
+import { Engine } from "./engine.js";
+import { greedy } from "./greedy.js";
+import { openModel } from "./loading.js";
+import { recordPass } from "./recording.js";
+import { RecomputingEngine } from "./recomputing.js";
+import { editedModel, seesAhead } from "./what_if.js";
+
+let opened = null;
+
+globalThis.onIds = {
+  open(bytes, withKernel) {
+    opened = openModel(bytes, withKernel);
+    return opened.kernel;
+  },
+  greedy: (source, maxLength, edits) => greedy(engine(edits), source, maxLength),
+  beam: (source, maxLength, options, edits) => beamSearch(engine(edits), source, maxLength, options),
+  score: (source, target, edits) => engine(edits).score(source, target),
+  logits: (source, target) => [...opened.model.forward(source, target).values],
+  record: (source, target, edits) => recordPass(editedModel(opened.model, edits), source, target),
+};
+
+function engine(edits = []) {
+  const model = editedModel(opened.model, edits);
+  const { never_generated: never } = opened.header;
+  return seesAhead(edits) ? new RecomputingEngine(model, never) : new Engine(model, never);
+}

@@ -1,0 +1,91 @@
+// What if: edits of a model or its source, as in insight/what_if.py. An edit changes a copy of the model, or the text.
+
+/** A text that can't be translated or inspected, or an edit that can't be made: what to tell the reader. */
+export class Refused extends Error {}
+
+/** The text after the edits that change it. Raises Refused. */
+export function editedText(text, edits) {
+  return edits.filter(({ kind }) => kind === "swap_words").reduce(swapped, text);
+}
+
+/** Whether any of them changes more than the text. */
+export function changesModel(edits) {
+  return edits.some(({ kind }) => kind !== "swap_words");
+}
+
+/** Whether the earlier tokens of a translation are to be read anew at each step, because they see the later. */
+export function seesAhead(edits) {
+  return edits.some(({ kind }) => kind === "look_ahead_off");
+}
+
+/** A copy after the edits; it shares the weights with the model. Raises Refused. */
+export function editedModel(model, edits) {
+  if (!changesModel(edits)) return model;
+  const edited = copyOf(model);
+  for (const edit of edits) {
+    if (edit.kind === "head_off") attentionOf(edited, edit).headsOff.push(edit.head);
+    else if (edit.kind === "positions_off") edited.sourcePositions = edited.targetPositions = new NoPositions(model.config.d_model);
+    else if (edit.kind === "scaling_off") attentionsOf(edited).forEach(undoScaling);
+    else if (edit.kind === "look_ahead_off") edited.seesAhead = true;
+    else if (edit.kind !== "swap_words") throw new Refused(`edits: ${edit.kind} is unknown`);
+  }
+  return edited;
+}
+
+/** Zeros in the place of positions. */
+class NoPositions {
+  constructor(dModel) {
+    this.dModel = dModel;
+  }
+
+  /** -> (length, d_model) */
+  forward(length) {
+    return { rows: length, columns: this.dModel, values: new Float32Array(length * this.dModel) };
+  }
+}
+
+function undoScaling(attention) {
+  attention.queryFactor = Math.sqrt(attention.query.weight.rows / attention.numHeads);
+}
+
+/** With layers and attentions of its own. */
+function copyOf(model) {
+  const copied = alike(model);
+  for (const stack of ["encoder", "decoder"]) {
+    copied[stack] = alike(model[stack]);
+    copied[stack].layers = model[stack].layers.map((layer) => {
+      const own = alike(layer);
+      for (const name of ["selfAttention", "crossAttention"]) {
+        if (layer[name]) own[name] = Object.assign(alike(layer[name]), { headsOff: [...layer[name].headsOff] });
+      }
+      return own;
+    });
+  }
+  return copied;
+}
+
+function alike(one) {
+  return Object.assign(Object.create(Object.getPrototypeOf(one)), one);
+}
+
+function attentionsOf({ encoder, decoder }) {
+  return [...encoder.layers, ...decoder.layers].flatMap((layer) => [layer.selfAttention, layer.crossAttention ?? []].flat());
+}
+
+function attentionOf({ encoder, decoder }, { attention: kind, layer, head }) {
+  const { layers } = kind === "encoder" ? encoder : decoder;
+  const attention = layers[layer]?.[kind === "cross" ? "crossAttention" : "selfAttention"];
+  if (!attention) throw new Refused(`edits: ${kind} attention has no layer ${layer}, only ${layers.length}, from 0`);
+  if (head >= attention.numHeads) throw new Refused(`edits: ${kind} attention has no head ${head}, only ${attention.numHeads}, from 0`);
+  return attention;
+}
+
+function swapped(text, { first, second }) {
+  const words = [...text.matchAll(/\S+/gu)];
+  const [low, high] = [Math.min(first, second), Math.max(first, second)];
+  if (high >= words.length) throw new Refused(`edits: there is no word ${high}, the text has ${words.length}, numbered from 0`);
+  if (low === high) return text;
+  const [one, other] = [words[low], words[high]];
+  const [ends, goesOn] = [one.index + one[0].length, other.index + other[0].length];
+  return text.slice(0, one.index) + other[0] + text.slice(ends, other.index) + one[0] + text.slice(goesOn);
+}
