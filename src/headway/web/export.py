@@ -1,0 +1,101 @@
+"""A model as a page that translates in the browser alone (extra `web`): a folder for any static host, or one HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import headway
+from headway.decoding import SearchOptions
+from headway.errors import UserError
+from headway.insight import ORDER_PAIRS
+from headway.interop.faithful import check_faithful, check_positions
+from headway.storage import StoredModel
+from headway.storage.atomic import write_directory, write_file
+from headway.storage.model_directory import named_weights
+from headway.storage.steps import step_of
+from headway.text.tokenizer import fingerprint
+from headway.web.javascript import JavaScriptModel
+from headway.web.model_file import PRECISIONS, Precision, model_file
+from headway.web.page import folder_files, one_file
+from headway.web.tokenizer import tokenizer_description
+
+FORMAT, FORMAT_VERSION = "headway-web", 1
+MODEL_FILE, ONE_FILE_SUFFIX = "model.headway", ".html"
+LARGEST = 100_000_000
+"""Bytes of a model file: pages beyond it take too long to load, and too much of a phone's memory."""
+DECODING = ("beam_size", "length_penalty", "max_length", "n_best", "no_repeat_ngram")
+"""Search options that the page has."""
+
+
+def export_web(
+    stored: StoredModel, output: Path, precision: Precision = "int8", examples: Sequence[str] = ()
+) -> None:
+    """Writes a folder, or one file where `output` ends in .html, whole or not at all. examples: sentences that the page
+    offers. The check that the page's engine is the model is made in float32. Raises UserError."""
+    if precision not in PRECISIONS:
+        raise UserError(f"precision {precision!r} is unknown; there are {', '.join(PRECISIONS)}")
+    check_positions(stored.model.config, "the page")
+    about = _about(stored, examples)
+    file = web_model(stored, about, precision)
+    check_size(len(file), precision)
+    check_engine(stored, file if precision == "float32" else web_model(stored, about, "float32"))
+    if output.suffix == ONE_FILE_SUFFIX:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        write_file(output, one_file(file).encode("utf-8"))
+        return
+    with write_directory(output, len(file)) as folder:
+        for name, text in folder_files().items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        (folder / MODEL_FILE).write_bytes(file)
+        (folder / "README.md").write_text(stored.card, encoding="utf-8")
+
+
+def web_model(stored: StoredModel, about: dict[str, Any], precision: Precision) -> bytes:
+    """The model's file."""
+    weights = {name: weight.float().cpu().numpy() for name, weight in named_weights(stored.model).items()}
+    return model_file(about, weights, precision)
+
+
+def check_size(size: int, precision: str) -> None:
+    """Raises UserError for a model that is too large for a page."""
+    if size > LARGEST:
+        smaller = "" if precision == "int8" else "; --precision int8 takes a quarter of float32's bytes"
+        raise UserError(
+            f"the model takes {size / 1e6:,.0f} MB in {precision}, a page can have {LARGEST / 1e6:,.0f}: it would load "
+            f"too long, and a phone has no memory for it{smaller}"
+        )
+
+
+def check_engine(stored: StoredModel, file: bytes) -> None:
+    """Raises UserError unless the page's engine is the model. file: in float32."""
+    config = stored.model.config
+    check_faithful(stored, JavaScriptModel(file, bos_id=config.bos_id, eos_id=config.eos_id), "the page's engine")
+
+
+def _about(stored: StoredModel, examples: Sequence[str]) -> dict[str, Any]:
+    """The header of the model file, beside its tensors."""
+    source, target = stored.source_tokenizer, stored.target_tokenizer
+    joint = fingerprint(source) == fingerprint(target)
+    options = asdict(SearchOptions(**stored.decoding))
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "headway": headway.__version__,
+        "source_language": stored.source_language,
+        "target_language": stored.target_language,
+        "config": stored.model.config.to_dict(),
+        "decoding": {name: options[name] for name in DECODING},
+        "tokenizers": {
+            "source": tokenizer_description(source),
+            "target": None if joint else tokenizer_description(target),
+        },
+        "never_generated": target.never_generated,
+        "order_pair": ORDER_PAIRS.get(stored.source_language),
+        "step": step_of(stored.name),
+        "examples": list(examples),
+        "card": stored.card,
+    }

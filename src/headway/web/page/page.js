@@ -1,0 +1,91 @@
+// The page: the glass box of glass/, with a model in a worker in the place of a server.
+
+import { mountBox } from "../glass/box.js";
+import { make } from "../glass/elements.js";
+import { say } from "./page_words.js";
+
+/** Fills the page. open: gives a promise of a Model (model.js). `window.headway.translate` and `.inspect` are the model's. */
+export async function showPage(open) {
+  const model = open();
+  window.headway = {
+    translate: async (text, options) => (await model).translate(text, options),
+    inspect: async (text, options) => (await model).inspect(text, options),
+  };
+  const page = new Page();
+  page.draw();
+  try {
+    page.model = await model;
+    performance.mark("headway-ready");
+    page.draw();
+    await page.look(page.model.about.examples[0]);
+  } catch (problem) {
+    page.tell("failed", { problem: problem.message });
+  }
+}
+
+class Page {
+  constructor() {
+    this.language = navigator.language.startsWith("ko") ? "ko" : "en";
+    this.model = null;
+    this.record = null;
+    this.latest = 0;
+    this.told = ["loading", {}];
+    this.head = make("header", { class: "masthead" });
+    this.notice = make("p", { class: "notice", role: "status" });
+    this.box = make("div", {});
+    this.foot = make("footer", {});
+    document.querySelector("main").replaceChildren(this.head, this.notice, this.box, this.foot);
+  }
+
+  /** What stands around the box; the box too, where there is a record. */
+  draw() {
+    const { language, model } = this;
+    document.documentElement.lang = language;
+    this.head.replaceChildren(make("h1", {}, "headway"), make("button", { type: "button", lang: language === "en" ? "ko" : "en", click: () => this.turn() }, say(language, "other")));
+    this.tell(...this.told);
+    if (model) this.foot.replaceChildren(...this.around(model));
+    if (this.record) mountBox(this.box, { record: this.record, inspect: this.inspect, language });
+  }
+
+  around({ about: { examples, card, kernel } }) {
+    const word = (name) => say(this.language, name);
+    const buttons = examples.map((text) => make("li", {}, make("button", { type: "button", dir: "auto", click: () => this.look(text) }, text)));
+    return [
+      make("section", {}, make("h2", {}, word("examples")), make("ul", { class: "examples" }, buttons)),
+      make("p", { class: "quiet" }, word("offline"), kernel ? null : ` ${word("plain")}`),
+      card ? make("details", {}, make("summary", {}, word("card")), make("pre", { dir: "auto" }, card)) : null,
+    ].filter((part) => part);
+  }
+
+  tell(name, values = {}) {
+    this.told = [name, values];
+    this.notice.hidden = name === null;
+    this.notice.textContent = name === null ? "" : say(this.language, name, values);
+  }
+
+  turn() {
+    this.language = this.language === "en" ? "ko" : "en";
+    this.draw();
+  }
+
+  /** Translates the text and shows the inside. */
+  async look(text) {
+    const mine = ++this.latest;
+    this.tell("looking");
+    try {
+      await this.inspect(text, {});
+      if (mine !== this.latest) return;
+      this.told = [null, {}];
+      this.draw();
+    } catch (problem) {
+      if (mine === this.latest) this.tell("failed", { problem: problem.message });
+    }
+  }
+
+  /** As the box asks its live model; the record that is shown is kept. */
+  inspect = async (text, options) => {
+    const record = await this.model.inspect(text, options);
+    if (options.arrays !== "none") this.record = record;
+    return record;
+  };
+}
