@@ -1,4 +1,5 @@
-"""The bytes of a sentencepiece model: what one from a stranger could do with a text, and the same model with other ids.
+"""The bytes of a sentencepiece model: what they say, what one from a stranger could do with a text, and the same model
+with other ids.
 
 sentencepiece itself refuses what would have it read outside its memory. It allows rules of normalisation that put a
 megabyte in the place of a character, or bytes that are no text; these are refused here.
@@ -8,11 +9,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import sentencepiece
 
 from headway.errors import UserError
+from headway.text.normalization_rules import normalization_rules
 
 LONGEST_REPLACEMENT = 256
 """Bytes that a rule of normalisation may put in the place of what it replaces; NFKC needs 33."""
@@ -21,9 +25,72 @@ _NORMALIZERS, _CHARSMAP = (3, 5), 2
 """Numbers of fields: normalizer_spec and denormalizer_spec in a model, precompiled_charsmap in both."""
 _PIECES, _TRAINER = 1, 2
 """Numbers of fields: pieces and trainer_spec in a model."""
-_UNKNOWN, _CONTROL, _UNUSED = 2, 3, 5
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6
 """Types of pieces."""
+_UNIGRAM, _BPE = 1, 2
+"""Types of models."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+@dataclass(frozen=True)
+class SentencePieceModel:
+    """What a model does with a text, in the words of its format.
+    https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto"""
+
+    kind: Literal["bpe", "unigram"]
+    pieces: list[str]
+    """By id."""
+    scores: list[float]
+    """Of each piece, with the fewest digits that give the same number of 32 bits."""
+    control: list[int]
+    """Ids of the pieces that text never has, and that decode to nothing."""
+    user_defined: list[int]
+    """Ids of the pieces that text has wherever it can, and that no rule changes."""
+    unused: list[int]
+    """Ids of the pieces that text never has, and that decode to themselves."""
+    byte: list[int]
+    """Ids of the 256 pieces for characters that have no piece, by the byte; empty without byte fallback."""
+    add_dummy_prefix: bool
+    remove_extra_whitespaces: bool
+    escape_whitespaces: bool
+    treat_whitespace_as_suffix: bool
+    rules: dict[str, str]
+    """What is replaced before the text is split, and by what: where several begin, the longest."""
+
+
+def read_model(model: bytes) -> SentencePieceModel:
+    """Reads a model that sentencepiece has loaded. Raises UserError for one that splits text otherwise than BPE and
+    unigram do, or that rewrites decoded text."""
+    fields = list(_fields(model))
+    pieces = [_values(message) for number, message in fields if number == _PIECES]
+    trainer, normalizer, denormalizer = (
+        _values(b"".join(message for number, message in fields if number == spec)) for spec in (_TRAINER, *_NORMALIZERS)
+    )
+    model_type = trainer.get((3, _VARINT), _UNIGRAM)
+    if model_type not in (_UNIGRAM, _BPE):
+        raise UserError("its sentencepiece model is neither BPE nor unigram")
+    if denormalizer.get((_CHARSMAP, _BYTES)):
+        raise UserError("its sentencepiece model rewrites decoded text (denormalizer_spec)")
+    names = [piece[1, _BYTES].decode() for piece in pieces]
+    types = [piece.get((3, _VARINT), _NORMAL) for piece in pieces]
+
+    def of_type(wanted: int) -> list[int]:
+        return [id_ for id_, type_ in enumerate(types) if type_ == wanted]
+
+    return SentencePieceModel(
+        kind="bpe" if model_type == _BPE else "unigram",
+        pieces=names,
+        scores=[float(str(np.float32(struct.unpack("<f", piece.get((2, _FIXED32), bytes(4)))[0]))) for piece in pieces],
+        control=of_type(_CONTROL),
+        user_defined=of_type(_USER_DEFINED),
+        unused=of_type(_UNUSED),
+        byte=sorted(of_type(_BYTE), key=names.__getitem__),
+        add_dummy_prefix=bool(normalizer.get((3, _VARINT), 1)),
+        remove_extra_whitespaces=bool(normalizer.get((4, _VARINT), 1)),
+        escape_whitespaces=bool(normalizer.get((5, _VARINT), 1)),
+        treat_whitespace_as_suffix=bool(trainer.get((24, _VARINT), 0)),
+        rules=normalization_rules(normalizer.get((_CHARSMAP, _BYTES), b"")),
+    )
 
 
 def check_normalizers(model: bytes) -> None:
@@ -108,7 +175,17 @@ def _check_rules(rules: bytes) -> None:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """The fields of a protobuf message that have bytes, with their numbers.
+    """The fields of a protobuf message that have bytes, with their numbers."""
+    return ((number, value) for number, kind, value in _all_fields(message) if kind == _BYTES)
+
+
+def _values(message: bytes) -> dict[tuple[int, int], Any]:
+    """The values of a protobuf message by number and kind of the field: the last, where there are several."""
+    return {(number, kind): value for number, kind, value in _all_fields(message)}
+
+
+def _all_fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
+    """The fields of a protobuf message: number, kind, and the number or the bytes that it has.
     https://protobuf.dev/programming-guides/encoding/"""
     place = 0
     while place < len(message):
@@ -117,14 +194,16 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
             raise UserError("not a sentencepiece model (a field's number is too large)")
         kind = tag & 7
         if kind == _VARINT:
-            _, place = _varint(message, place)
+            value, place = _varint(message, place)
+            yield tag >> 3, kind, value
         elif kind == _BYTES:
             size, start = _varint(message, place)
             place = start + size
             if place <= len(message):
-                yield tag >> 3, message[start:place]
+                yield tag >> 3, kind, message[start:place]
         elif kind in (_FIXED64, _FIXED32):
-            place += 8 if kind == _FIXED64 else 4
+            start, place = place, place + (8 if kind == _FIXED64 else 4)
+            yield tag >> 3, kind, message[start:place]
         else:
             raise UserError("not a sentencepiece model (a field of an unknown kind)")
     if place != len(message):

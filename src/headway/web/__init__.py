@@ -1,1 +1,1 @@
-"""The model in the browser alone: its file, an engine in JavaScript, and a page that translates without a server."""
+"""A trained model in the browser alone: what its page needs, and the page's own engine and tokenizer in JavaScript."""
