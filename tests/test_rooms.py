@@ -15,7 +15,7 @@ ORDER = (
     ("storage",),
     ("insight",),
     ("glass", "interop", "documents"),
-    ("translator",),
+    ("translator", "web"),
     ("training", "serving", "cluster"),
     ("cli",),
 )

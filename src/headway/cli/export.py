@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,16 +18,21 @@ if TYPE_CHECKING:
     from headway.storage import StoredModel
     from headway.text.corpus import Pair
 
-TARGETS = ("huggingface", "ctranslate2", "onnx", "argos")
+TARGETS = ("huggingface", "ctranslate2", "onnx", "argos", "web")
 QUANTIZED = ("ctranslate2", "argos")
+EXAMPLES, LONGEST_EXAMPLE = 5, 80
+"""Sentences of the validation data that a page offers, and their characters at most."""
 
 
 def export(
     model: Annotated[Path, typer.Argument(help="Model directory, or run directory: its best model.")],
     to: Annotated[str, typer.Option(metavar="|".join(TARGETS), help="The tool that shall run it.")],
-    output: Annotated[Path, typer.Option(metavar="PATH", help="Folder to make; for argos a file, X.argosmodel.")],
+    output: Annotated[Path, typer.Option(metavar="PATH", help="Folder to make; argos: a file, X.argosmodel; web: or X.html.")],
     quantization: Annotated[
         str | None, typer.Option(metavar="TYPE", help="ctranslate2, argos: int8, int8_bfloat16, bfloat16, float16, ...")
+    ] = None,
+    precision: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="web: int8 (default), float16, float32: of the weights.")
     ] = None,
     source: Annotated[
         Path | None,
@@ -45,6 +51,7 @@ def export(
     headway export runs/mine --to huggingface --output mine-hf
     headway export runs/mine --to onnx --output mine-onnx
     headway export runs/mine --to argos --output mine.argosmodel
+    headway export runs/mine --to web --output mine.html
     """
     from headway.storage import load_model
     from headway.threads import use_threads
@@ -55,9 +62,19 @@ def export(
         raise UserError(f"{output}: is there already; choose another --output")
     if quantization is not None and to not in QUANTIZED:
         raise UserError(f"--quantization is of {' and '.join(QUANTIZED)} alone, not of {to}")
+    if precision is not None and to != "web":
+        raise UserError(f"--precision is of web alone, not of {to}")
+    if to == "web" and source is not None:
+        raise UserError("--source is not of web: the page has the engine's own search, which its check has compared")
     pairs = _pairs(source, reference)
     use_threads(threads)
     stored = load_model(model)
+    if to == "web":
+        from headway.web.export import export_web
+
+        export_web(stored, output, precision or "int8", _examples(model, stored.source_language))
+        typer.echo(f"{output}: written and checked", err=True)
+        return
     ours = _our_translations(stored, [pair.source for pair in pairs])
     exported = _export(stored, to, output, quantization)
     typer.echo(f"{output}: written and checked", err=True)
@@ -77,6 +94,23 @@ def _pairs(source: Path | None, reference: Path | None) -> list[Pair]:
     if not pairs:
         raise UserError(f"{source}: has no lines to translate")
     return pairs
+
+
+def _examples(model: Path, language: str) -> list[str]:
+    """Sentences for the page: the first short ones of a run's validation data, or one of the language."""
+    from headway.serving.examples import example_text
+    from headway.text.corpus import read_pairs
+    from headway.text.tokenizer import language_tag
+    from headway.training.reading import load_recipe
+
+    recipe, found = model / "recipe.yaml", []
+    for corpus in load_recipe(recipe).data.valid if recipe.is_file() else []:
+        if all(file.is_file() for file in [*corpus.source, *(corpus.target or [])]):
+            tag = f"{language_tag(corpus.tag)} " if corpus.tag else ""
+            pairs = read_pairs(corpus.source, corpus.target or [])
+            short = (pair.source for pair in pairs if 0 < len(pair.source.strip()) <= LONGEST_EXAMPLE)
+            found += [f"{tag}{sentence}" for sentence in islice(short, EXAMPLES)]
+    return list(dict.fromkeys(found))[:EXAMPLES] or [example_text(language)]
 
 
 def _our_translations(stored: StoredModel, sources: list[str]) -> list[str]:

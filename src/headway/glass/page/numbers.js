@@ -128,6 +128,7 @@ export function percent(share) {
 }
 
 function decodeEntry(entry, get) {
+  if (entry.values) return entry; // of a model in the page itself (docs/web.md)
   if (entry.same_as) return get(entry.same_as);
   if (entry.sum_of) {
     const [one, other] = entry.sum_of.map(get);
