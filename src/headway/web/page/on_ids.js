@@ -11,18 +11,23 @@ import { editedModel, seesAhead } from "./what_if.js";
 let opened = null;
 
 globalThis.onIds = {
+  /** -> whether the kernel multiplies */
   open(bytes, withKernel) {
     opened = openModel(bytes, withKernel);
     return opened.kernel;
   },
-  greedy: (source, maxLength, edits) => greedy(engine(edits), source, maxLength),
-  beam: (source, maxLength, options, edits) => beamSearch(engine(edits), source, maxLength, options),
-  score: (source, target, edits) => engine(edits).score(source, target),
+  greedy: (source, maxLength, edits = [], noRepeatNgram = 0) => greedy(engine(edits), source, maxLength, noRepeatNgram),
+  beam: (source, maxLength, options, edits = []) => beamSearch(engine(edits), source, maxLength, options),
+  score: (source, target, edits = []) => engine(edits).score(source, target),
   logits: (source, target) => [...opened.model.forward(source, target).values],
-  record: (source, target, edits) => recordPass(editedModel(opened.model, edits), source, target),
+  record(source, target, edits = []) {
+    const arrays = recordPass(editedModel(opened.model, edits), source, target);
+    for (const array of Object.values(arrays)) array.values = [...array.values];
+    return arrays;
+  },
 };
 
-function engine(edits = []) {
+function engine(edits) {
   const model = editedModel(opened.model, edits);
   const { never_generated: never } = opened.header;
   return seesAhead(edits) ? new RecomputingEngine(model, never) : new Engine(model, never);
