@@ -15,11 +15,11 @@ IDS = {"pad_id": PAD_ID, "unk_id": UNK_ID, "bos_id": BOS_ID, "eos_id": EOS_ID}
 
 def tokenizer_description(tokenizer: Tokenizer) -> dict[str, Any]:
     """What `loadTokenizer` of the page makes the same tokenizer from: `kind`, `pieces` by id, the ids of the control
-    symbols, `target_tags`; `lowercase` of one of whole words; otherwise the fields of `SentencePieceModel`.
+    symbols, `target_tags` and `never_generated`; `lowercase` of one of whole words; otherwise the fields of `SentencePieceModel`.
 
     Raises UserError for a sentencepiece model that a page can't follow.
     """
-    common = {**IDS, "target_tags": tokenizer.target_tags}
+    common = {**IDS, "target_tags": tokenizer.target_tags, "never_generated": tokenizer.never_generated}
     if isinstance(tokenizer, WordTokenizer):
         return {**common, "kind": "word", "pieces": tokenizer.vocabulary, "lowercase": tokenizer.lowercase}
     model = read_model(tokenizer.to_bytes())

@@ -1,0 +1,156 @@
+// Subwords of a sentencepiece model. As headway/text/subwords.py, with what sentencepiece_processor.cc does between the
+// text and the pieces: bytes for what has no piece, and spaces for `▁`.
+
+import { Bpe } from "./bpe.js";
+import { Normalizer } from "./normalizer.js";
+import { originalPlaces, placedPieces } from "./places.js";
+import { Unigram } from "./unigram.js";
+import { SPACE, NO_SPACE, isBlank } from "./white_space.js";
+
+const SPACE_MARK = "▁";
+/** sentencepiece takes U+2581 for a space. In a text it is a character, so a code point that never is one stands for it. */
+const SPACE_MARK_IN_TEXT = "\ufdd0";
+const LEADING_TAG = new RegExp(`^${SPACE}*(>>${NO_SPACE}+?<<)${SPACE}*`, "u");
+const UTF8 = new TextEncoder();
+const FROM_UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+export class SubwordTokenizer {
+  constructor(description) {
+    this.description = description;
+    this.kind = description.kind;
+    this.vocabulary = description.pieces;
+    this.targetTags = description.target_tags;
+    this.normalizer = new Normalizer(description);
+    this.model = this.kind === "bpe" ? new Bpe(description) : new Unigram(description);
+    this.unkId = description.unk_id;
+    this.byteIds = description.byte;
+    this.bytes = new Map(this.byteIds.map((id, byte) => [id, byte]));
+    this.neverGenerated = description.never_generated;
+    this.tags = new Map(this.neverGenerated.filter((id) => id !== this.unkId).map((id) => [this.vocabulary[id], id]));
+    this.silentIds = new Set([...description.control, this.unkId]);
+  }
+
+  encode(text, { tagged = false } = {}) {
+    const [tag, start] = tagged ? this.#leadingTag(text) : [null, 0];
+    const body = text.slice(start);
+    const { ids, pieces, spans } = this.#encoded(normalized(body));
+    const shift = lengthOf(text.slice(0, start));
+    const placed = placedPieces(pieces, originalPlaces(spans, body), body, shift).map(readable);
+    return tag && ids.length ? { ids: [this.tags.get(tag.text), ...ids], pieces: [tag, ...placed] } : { ids, pieces: placed };
+  }
+
+  splitTag(text) {
+    const [tag, start] = this.#leadingTag(text);
+    return [tag ? tag.text : "", text.slice(start)];
+  }
+
+  decode(ids) {
+    return this.#surfaces(this.#textIds(ids)).join("").replaceAll(SPACE_MARK_IN_TEXT, SPACE_MARK);
+  }
+
+  decodedPieces(ids) {
+    const textIds = this.#textIds(ids);
+    const surfaces = this.#surfaces(textIds);
+    const pieces = textIds.map((id) => this.vocabulary[id]);
+    let end = 0;
+    const spans = surfaces.map((surface) => [end, (end += lengthOf(surface))]);
+    return placedPieces(pieces, spans, surfaces.join(""), 0).map(readable);
+  }
+
+  /** -> [the tag that the text begins with or null, the unit where the text itself begins] */
+  #leadingTag(text) {
+    const match = this.tags.size ? LEADING_TAG.exec(text) : null;
+    if (!match || !this.tags.has(match[1])) return [null, 0];
+    const start = match[0].indexOf(">");
+    return [{ text: match[1], start, end: start + lengthOf(match[1]) }, match[0].length];
+  }
+
+  #textIds(ids) {
+    return ids.filter((id) => !this.silentIds.has(id));
+  }
+
+  /** -> {ids, pieces, spans}: [start, end] of each piece in the text, in code points. */
+  #encoded(text) {
+    const { text: split, places } = this.normalizer.normalize(text);
+    const [ids, pieces, spans] = [[], [], []];
+    let afterUnknown = false;
+    for (const { start, end, id } of this.model.segment(split)) {
+      const piece = split.slice(start, end);
+      const isUnknown = id === this.unkId;
+      const span = [places[start], places[end]];
+      if (isUnknown && this.byteIds.length) {
+        const bytes = UTF8.encode(piece);
+        for (const [at, byte] of bytes.entries()) {
+          ids.push(this.byteIds[byte]);
+          pieces.push(this.vocabulary[this.byteIds[byte]]);
+          spans.push(at === bytes.length - 1 ? span : [span[0], span[0]]);
+        }
+      } else if (isUnknown && afterUnknown) {
+        pieces[pieces.length - 1] += piece;
+        spans[spans.length - 1][1] = span[1];
+      } else {
+        ids.push(id);
+        pieces.push(piece);
+        spans.push(span);
+      }
+      afterUnknown = isUnknown;
+    }
+    return { ids, pieces, spans };
+  }
+
+  /** What each id adds to the text. All of a character's bytes but the last add nothing. */
+  #surfaces(ids) {
+    const { add_dummy_prefix, remove_extra_whitespaces } = this.description;
+    const surfaces = [];
+    let isStart = true;
+    for (let at = 0; at < ids.length; ) {
+      if (this.bytes.has(ids[at])) {
+        const first = at;
+        while (this.bytes.has(ids[at])) at += 1;
+        surfaces.push(...byteSurfaces(Uint8Array.from(ids.slice(first, at), (id) => this.bytes.get(id))));
+        isStart = false;
+        continue;
+      }
+      let piece = this.vocabulary[ids[at]];
+      if (isStart && (add_dummy_prefix || remove_extra_whitespaces) && piece.startsWith(SPACE_MARK)) {
+        piece = piece.slice(1);
+        isStart = remove_extra_whitespaces;
+      }
+      if (piece) isStart = false;
+      surfaces.push(piece.replaceAll(SPACE_MARK, " "));
+      at += 1;
+    }
+    return surfaces;
+  }
+}
+
+/** What sentencepiece gets: NFKC as Unicode has it, of which its own knows no marks in another order. */
+function normalized(text) {
+  return isBlank(text) ? "" : text.normalize("NFKC").replaceAll(SPACE_MARK, SPACE_MARK_IN_TEXT);
+}
+
+function readable(piece) {
+  return { ...piece, text: piece.text.replaceAll(SPACE_MARK_IN_TEXT, SPACE_MARK) };
+}
+
+/** What each byte of UTF-8 adds to a text: the last one of a character the character, one that is no part of any U+FFFD. */
+function byteSurfaces(bytes) {
+  const surfaces = [];
+  for (let at = 0; at < bytes.length; ) {
+    const length = bytes[at] < 0xc0 ? 1 : bytes[at] < 0xe0 ? 2 : bytes[at] < 0xf0 ? 3 : 4;
+    let character = "\ufffd";
+    try {
+      character = FROM_UTF8.decode(bytes.subarray(at, at + length));
+      surfaces.push(...Array(length - 1).fill(""));
+      at += length;
+    } catch {
+      at += 1;
+    }
+    surfaces.push(character);
+  }
+  return surfaces;
+}
+
+function lengthOf(text) {
+  return [...text].length;
+}

@@ -1,0 +1,46 @@
+"""The modules of the page in node: a process that answers, a line of JSON for each line that it gets."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import headway.web
+
+MODULES = Path(headway.web.__file__).parent / "page"
+
+
+class Page:
+    """A node process that runs a script beside the page's modules."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def ask(self, question: Any) -> Any:
+        """What the script answers."""
+        assert self._process.stdin
+        assert self._process.stdout
+        print(json.dumps(question), file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
+        assert answer, "node ended; its message is above"
+        return json.loads(answer)
+
+
+@contextmanager
+def page(script: Path, folder: Path) -> Iterator[Page]:
+    """A process for `script`, which imports the modules as `./page/….js`. folder: an empty one."""
+    shutil.copytree(MODULES, folder / "page")
+    shutil.copy(script, folder)
+    (folder / "package.json").write_text('{"type": "module"}')  # else node may take .js for its older kind of modules
+    command = ["node", str(folder / script.name)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        try:
+            yield Page(process)
+        finally:
+            assert process.stdin
+            process.stdin.close()
