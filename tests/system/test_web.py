@@ -1,0 +1,270 @@
+"""A model in the browser alone: the page of one file and the folder, in Chromium, against the model in Python."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import http.server
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway import Translator
+from headway.insight.what_if import read_edits
+from tests.system.browsing import CHROMIUM, Window, chromium
+from tests.system.conftest import complaint, run_headway
+
+TEXT = "ant bee cat dog elk"
+VIEWS = ["translate", "machine", "heads", "steps", "whatIf", "numbers"]
+EDITS = [
+    [{"kind": "head_off", "attention": "cross", "layer": 1, "head": 0}],
+    [{"kind": "positions_off"}],
+    [{"kind": "look_ahead_off"}],
+    [{"kind": "scaling_off"}],
+    [{"kind": "swap_words", "first": 0, "second": 2}],
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def translator(trained):
+    return Translator.load(trained)
+
+
+@pytest.fixture(scope="module")
+def one_file(trained, tmp_path_factory) -> Path:
+    return exported(trained, tmp_path_factory.mktemp("web") / "page.html", "--precision", "float32")
+
+
+@pytest.fixture(scope="module")
+def folder(trained, tmp_path_factory) -> Path:
+    return exported(trained, tmp_path_factory.mktemp("web") / "page", "--precision", "float32")
+
+
+@pytest.fixture(scope="module")
+def host(folder) -> Iterator[str]:
+    """A static host of the folder. -> its address"""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_) -> None:
+            pass
+
+    (folder / "other.html").write_text('<!doctype html><link rel="icon" href="data:,"><title>other</title>')
+    handler = functools.partial(Quiet, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def exported(run: Path, output: Path, *options: str) -> Path:
+    outcome = run_headway("export", run, "--to", "web", "--output", output, *options)
+    assert outcome.code == 0, outcome.err
+    return output
+
+
+def opened(browser: Any, address: str, **context: Any) -> Window:
+    window = Window(browser, **{"locale": "en-US", **context})
+    window.page.goto(address)
+    window.page.wait_for_selector("[role=tabpanel]")
+    return window
+
+
+def closed(window: Window) -> None:
+    """As `Window.close`; a worker from a blob is no other place."""
+    window.asked = [url for url in window.asked if not url.startswith("blob:")]
+    window.close(may_move=True)
+
+
+@pytest.fixture
+def window(browser, one_file):
+    window = opened(browser, one_file.as_uri())
+    yield window
+    closed(window)
+
+
+@pytest.mark.parametrize("beam_size", [1, 5])
+def test_from_a_disk_it_translates_as_python_does(window, translator, corpus, beam_size):
+    texts = [*corpus.file("test.src").read_text().splitlines(), "", "  ", "fox"]
+    wanted = translator.translate(texts, beam_size=beam_size)
+    ask = "([texts, beamSize]) => Promise.all(texts.map((text) => headway.translate(text, {beamSize})))"
+    found = window.page.evaluate(ask, [texts, beam_size])
+    assert [one["text"] for one in found] == [one.text for one in wanted]
+    assert [one["stopped"] for one in found] == [one.stopped for one in wanted]
+    assert [one["score"] for one in found] == pytest.approx([one.score for one in wanted], abs=1e-3)
+    assert [[piece["id"] for piece in one["tokens"]] for one in found] == [
+        translator.stored.target_tokenizer.encode(one.text) for one in wanted
+    ]
+
+
+def test_n_best_and_length_penalty(window, translator):
+    [wanted] = translator.translate([TEXT], beam_size=4, n_best=3, length_penalty=0.3)
+    options = {"beamSize": 4, "nBest": 3, "lengthPenalty": 0.3}
+    found = window.page.evaluate("([text, options]) => headway.translate(text, options)", [TEXT, options])
+    assert [found["text"], *(one["text"] for one in found["alternatives"])] == [
+        wanted.text,
+        *(one.text for one in wanted.alternatives),
+    ]
+
+
+@pytest.mark.parametrize("edits", [[], *EDITS], ids=lambda edits: "+".join(one["kind"] for one in edits))
+def test_records_say_what_pythons_say(window, translator, edits):
+    wanted = translator.inspect(TEXT, edits=read_edits(edits), cases=[read_edits(case) for case in EDITS]).to_dict("none")
+    options = {"edits": edits, "cases": EDITS, "arrays": "none"}
+    found = window.page.evaluate("([text, options]) => headway.inspect(text, options)", [TEXT, options])
+    assert found.pop("inspected_step") == wanted.pop("inspected_step")
+    assert_alike(found, wanted)
+
+
+def test_a_given_translation(window, translator):
+    wanted = translator.inspect(TEXT, "elk dog", edits=read_edits(EDITS[1])).to_dict("none")
+    options = {"edits": EDITS[1], "translation": "elk dog", "arrays": "none"}
+    assert_alike(window.page.evaluate("([text, options]) => headway.inspect(text, options)", [TEXT, options]), wanted)
+
+
+def test_what_is_refused_is_said(window):
+    for call in ("headway.inspect('')", "headway.translate('ant', {beamSize: 0})", "headway.translate('ant', {beams: 1})"):
+        problem = window.page.evaluate(f"{call}.then(() => null, (problem) => problem.message)")
+        assert re.search(r"can't be inspected|beamSize=0|beams is not an option", problem)
+
+
+def test_every_view_is_there_and_live(window, translator):
+    window.page.fill("#glass-sentence", "cat dog")
+    window.page.click("#glass-translate")
+    [wanted] = translator.translate(["cat dog"])
+    window.contains(".glass-head .sentence-line", wanted.text)
+    for name in VIEWS:
+        assert window.view(name).inner_text().strip()
+    panel = window.view("whatIf")
+    panel.locator(".switches input[value=positions_off]").check()
+    panel.locator("button.primary >> nth=0").click()
+    [case] = translator.inspect("cat dog", cases=[read_edits(EDITS[1])]).cases
+    window.contains(".switches ~ .result .comparison", case.after.text)
+    panel.locator(".effects button >> nth=0").click()
+    window.contains(".effects button >> nth=0", ".")
+    window.view("heads")
+    window.count(".large-pictures", 1)
+
+
+def test_examples_and_language(window):
+    first = window.texts(".examples button")[1]
+    window.page.click(".examples button >> nth=1")
+    window.contains(".glass-head .sentence-line", first)
+    window.page.click(".masthead button")
+    assert window.page.get_attribute("html", "lang") == "ko"
+    assert window.page.get_attribute(".glass", "lang") == "ko"
+    window.contains(".glass-head .sentence-line", first)
+    assert "Translation from" in window.page.text_content("footer pre")
+
+
+def test_int8_is_the_default_and_a_quarter_of_the_bytes(browser, trained, one_file, tmp_path, translator, corpus):
+    page = exported(trained, tmp_path / "page.html")
+    scripts = len(one_file.read_text(encoding="utf-8").split('id="model">')[0])
+    sizes = [file.stat().st_size - scripts for file in (page, one_file)]
+    assert sizes[0] < 0.5 * sizes[1]  # the tokenizer stays as it is
+    window = opened(browser, page.as_uri())
+    texts = corpus.file("test.src").read_text().splitlines()
+    found = window.page.evaluate("(texts) => Promise.all(texts.map((text) => headway.translate(text)))", texts)
+    same = sum(one["text"] == other.text for one, other in zip(found, translator.translate(texts), strict=True))
+    assert same >= 0.95 * len(texts)
+    closed(window)
+
+
+def test_the_folder_on_a_static_host_without_special_headers(browser, host, translator):
+    window = opened(browser, f"{host}/")
+    [wanted] = translator.translate([TEXT])
+    assert window.page.evaluate("(text) => headway.translate(text)", TEXT)["text"] == wanted.text
+    window.close(may_move=True)
+
+
+def test_another_page_loads_the_model(browser, host, translator):
+    window = Window(browser)
+    window.page.goto(f"{host}/other.html")
+    script = """async (text) => {
+      const { load } = await import("./web/load.js");
+      const model = await load("model.headway");
+      const found = await model.translate(text, { beamSize: 5 });
+      const record = await model.inspect(text, { arrays: "attention" });
+      model.close();
+      const missing = await load("no.headway").catch((problem) => problem.message);
+      const other = await load("index.html").catch((problem) => problem.message);
+      return [found, record, missing, other];
+    }"""
+    found, record, missing, other = window.page.evaluate(script, TEXT)
+    [wanted] = translator.translate([TEXT], beam_size=5)
+    assert found["text"] == record["target"]["text"] == wanted.text
+    assert record["arrays"]["encoder.layers.0.self_attention.weights"]["shape"] == [4, *[len(record["source"]["tokens"])] * 2]
+    assert "404" in missing
+    assert other == "this is not a headway model for the web"
+    window.context.close()
+
+
+def test_the_folder_from_a_disk_says_what_it_needs(browser, folder):
+    window = Window(browser)
+    window.page.goto((folder / "index.html").as_uri())
+    window.contains("main", "static host")
+    window.contains("main", "웹 서버")
+    window.context.close()
+
+
+def test_a_damaged_page_says_so(browser, one_file, tmp_path):
+    text = one_file.read_text(encoding="utf-8")
+    [model] = re.findall(r'id="model">([^<]*)<', text)
+    data = bytearray(base64.b64decode(model))
+    data[len(data) // 2] ^= 64
+    (tmp_path / "page.html").write_text(text.replace(model, base64.b64encode(data).decode()), encoding="utf-8")
+    window = Window(browser, locale="en-US")
+    window.page.goto((tmp_path / "page.html").as_uri())
+    window.contains(".notice", "the model file is damaged")
+    window.context.close()
+
+
+def test_a_browser_without_webassembly(one_file, translator):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--js-flags=--noexpose-wasm"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        window = opened(browser, one_file.as_uri())
+        assert window.page.evaluate("typeof WebAssembly") == "undefined"
+        window.contains("footer", "no WebAssembly")
+        [wanted] = translator.translate([TEXT])
+        assert window.page.evaluate("(text) => headway.translate(text)", TEXT)["text"] == wanted.text
+        closed(window)
+        browser.close()
+
+
+def test_one_line_for_what_can_be_mended(trained, tmp_path):
+    (tmp_path / "there").mkdir()
+    export = ("export", trained, "--output")
+    assert "is there already" in complaint(*export, tmp_path / "there", "--to", "web")
+    assert "--precision is of web alone" in complaint(*export, tmp_path / "a", "--to", "onnx", "--precision", "int8")
+    assert "precision 'int4' is unknown" in complaint(*export, tmp_path / "a", "--to", "web", "--precision", "int4")
+    assert "--source is not of web" in complaint(*export, tmp_path / "a", "--to", "web", "--source", "x.txt")
+    assert list(tmp_path.iterdir()) == [tmp_path / "there"]
+
+
+def assert_alike(found: Any, wanted: Any, place: str = "record") -> None:
+    """The same JSON; numbers to three digits."""
+    if isinstance(wanted, dict):
+        assert found.keys() == wanted.keys(), place
+        for name, value in wanted.items():
+            assert_alike(found[name], value, f"{place}.{name}")
+    elif isinstance(wanted, list):
+        assert len(found) == len(wanted), f"{place}: {json.dumps(found)[:500]}"
+        for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            assert_alike(one, other, f"{place}[{number}]")
+    elif isinstance(wanted, float):
+        assert found == pytest.approx(wanted, abs=1e-3, rel=1e-3), place
+    else:
+        assert found == wanted, place

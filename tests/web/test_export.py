@@ -1,0 +1,130 @@
+"""`headway export --to web` as far as Python sees it: what is written, what is refused, and that the check checks."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from headway.errors import UserError
+from headway.storage import StoredModel
+from headway.text.words import WordTokenizer
+from headway.web import export, javascript
+from headway.web.export import export_web
+from headway.web.page import NEEDS_A_HOST
+from tests.web.engines import VOCABULARY, random_model
+
+WORDS = [f"word{number}" for number in range(VOCABULARY - 4)]
+
+
+@pytest.fixture(autouse=True)
+def quick_checks(monkeypatch):
+    monkeypatch.setattr("headway.interop.faithful.LENGTHS", (1, 9))
+
+
+@pytest.fixture(scope="module")
+def stored() -> StoredModel:
+    tokenizer = WordTokenizer(WORDS)
+    card = "# A card\n\n</script><!-- with 한글 in it -->\n"
+    return StoredModel(random_model(), tokenizer, tokenizer, "de", "en", {"beam_size": 3}, card, "step-00000007")
+
+
+def header(file: bytes) -> dict:
+    length = int.from_bytes(file[40:44], "little")
+    assert file[:8] == b"HEADWAY1"
+    assert file[8:40] == hashlib.sha256(file[40:]).digest()
+    return json.loads(file[44 : 44 + length])
+
+
+def test_a_folder_for_any_static_host(stored, tmp_path):
+    export_web(stored, tmp_path / "page", examples=["word1 word2"])
+    about = header((tmp_path / "page" / "model.headway").read_bytes())
+    assert about["config"] == stored.model.config.to_dict()
+    assert about["decoding"]["beam_size"] == 3
+    assert about["examples"] == ["word1 word2"]
+    assert about["step"] == 7
+    assert {tensor["precision"] for tensor in about["tensors"]} == {"int8", "float32"}
+    page = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
+    assert all(text in page for _, text in NEEDS_A_HOST)
+    assert "default-src 'none'" in page
+    for link in re.findall(r'(?:src|href)="([^"]+)"', page):
+        assert link == "data:," or (tmp_path / "page" / link).is_file()
+    assert (tmp_path / "page" / "README.md").read_text(encoding="utf-8") == stored.card
+
+
+def test_every_module_finds_those_that_it_imports(stored, tmp_path):
+    export_web(stored, tmp_path / "page")
+    for module in (tmp_path / "page").rglob("*.js"):
+        for file in re.findall(r'(?:from|URL\()\s*"(\.[^"]+)"', module.read_text(encoding="utf-8")):
+            assert (module.parent / file).is_file(), f"{module}: {file}"
+
+
+@pytest.mark.parametrize("precision", ["int8", "float16", "float32"])
+def test_one_file_holds_everything(stored, tmp_path, precision):
+    export_web(stored, tmp_path / "page.html", precision)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    scripts = re.findall(r"<script([^>]*)>(.*?)</script>", page, re.DOTALL)
+    worker, model, script = scripts
+    assert worker[0] == ' type="text/plain" id="worker"'
+    assert script[0] == ""
+    for kind, text in (("script-src", script[1]), ("style-src", re.findall(r"<style>(.*?)</style>", page, re.DOTALL)[0])):
+        sum_ = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind} 'sha256-{sum_}'" in page
+    [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert "unsafe-inline" not in policy
+    assert "'unsafe-eval'" not in policy
+    assert "connect-src" not in policy  # default-src is 'none'
+    assert header(base64.b64decode(model[1]))["card"] == stored.card
+    assert not re.search(r'(?:src|href)="(?!data:,")', page)
+    assert list(tmp_path.iterdir()) == [tmp_path / "page.html"]
+
+
+def test_a_model_that_is_too_large_is_refused(stored, tmp_path, monkeypatch):
+    monkeypatch.setattr(export, "LARGEST", 30_000)
+    with pytest.raises(UserError, match=r"in float32, a page can have .* --precision int8"):
+        export_web(stored, tmp_path / "page", "float32")
+    monkeypatch.setattr(export, "LARGEST", 3_000)
+    with pytest.raises(UserError, match="no memory for it$"):
+        export_web(stored, tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_precision_is_refused(stored, tmp_path):
+    with pytest.raises(UserError, match=r"'int4' is unknown; there are int8, float16, float32"):
+        export_web(stored, tmp_path / "page", "int4")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("EPSILON = 1e-5", "EPSILON = 1e-1"),
+        ("1 / Math.sqrt(dHead)", "1 / dHead"),
+        ("key <= query", "key < query"),
+        ("kernel[rows === ROWS", "kernel[rows !== ROWS"),
+    ],
+)
+def test_an_engine_that_is_not_the_model_is_refused(stored, tmp_path, monkeypatch, right, wrong):
+    script = javascript.script
+
+    def broken(entry: str) -> str:
+        text = script(entry)
+        assert right in text
+        return text.replace(right, wrong)
+
+    monkeypatch.setattr(javascript, "script", broken)
+    with pytest.raises(UserError, match="nothing was exported"):
+        export_web(stored, tmp_path / "page")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tokenizers_of_their_own_for_each_side(stored, tmp_path: Path):
+    other = WordTokenizer([word.upper() for word in WORDS])
+    two = StoredModel(stored.model, stored.source_tokenizer, other, "de", "en")
+    export_web(two, tmp_path / "page")
+    tokenizers = header((tmp_path / "page" / "model.headway").read_bytes())["tokenizers"]
+    assert tokenizers["source"]["pieces"][4:] == WORDS
+    assert tokenizers["target"]["pieces"][4:] == [word.upper() for word in WORDS]
