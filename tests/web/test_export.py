@@ -14,7 +14,7 @@ from headway.errors import UserError
 from headway.storage import StoredModel
 from headway.text.words import WordTokenizer
 from headway.web import export, javascript
-from headway.web.export import export_web
+from headway.web.export import as_precision, export_web
 from headway.web.page import NEEDS_A_HOST
 from tests.web.engines import VOCABULARY, random_model
 
@@ -71,7 +71,8 @@ def test_one_file_holds_everything(stored, tmp_path, precision):
     worker, model, script = scripts
     assert worker[0] == ' type="text/plain" id="worker"'
     assert script[0] == ""
-    for kind, text in (("script-src", script[1]), ("style-src", re.findall(r"<style>(.*?)</style>", page, re.DOTALL)[0])):
+    [style] = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    for kind, text in (("script-src", script[1]), ("style-src", style)):
         sum_ = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"{kind} 'sha256-{sum_}'" in page
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
@@ -88,14 +89,16 @@ def test_a_model_that_is_too_large_is_refused(stored, tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"in float32, a page can have .* --precision int8"):
         export_web(stored, tmp_path / "page", "float32")
     monkeypatch.setattr(export, "LARGEST", 3_000)
-    with pytest.raises(UserError, match="no memory for it$"):
+    with pytest.raises(UserError, match=r"no memory for it$"):
         export_web(stored, tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unknown_precision_is_refused(stored, tmp_path):
+def test_an_unknown_precision_is_refused():
+    assert as_precision(None) == "int8"
+    assert as_precision("float16") == "float16"
     with pytest.raises(UserError, match=r"'int4' is unknown; there are int8, float16, float32"):
-        export_web(stored, tmp_path / "page", "int4")  # type: ignore[arg-type]
+        as_precision("int4")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import pytest
 import torch
 from py_mini_racer import JSEvalException
 
+from headway.web import javascript
 from headway.web.javascript import JavaScriptModel
 from headway.web.model_file import model_file, quantized
-from headway.web.modules import script as _script
+from headway.web.modules import script
 from tests.web.engines import NEVER, engine_of, file_of, random_model, sources
 
 BOS, EOS = 2, 3
@@ -93,9 +94,7 @@ def test_another_file_is_refused(file):
 
 
 def test_without_webassembly_javascript_multiplies(monkeypatch):
-    monkeypatch.setattr(
-        "headway.web.javascript.script", lambda entry, script=_script: f"delete globalThis.WebAssembly;\n{script(entry)}"
-    )
+    monkeypatch.setattr(javascript, "script", lambda entry: f"delete globalThis.WebAssembly;\n{script(entry)}")
     model = random_model()
     engine = engine_of(model)
     assert not engine.kernel

@@ -27,7 +27,9 @@ EXAMPLES, LONGEST_EXAMPLE = 5, 80
 def export(
     model: Annotated[Path, typer.Argument(help="Model directory, or run directory: its best model.")],
     to: Annotated[str, typer.Option(metavar="|".join(TARGETS), help="The tool that shall run it.")],
-    output: Annotated[Path, typer.Option(metavar="PATH", help="Folder to make; argos: a file, X.argosmodel; web: or X.html.")],
+    output: Annotated[
+        Path, typer.Option(metavar="PATH", help="Folder to make; for argos a file, X.argosmodel; for web also X.html.")
+    ],
     quantization: Annotated[
         str | None, typer.Option(metavar="TYPE", help="ctranslate2, argos: int8, int8_bfloat16, bfloat16, float16, ...")
     ] = None,
@@ -70,9 +72,9 @@ def export(
     use_threads(threads)
     stored = load_model(model)
     if to == "web":
-        from headway.web.export import export_web
+        from headway.web.export import as_precision, export_web
 
-        export_web(stored, output, precision or "int8", _examples(model, stored.source_language))
+        export_web(stored, output, as_precision(precision), _examples(model, stored.source_language))
         typer.echo(f"{output}: written and checked", err=True)
         return
     ours = _our_translations(stored, [pair.source for pair in pairs])

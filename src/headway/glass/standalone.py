@@ -3,8 +3,8 @@
 The modules are those of `page/`, plain ES modules that a server hands out as they are. To be joined they keep to a
 small part of the language, and anything else is refused. At the start of a line there may be
 `import {a, b as c} from "./x.js"` or `"../folder/x.js"`, `import * as x from "./x.js"`, `export {a, b as c}`, and
-`export` in front of `function`, `async function`, `class` and `const`. A policy in the page lets nothing run but that script, known by its
-hash, and nothing be loaded.
+`export` in front of `function`, `async function`, `class` and `const`. A policy in the page lets nothing run but that
+script, known by its hash, and nothing be loaded.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def digest(text: str) -> str:
 
 
 def joined(modules: Mapping[str, str], entry: str) -> str:
-    """One script that runs the modules from `entry` on, each once, those that it needs before it. modules: their texts by
-    name, which may be a path. Raises ValueError."""
+    """One script that runs the modules from `entry` on, each once, those that it needs before it. modules: their texts
+    by name, which may be a path. Raises ValueError."""
     order: list[str] = []
     _visit(entry, modules, order, ())
     numbers = {name: f"module{number}" for number, name in enumerate(order)}

@@ -1,11 +1,11 @@
-"""A model as a page that translates in the browser alone (extra `web`): a folder for any static host, or one HTML file."""
+"""A model as a page that translates in the browser alone (extra `web`): a folder for any static host, or one file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import headway
 from headway.decoding import SearchOptions
@@ -30,13 +30,9 @@ DECODING = ("beam_size", "length_penalty", "max_length", "n_best", "no_repeat_ng
 """Search options that the page has."""
 
 
-def export_web(
-    stored: StoredModel, output: Path, precision: Precision = "int8", examples: Sequence[str] = ()
-) -> None:
+def export_web(stored: StoredModel, output: Path, precision: Precision = "int8", examples: Sequence[str] = ()) -> None:
     """Writes a folder, or one file where `output` ends in .html, whole or not at all. examples: sentences that the page
     offers. The check that the page's engine is the model is made in float32. Raises UserError."""
-    if precision not in PRECISIONS:
-        raise UserError(f"precision {precision!r} is unknown; there are {', '.join(PRECISIONS)}")
     check_positions(stored.model.config, "the page")
     about = _about(stored, examples)
     file = web_model(stored, about, precision)
@@ -52,6 +48,14 @@ def export_web(
             (folder / name).write_text(text, encoding="utf-8")
         (folder / MODEL_FILE).write_bytes(file)
         (folder / "README.md").write_text(stored.card, encoding="utf-8")
+
+
+def as_precision(name: str | None) -> Precision:
+    """The precision of that name; int8 where none is named. Raises UserError."""
+    wanted = name or "int8"
+    if wanted not in PRECISIONS:
+        raise UserError(f"precision {wanted!r} is unknown; there are {', '.join(PRECISIONS)}")
+    return cast(Precision, wanted)
 
 
 def web_model(stored: StoredModel, about: dict[str, Any], precision: Precision) -> bytes:

@@ -6,8 +6,9 @@
 - the header: JSON in ASCII, filled up with spaces so that the numbers begin at a multiple of 16 bytes
 - the numbers of each tensor, little-endian, each beginning at a multiple of 16 bytes of the numbers
 
-The header's `tensors` have name, shape, precision and offset of each; of int8 also the offset of its scales, one float32
-for each row: a weight is int8 times scale. Matrices have the precision that was asked for, biases and norms are float32.
+The header's `tensors` have name, shape, precision and offset of each; of int8 also the offset of its scales, one
+float32 for each row: a weight is int8 times scale. Matrices have the precision that was asked for, biases and norms are
+float32.
 """
 
 from __future__ import annotations

@@ -15,7 +15,10 @@ FROM_A_DISK = 'if (location.protocol === "file:") document.getElementById("from-
 NEEDS_A_HOST = (
     ("en", "This folder needs a static host: put it on any web server, or run python3 -m http.server in it."),
     ("en", "A page that opens by double click is made by headway export MODEL --to web --output FILE.html."),
-    ("ko", "이 폴더는 웹 서버에 올려야 열립니다. 아무 정적 호스트에나 올리거나, 폴더 안에서 python3 -m http.server를 실행하세요."),
+    (
+        "ko",
+        "이 폴더는 웹 서버에 올려야 열립니다. 정적 호스트에 올리거나 폴더 안에서 python3 -m http.server를 실행하세요.",
+    ),
     ("ko", "두 번 눌러 여는 한 파일은 headway export MODEL --to web --output FILE.html로 만듭니다."),
 )
 

@@ -11,7 +11,7 @@ const BLOCK = 16;
 const ROWS = 5;
 
 /** numbers: how many the weights are; vectors: how many weights there are; widest: the most inputs or outputs.
- * -> as plainProducts; null where the browser has no WebAssembly, or none with vectors. */
+ * -> as plainProducts; null where there is no WebAssembly, or none with vectors. */
 export function kernelProducts({ numbers, vectors, widest }) {
   const scratch = 4 * ROWS * widest;
   let end = 2 * scratch;
@@ -46,6 +46,11 @@ export function kernelProducts({ numbers, vectors, widest }) {
 function openMemory(bytes) {
   if (typeof WebAssembly === "undefined" || !WebAssembly.validate(code)) return null;
   const memory = new WebAssembly.Memory({ initial: Math.ceil(bytes / PAGE) });
-  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(code), { page: { memory } });
-  return { buffer: memory.buffer, kernel: exports };
+  try {
+    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(code), { page: { memory } });
+    return { buffer: memory.buffer, kernel: exports };
+  } catch (problem) {
+    if (problem instanceof WebAssembly.CompileError) return null; // the policy of the page, or of its host, forbids it
+    throw problem;
+  }
 }

@@ -8,7 +8,7 @@ const WORDS = {
     examples: "Examples",
     card: "About this model",
     offline: "All of it runs in this page: no server, no network, and what you type stays here.",
-    plain: "This browser has no WebAssembly, so translating takes longer.",
+    plain: "WebAssembly isn't available here, so translating takes longer.",
     other: "한국어",
   },
   ko: {
@@ -18,7 +18,7 @@ const WORDS = {
     examples: "예문",
     card: "이 모델에 대하여",
     offline: "모든 일이 이 페이지 안에서 일어납니다. 서버도 네트워크도 쓰지 않고, 입력한 글은 여기에만 있습니다.",
-    plain: "이 브라우저에는 WebAssembly가 없어서 번역이 더 오래 걸립니다.",
+    plain: "여기에서는 WebAssembly를 쓸 수 없어서 번역이 더 오래 걸립니다.",
     other: "English",
   },
 };
