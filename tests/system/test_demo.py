@@ -13,6 +13,9 @@ def test_demo_reaches_99_percent_on_unseen_dates(tmp_path):
     assert float(accuracy.group(1)) >= 99.0
     assert "Try next" in outcome.out
     assert "█" in outcome.out
+    page = (tmp_path / "headway-demo" / "page.html").read_text(encoding="utf-8")
+    assert "headway-demo/page.html" in outcome.out
+    assert 'id="model"' in page  # tests/system/test_web.py opens such a page
     run = tmp_path / "headway-demo" / "run"
     translated = run_headway("translate", run, input_="Sunday, October 3, 1999, 7:30 PM\n")
     assert translated.out == "1999년 10월 3일 일요일 오후 7:30\n"

@@ -25,7 +25,8 @@ def demo(
 ) -> None:
     """Train a small model on dates in two minutes, and try it.
 
-    Makes the corpus, trains, translates dates that the model has never seen, and draws where it looked.
+    Makes the corpus, trains, translates dates that the model has never seen, draws where it looked, and writes a page in
+    which the model runs without a server (with the extra `web`).
 
     \b
     headway demo
@@ -59,6 +60,7 @@ def demo(
     translator = Translator.load(run)
     _show_accuracy(translator, out / "data", source, target)
     _show_samples(translator, out / "data", source)
+    _write_page(translator, out)
     headway = program()
     typer.echo(
         f"\nTry next:\n"
@@ -119,3 +121,22 @@ def _show_samples(translator: Translator, data: Path, source: str) -> None:
         f"\nWhere the model looks ({longest}): each row is a piece it writes, the darker the more it reads there\n"
     )
     typer.echo(draw_map(weights, *record.maps.labels("cross")))
+
+
+def _write_page(translator: Translator, out: Path) -> None:
+    """A page in which the model runs by itself; a notice where it can't be made."""
+    from itertools import islice
+
+    from headway.errors import UserError
+    from headway.text.corpus import read_lines
+    from headway.web.export import export_web
+
+    stored, page = translator.stored, out / "page.html"
+    try:
+        export_web(
+            stored, page, examples=list(islice(read_lines(out / "data" / f"test.{stored.source_language}"), SAMPLES))
+        )
+    except UserError as error:
+        typer.echo(f"notice: {page}: not written: {error}", err=True)
+    else:
+        typer.echo(f"\n{page}: translates in the browser alone, open it by double click")
