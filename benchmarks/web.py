@@ -2,9 +2,10 @@
 
     python benchmarks/web.py MODEL SOURCE REFERENCE [--lines 500] [--sentences 30] [--onnxruntime-web FOLDER]
 
-Exports the model as a page and opens it in Chromium: bytes; milliseconds from opening the page to a model that is ready;
-milliseconds a sentence of about 20 pieces by greedy search and with a beam of 5, with the kernel of WebAssembly and
-without. Then translates lines with float32 and int8 weights and compares them with headway's translations, and in BLEU.
+Exports the model as a page and opens it in Chromium: bytes; milliseconds from opening the page to a model that is
+ready; milliseconds a sentence of about 20 pieces by greedy search and with a beam of 5, with the kernel of WebAssembly
+and without. Then translates lines with float32 and int8 weights, and compares them with headway's translations and in
+BLEU.
 
 FOLDER is onnxruntime-web as `npm pack onnxruntime-web` and `tar` leave it (`package/dist`): the same model, exported to
 ONNX, takes turns on the same sentences in the same browser, with one thread, and with as many steps as our search took.
@@ -156,7 +157,8 @@ def report_quality(page: Page, address: str, model: Path, sources: list[str], re
     translator = Translator.load(model)
     for beam_size in (1, 5):
         ours = [one.text for one in translator.translate(sources, beam_size=beam_size)]
-        print(f"beam {beam_size}, {len(sources)} lines: BLEU {score_translations(ours, references).bleu:.2f} in headway")
+        bleu = score_translations(ours, references).bleu
+        print(f"beam {beam_size}, {len(sources)} lines: BLEU {bleu:.2f} in headway")
         for precision in ("float32", "int8"):
             page.goto(f"{address}/{precision}/empty.html")
             found = page.evaluate(TRANSLATE, [sources, beam_size])

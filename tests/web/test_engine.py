@@ -20,6 +20,7 @@ KINDS: list[dict[str, Any]] = [
     {"norm": "post", "positions": "learned", "activation": "gelu", "share_embeddings": "none", "output_bias": True},
     {"norm": "pre", "positions": "sinusoidal", "activation": "swish", "share_embeddings": "decoder"},
     {"norm": "pre", "positions": "learned", "decoder_num_heads": 2, "decoder_d_ff": 16, "bos_id": 0},
+    {"norm": "pre", "decoder_layers": 0},
     {"d_model": 12, "d_ff": 9, "encoder_layers": 0},
 ]
 """The last is too narrow for the kernel: plain JavaScript multiplies."""

@@ -8,13 +8,15 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from headway.errors import UserError
 from headway.storage import StoredModel
 from headway.text.words import WordTokenizer
 from headway.web import export, javascript
-from headway.web.export import as_precision, export_web
+from headway.web.export import as_precision, export_web, open_web
 from headway.web.page import NEEDS_A_HOST
 from tests.web.engines import VOCABULARY, random_model
 
@@ -82,6 +84,19 @@ def test_one_file_holds_everything(stored, tmp_path, precision):
     assert header(base64.b64decode(model[1]))["card"] == stored.card
     assert not re.search(r'(?:src|href)="(?!data:,")', page)
     assert list(tmp_path.iterdir()) == [tmp_path / "page.html"]
+
+
+@pytest.mark.parametrize("name", ["page.html", "page"])
+@pytest.mark.parametrize("precision", ["int8", "float32"])
+def test_what_was_exported_can_be_asked(stored, tmp_path, name, precision):
+    export_web(stored, tmp_path / name, precision)
+    exported = open_web(stored, tmp_path / name)
+    read, target = [5, 6, 7, 3], [9, 8]
+    with torch.inference_mode():
+        logits = stored.model(torch.tensor([read]), torch.tensor([[2, *target]]))[0]
+    wanted = logits.log_softmax(dim=-1)[range(3), [*target, 3]].numpy()
+    off = np.abs(exported.score(read[:-1], target) - wanted).max()
+    assert off <= 1e-4 if precision == "float32" else 1e-4 < off <= 0.3
 
 
 def test_a_model_that_is_too_large_is_refused(stored, tmp_path, monkeypatch):

@@ -66,19 +66,13 @@ def export(
         raise UserError(f"--quantization is of {' and '.join(QUANTIZED)} alone, not of {to}")
     if precision is not None and to != "web":
         raise UserError(f"--precision is of web alone, not of {to}")
-    if to == "web" and source is not None:
-        raise UserError("--source is not of web: the page has the engine's own search, which its check has compared")
     pairs = _pairs(source, reference)
     use_threads(threads)
     stored = load_model(model)
-    if to == "web":
-        from headway.web.export import as_precision, export_web
-
-        export_web(stored, output, as_precision(precision), _examples(model, stored.source_language))
-        typer.echo(f"{output}: written and checked", err=True)
-        return
     ours = _our_translations(stored, [pair.source for pair in pairs])
-    exported = _export(stored, to, output, quantization)
+    exported = (
+        _export_web(stored, model, output, precision) if to == "web" else _export(stored, to, output, quantization)
+    )
     typer.echo(f"{output}: written and checked", err=True)
     if pairs:
         _report_difference(stored, pairs, ours, exported())
@@ -96,6 +90,14 @@ def _pairs(source: Path | None, reference: Path | None) -> list[Pair]:
     if not pairs:
         raise UserError(f"{source}: has no lines to translate")
     return pairs
+
+
+def _export_web(stored: StoredModel, model: Path, output: Path, precision: str | None) -> Callable[[], Exported]:
+    """As `_export`. model: where it lies, perhaps with its validation data."""
+    from headway.web.export import as_precision, export_web, open_web
+
+    export_web(stored, output, as_precision(precision), _examples(model, stored.source_language))
+    return lambda: open_web(stored, output)
 
 
 def _examples(model: Path, language: str) -> list[str]:

@@ -100,11 +100,17 @@ def digest(text: str) -> str:
 def joined(modules: Mapping[str, str], entry: str) -> str:
     """One script that runs the modules from `entry` on, each once, those that it needs before it. modules: their texts
     by name, which may be a path. Raises ValueError."""
-    order: list[str] = []
-    _visit(entry, modules, order, ())
+    order = needed(modules, entry)
     numbers = {name: f"module{number}" for number, name in enumerate(order)}
     parts = [_as_function(name, modules[name], numbers) for name in order]
     return '"use strict";\n' + "\n".join(parts)
+
+
+def needed(modules: Mapping[str, str], entry: str) -> list[str]:
+    """The names of `entry` and of all that it imports, each after those that it imports itself. Raises ValueError."""
+    order: list[str] = []
+    _visit(entry, modules, order, ())
+    return order
 
 
 def _visit(name: str, modules: Mapping[str, str], order: list[str], above: tuple[str, ...]) -> None:

@@ -19,7 +19,7 @@ from headway.storage.steps import step_of
 from headway.text.tokenizer import fingerprint
 from headway.web.javascript import JavaScriptModel
 from headway.web.model_file import PRECISIONS, Precision, model_file
-from headway.web.page import folder_files, one_file
+from headway.web.page import folder_files, model_in, one_file
 from headway.web.tokenizer import tokenizer_description
 
 FORMAT, FORMAT_VERSION = "headway-web", 1
@@ -50,6 +50,15 @@ def export_web(stored: StoredModel, output: Path, precision: Precision = "int8",
         (folder / "README.md").write_text(stored.card, encoding="utf-8")
 
 
+def open_web(stored: StoredModel, output: Path) -> JavaScriptModel:
+    """What was exported. Raises UserError."""
+    if output.suffix == ONE_FILE_SUFFIX:
+        file = model_in(output.read_text(encoding="utf-8"))
+    else:
+        file = (output / MODEL_FILE).read_bytes()
+    return _opened(stored, file)
+
+
 def as_precision(name: str | None) -> Precision:
     """The precision of that name; int8 where none is named. Raises UserError."""
     wanted = name or "int8"
@@ -76,8 +85,12 @@ def check_size(size: int, precision: str) -> None:
 
 def check_engine(stored: StoredModel, file: bytes) -> None:
     """Raises UserError unless the page's engine is the model. file: in float32."""
+    check_faithful(stored, _opened(stored, file), "the page's engine")
+
+
+def _opened(stored: StoredModel, file: bytes) -> JavaScriptModel:
     config = stored.model.config
-    check_faithful(stored, JavaScriptModel(file, bos_id=config.bos_id, eos_id=config.eos_id), "the page's engine")
+    return JavaScriptModel(file, bos_id=config.bos_id, eos_id=config.eos_id)
 
 
 def _about(stored: StoredModel, examples: Sequence[str]) -> dict[str, Any]:

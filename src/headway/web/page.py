@@ -6,10 +6,12 @@ import base64
 import html
 from importlib.resources import files
 
-from headway.glass.standalone import digest
+from headway.glass.standalone import digest, needed
 from headway.web.modules import modules, script
 
 TITLE = "headway"
+ENTRIES = ("web/hosted.js", "web/worker.js")
+"""Of a folder's page, and of its worker."""
 FROM_A_DISK = 'if (location.protocol === "file:") document.getElementById("from-a-disk").hidden = false;'
 """Runs where a browser loads no modules."""
 NEEDS_A_HOST = (
@@ -25,6 +27,7 @@ NEEDS_A_HOST = (
 
 def folder_files() -> dict[str, str]:
     """The files of a folder's page by their paths, all but the model. Raises UserError."""
+    texts = modules()
     notices = "\n".join(f'<p lang="{language}">{html.escape(text)}</p>' for language, text in NEEDS_A_HOST)
     policy = f"default-src 'none'; script-src 'self' 'wasm-unsafe-eval' '{digest(FROM_A_DISK)}'; style-src 'self'; "
     policy += "connect-src 'self'; worker-src 'self'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -35,7 +38,7 @@ def folder_files() -> dict[str, str]:
         "index.html": _document(policy, head, body),
         "glass/glass.css": _style("glass", "glass.css"),
         "web/web.css": _style("web", "web.css"),
-        **modules(),
+        **{name: texts[name] for entry in ENTRIES for name in needed(texts, entry)},
     }
 
 
@@ -53,6 +56,11 @@ def one_file(model: bytes) -> str:
 <script type="text/plain" id="model">{base64.b64encode(model).decode("ascii")}</script>
 <script>{page}</script>"""
     return _document(policy, f"<style>{style}</style>", body)
+
+
+def model_in(page: str) -> bytes:
+    """The model in a page of one file."""
+    return base64.b64decode(page.partition('id="model">')[2].partition("</script>")[0])
 
 
 def _document(policy: str, head: str, body: str) -> str:

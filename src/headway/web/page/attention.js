@@ -31,7 +31,9 @@ export function attend(query, key, value, numHeads, mask = null) {
 
 /** Q Kᵀ / sqrt(d_k) of one query of one head; first: where the head begins in its row. */
 function scoreRow(query, key, row, first, dHead, scores) {
-  const [width, asks, answers, scale] = [query.columns, query.values, key.values, 1 / Math.sqrt(dHead)];
+  const { columns: width, values: asks } = query;
+  const answers = key.values;
+  const scale = 1 / Math.sqrt(dHead);
   const from = row * width + first;
   for (let place = 0; place < scores.length; place++) {
     const to = place * width + first;
@@ -53,10 +55,12 @@ function softmax(scores, visible, weights) {
 }
 
 function mixRow(weights, value, first, dHead, heads, row) {
-  const [width, values, mixed] = [value.columns, value.values, heads.values];
+  const { columns: width, values } = value;
+  const mixed = heads.values;
   const to = row * width + first;
   for (let place = 0; place < weights.length; place++) {
-    const [weight, from] = [weights[place], place * width + first];
+    const weight = weights[place];
+    const from = place * width + first;
     for (let at = 0; at < dHead; at++) mixed[to + at] += weight * values[from + at];
   }
 }

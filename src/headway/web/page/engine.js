@@ -43,14 +43,16 @@ export class Engine {
 
 /** Log softmax of each row. (rows, columns) -> the same shape */
 export function logSoftmax({ rows, columns, values }) {
-  const logarithms = matrix(rows, columns, new Float64Array(rows * columns));
+  const logarithms = matrix(rows, columns);
   for (let row = 0; row < rows; row++) {
     const logits = values.subarray(row * columns, (row + 1) * columns);
-    let [most, total] = [-Infinity, 0];
+    const found = rowOf(logarithms, row);
+    let most = -Infinity;
+    let total = 0;
     for (let at = 0; at < columns; at++) if (logits[at] > most) most = logits[at];
     for (let at = 0; at < columns; at++) total += Math.exp(logits[at] - most);
     const sum = most + Math.log(total);
-    for (let at = 0; at < columns; at++) logarithms.values[row * columns + at] = logits[at] - sum;
+    for (let at = 0; at < columns; at++) found[at] = logits[at] - sum;
   }
   return logarithms;
 }

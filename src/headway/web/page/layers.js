@@ -46,10 +46,12 @@ export class LayerNorm {
   forward({ rows, columns, values }) {
     const y = matrix(rows, columns);
     for (let start = 0; start < values.length; start += columns) {
-      let [mean, variance] = [0, 0];
-      for (let at = 0; at < columns; at++) mean += values[start + at] / columns;
-      for (let at = 0; at < columns; at++) variance += (values[start + at] - mean) ** 2 / columns;
-      const scale = 1 / Math.sqrt(variance + EPSILON);
+      let sum = 0;
+      for (let at = 0; at < columns; at++) sum += values[start + at];
+      const mean = sum / columns;
+      let squares = 0;
+      for (let at = 0; at < columns; at++) squares += (values[start + at] - mean) * (values[start + at] - mean);
+      const scale = 1 / Math.sqrt(squares / columns + EPSILON);
       for (let at = 0; at < columns; at++) y.values[start + at] = (values[start + at] - mean) * scale * this.weight[at] + this.bias[at];
     }
     return y;

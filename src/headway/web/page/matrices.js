@@ -11,5 +11,7 @@ export function rowOf({ columns, values }, number) {
 
 /** Of two matrices of one shape. */
 export function sumOf(one, other) {
-  return matrix(one.rows, one.columns, one.values.map((value, at) => value + other.values[at]));
+  const sum = matrix(one.rows, one.columns);
+  for (let at = 0; at < sum.values.length; at++) sum.values[at] = one.values[at] + other.values[at];
+  return sum;
 }

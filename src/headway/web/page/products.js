@@ -29,8 +29,13 @@ export function addBias({ values }, bias) {
 
 function oneRow(x, weight, y, row, output) {
   const size = x.columns;
-  const [from, factors, start] = [x.values, weight.values, output * size];
-  let [one, two, three, four] = [0, 0, 0, 0];
+  const from = x.values;
+  const factors = weight.values;
+  const start = output * size;
+  let one = 0;
+  let two = 0;
+  let three = 0;
+  let four = 0;
   let at = row * size;
   let to = start;
   for (const end = start + size - 3; to < end; to += 4, at += 4) {
@@ -46,8 +51,15 @@ function oneRow(x, weight, y, row, output) {
 /** Five rows read each weight once: as many as a beam has most often. */
 function fiveRows(x, weight, y, row, output) {
   const size = x.columns;
-  const [from, factors, start, first] = [x.values, weight.values, output * size, row * size];
-  let [one, two, three, four, five] = [0, 0, 0, 0, 0];
+  const from = x.values;
+  const factors = weight.values;
+  const start = output * size;
+  const first = row * size;
+  let one = 0;
+  let two = 0;
+  let three = 0;
+  let four = 0;
+  let five = 0;
   for (let at = 0; at < size; at++) {
     const factor = factors[start + at];
     one += from[first + at] * factor;
