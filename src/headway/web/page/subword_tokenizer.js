@@ -79,11 +79,10 @@ export class SubwordTokenizer {
       const isUnknown = id === this.unkId;
       const span = [places[start], places[end]];
       if (isUnknown && this.byteIds.length) {
-        const bytes = UTF8.encode(piece);
-        for (const [at, byte] of bytes.entries()) {
+        for (const byte of UTF8.encode(piece)) {
           ids.push(this.byteIds[byte]);
           pieces.push(this.vocabulary[this.byteIds[byte]]);
-          spans.push(at === bytes.length - 1 ? span : [span[0], span[0]]);
+          spans.push(span);
         }
       } else if (isUnknown && afterUnknown) {
         pieces[pieces.length - 1] += piece;
