@@ -196,6 +196,7 @@ def models(draw):
     types = st.sampled_from([NORMAL] * 6 + [UNUSED] * 3 + [USER_DEFINED])
     pieces = [(name, 0.0, UNKNOWN if name == "<unk>" else CONTROL) for name in CONTROL_PIECES]
     pieces += [(name, draw(st.sampled_from(SCORES)), draw(types)) for name in names]
+    pieces.append(("c", -2.0, NORMAL))
     model = MODEL()
     model.trainer_spec.byte_fallback = draw(st.booleans())
     if model.trainer_spec.byte_fallback:
@@ -210,7 +211,7 @@ def models(draw):
 
 
 @settings(max_examples=400)
-@given(tokenizer=models(), texts=st.lists(st.text("aaabbb c", max_size=30), min_size=1, max_size=8))
+@given(tokenizer=models(), texts=st.lists(st.text("aaabbb cd", max_size=30), min_size=1, max_size=8))
 def test_any_model(browser, tokenizer, texts):
     load(browser, "any", tokenizer)
     check_texts(browser, "any", tokenizer, texts)
