@@ -185,34 +185,35 @@ def test_any_ids(browser, name, data):
 
 MODEL = sentencepiece_model_pb2.ModelProto
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
-SCORES = [0.0, -1.0, -1.5, -2.0, -2.25, -3.0, -0.1, -0.7, -1.3000001, 0.3, -3e4, 4e4]
-"""Few, so that many sums are equal; some are equal in 32 bits alone; and large ones."""
 
 
-@st.composite
-def models(draw):
-    """Any pieces of two letters and spaces, with any scores, in both kinds of models."""
-    names = draw(st.lists(st.text("ab▁", min_size=1, max_size=4), min_size=1, max_size=20, unique=True))
-    types = st.sampled_from([NORMAL] * 6 + [UNUSED] * 3 + [USER_DEFINED])
+def any_model(chance: random.Random) -> SubwordTokenizer:
+    """Pieces of two letters and spaces. There are few scores, so many sums are equal, some in 32 bits alone."""
+    scores = [*(-number / 10 for number in range(1, 31)), 0.0, 0.3]
+    scores += [-3e4, -2.5e4, 3e4] if chance.random() < 0.2 else []
+    names = {"".join(chance.choices("aab▁", k=chance.randint(1, 5))) for _ in range(chance.randint(1, 40))}
     pieces = [(name, 0.0, UNKNOWN if name == "<unk>" else CONTROL) for name in CONTROL_PIECES]
-    pieces += [(name, draw(st.sampled_from(SCORES)), draw(types)) for name in names]
+    types = chance.choice([[NORMAL], [NORMAL, NORMAL, UNUSED], [NORMAL, NORMAL, NORMAL, UNUSED, USER_DEFINED]])
+    pieces += [(name, chance.choice(scores), chance.choice(types)) for name in sorted(names)]
     pieces.append(("c", -2.0, NORMAL))
     model = MODEL()
-    model.trainer_spec.byte_fallback = draw(st.booleans())
+    model.trainer_spec.byte_fallback = chance.random() < 0.5
     if model.trainer_spec.byte_fallback:
         pieces += [(f"<0x{byte:02X}>", 0.0, BYTE) for byte in range(256)]
     for name, score, type_ in pieces:
         model.pieces.add(piece=name, score=score, type=type_)
-    model.trainer_spec.model_type = draw(st.integers(1, 2))
-    model.trainer_spec.treat_whitespace_as_suffix = draw(st.booleans())
+    model.trainer_spec.model_type = chance.choice([1, 2])
+    model.trainer_spec.treat_whitespace_as_suffix = chance.random() < 0.3
     for flag in ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces"):
-        setattr(model.normalizer_spec, flag, draw(st.booleans()))
+        setattr(model.normalizer_spec, flag, chance.random() < 0.7)
     return SubwordTokenizer(model.SerializeToString())
 
 
-@settings(max_examples=400)
-@given(tokenizer=models(), texts=st.lists(st.text("aaabbb cd", max_size=30), min_size=1, max_size=8))
-def test_any_model(browser, tokenizer, texts):
+@pytest.mark.parametrize("seed", range(400))
+def test_any_model(browser, seed):
+    chance = random.Random(seed)
+    tokenizer = any_model(chance)
+    texts = ["".join(chance.choices("aaaabbb c d", k=chance.randint(0, 60))) for _ in range(20)]
     load(browser, "any", tokenizer)
     check_texts(browser, "any", tokenizer, texts)
 
