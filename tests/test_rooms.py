@@ -16,7 +16,7 @@ ORDER = (
     ("insight",),
     ("glass", "interop", "documents"),
     ("translator",),
-    ("training", "serving", "cluster"),
+    ("training", "serving", "cluster", "web"),
     ("cli",),
 )
 """Every room, after those that it may import; rooms of one row don't know each other."""

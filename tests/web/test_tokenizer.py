@@ -38,7 +38,8 @@ def trained(kind: str, **options) -> SubwordTokenizer:
         model_type=kind,
         vocab_size=180,
         hard_vocab_limit=False,
-        **dict(pad_id=0, unk_id=1, bos_id=2, eos_id=3, bos_piece="<sos>", eos_piece="<eos>", minloglevel=2) | options,
+        minloglevel=2,
+        **{"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3, "bos_piece": "<sos>", "eos_piece": "<eos>"} | options,
     )
     return SubwordTokenizer(model.getvalue())
 
@@ -80,13 +81,30 @@ BY_HAND = [
     *LINES[:6],
     *(unicodedata.normalize("NFD", line) for line in LINES[:6]),
     *("", " ", "  \t ", "\u2028", "\x85 \x1c", "\u3000", "\ufeff", "\u200b", "\x00", "\x1f"),
-    *(" the  cat ", "the\tcat\u00a0sat\u3000on", "x\u2028y\u0085z\rw\x00v\x1cu", "\ufeffthe cat\ufeff", "a\u200bb\u00adc"),
+    *(
+        " the  cat ",
+        "the\tcat\u00a0sat\u3000on",
+        "x\u2028y\u0085z\rw\x00v\x1cu",
+        "\ufeffthe cat\ufeff",
+        "a\u200bb\u00adc",
+    ),
     *("가\u11a8나", "\u1112\u1161\u11ab글", "ㅎㅏㄴ", "ｶﾞ ﾊﾟ", "\u11a8가", "각\u11a8", "\u1100\u1100\u1161"),
     *("e\u0301\u0323 e\u0323\u0301", "\u0345\u0301a", "ᾳ\u0301", "\u0301", " \u0301 ", "\u0344", "\u09c7\u09be", "क़ ड़"),
-    *(f"{FAMILY} joined", "👍🏽👍🏿", "🇰🇷🇩🇪🇰", "❤\ufe0f 1\ufe0f\u20e3", "🏴\U000e0067\U000e0062\U000e007f", "😀😀 the😀cat"),
+    *(
+        f"{FAMILY} joined",
+        "👍🏽👍🏿",
+        "🇰🇷🇩🇪🇰",
+        "❤\ufe0f 1\ufe0f\u20e3",
+        "🏴\U000e0067\U000e0062\U000e007f",
+        "😀😀 the😀cat",
+    ),
     *("½ ① Ⅳ ﬁx ﷺ ㎒ ｆｕｌｌ", "▁▂▃ a▁b ▁ ▁▁", "\ufdd0 a\ufdd0b \ufdd0\ufdd0", "▅", "\ufffd a\ufffdb"),
     *("<s> </s> <pad> <unk> <sos> <eos>", "<0x41><0xE2>", "<0xEC><0x95><0x88>", "<x><y><x>y>", "cat sat cat  sat"),
-    *("\u202eabc\u202c \u200fשלום\u200e عالم", "漢字 한글 ไทย ქართული", "\U0001d54f\U0001d552 \U000f0000\U0010ffff \uffff"),
+    *(
+        "\u202eabc\u202c \u200fשלום\u200e عالم",
+        "漢字 한글 ไทย ქართული",
+        "\U0001d54f\U0001d552 \U000f0000\U0010ffff \uffff",
+    ),
     *("ΣΑΣ ΟΔΟΣ Σ ΑΣ. ΑΣΑ İSTANBUL ǅ ẞ", "STRASSE Straße", "ﬀ ŉ ǰ"),
     *(">>ko<< the cat", " >>zh-Hans<<the cat", ">>ko<<", ">>ko<< ", ">>fr<< the", "the >>ko<< cat", ">>ko<<>>ko<< a"),
     *("\x1c>>ko<<\x85the", ">>de<< the stranger", "\ufeff>>ko<< a", ">> ko<< a", ">>ko<a<< b"),
@@ -136,12 +154,21 @@ def test_odd_texts(browser, name):
     check_texts(browser, name, TOKENIZERS[name], BY_HAND)
 
 
-SOME = ["bpe", "unigram", "unigram without bytes", "bpe with all spaces", "unigram in lower case", "words in lower case"]
-# Unassigned code points (Cn) are left out: the Unicode of Python and of the page may be of different years. So are halves of
-# surrogate pairs, which are no text.
+SOME = [
+    "bpe",
+    "unigram",
+    "unigram without bytes",
+    "bpe with all spaces",
+    "unigram in lower case",
+    "words in lower case",
+]
+# Unassigned code points (Cn) are left out: the Unicode of Python and of the page may be of different years. Halves of
+# surrogate pairs (Cs) are no text.
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cn"]), max_size=40)
 MARKS = st.text("eaㅎ가갃ᄒ\u1161\u11a8\u0301\u0323\u0344\u0345\u3099ｶﾞ\u09c7\u09be¨ ﬁΣ\x1c\u200b", max_size=12)
-PIECES = st.lists(st.sampled_from([*"▁ catshe<x>고양이😀ﬁ", "cat sat", "▁the", "t", "Hund", "stranger"]), max_size=30).map("".join)
+PIECES = st.lists(
+    st.sampled_from([*"▁ catshe<x>고양이😀ﬁ", "cat sat", "▁the", "t", "Hund", "stranger"]), max_size=30
+).map("".join)
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
@@ -155,7 +182,9 @@ def test_any_text(browser, name, texts):
 def test_every_character(browser, name):
     """Between letters, twenty in a text."""
     characters = [char for char in map(chr, range(0x110000)) if unicodedata.category(char) not in ("Cs", "Cn", "Co")]
-    texts = [" ".join(f"a{char}b" for char in characters[start : start + 20]) for start in range(0, len(characters), 20)]
+    texts = [
+        " ".join(f"a{char}b" for char in characters[start : start + 20]) for start in range(0, len(characters), 20)
+    ]
     tokenizer = TOKENIZERS[name]
     answers = browser.ask({"name": name, "texts": texts})
     for text, answer, ids in zip(texts, answers, tokenizer.encode_all(texts), strict=True):
@@ -209,13 +238,14 @@ def any_model(chance: random.Random) -> SubwordTokenizer:
     return SubwordTokenizer(model.SerializeToString())
 
 
-@pytest.mark.parametrize("seed", range(400))
+@pytest.mark.parametrize("seed", range(8))
 def test_any_model(browser, seed):
     chance = random.Random(seed)
-    tokenizer = any_model(chance)
-    texts = ["".join(chance.choices("aaaabbb c d", k=chance.randint(0, 60))) for _ in range(20)]
-    load(browser, "any", tokenizer)
-    check_texts(browser, "any", tokenizer, texts)
+    for _ in range(50):
+        tokenizer = any_model(chance)
+        texts = ["".join(chance.choices("aaaabbb c d", k=chance.randint(0, 60))) for _ in range(20)]
+        load(browser, "any", tokenizer)
+        check_texts(browser, "any", tokenizer, texts)
 
 
 def test_a_description_is_small():
