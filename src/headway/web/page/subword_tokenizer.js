@@ -36,7 +36,8 @@ export class SubwordTokenizer {
     const { ids, pieces, spans } = this.#encoded(normalized(body));
     const shift = lengthOf(text.slice(0, start));
     const placed = placedPieces(pieces, originalPlaces(spans, body), body, shift).map(readable);
-    return tag && ids.length ? { ids: [this.tags.get(tag.text), ...ids], pieces: [tag, ...placed] } : { ids, pieces: placed };
+    if (!tag || !ids.length) return { ids, pieces: placed };
+    return { ids: [this.tags.get(tag.text), ...ids], pieces: [tag, ...placed] };
   }
 
   splitTag(text) {
