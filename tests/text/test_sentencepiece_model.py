@@ -1,13 +1,15 @@
-"""A sentencepiece model with other ids splits text as it did before."""
+"""A sentencepiece model is read as its format says, and with other ids splits text as it did before."""
 
 import io
 import random
+import struct
 
 import pytest
 import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
 
 from headway.errors import UserError
-from headway.text.sentencepiece_model import renumbered, text_pieces
+from headway.text.sentencepiece_model import read_model, renumbered, text_pieces
 
 CONTROLS = ["<pad>", "<unk>", "<sos>", "<eos>", ">>de<<"]
 TEXTS = ["the cat sat on a mat", "tea  at the\tstation", "a zebra", "", "catcatcat", "the Ω"]
@@ -52,3 +54,38 @@ def test_pairs_and_strangers_do_not_go_together():
 def test_what_is_no_model_is_refused(data):
     with pytest.raises(UserError, match="not a sentencepiece model"):
         text_pieces(data)
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+@pytest.mark.parametrize("chosen", [True, False])
+def test_what_a_model_says(kind, chosen):
+    """As the format's own generated code reads it."""
+    model = sentencepiece_model_pb2.ModelProto.FromString(train(kind))
+    for spec, names in (
+        (model.normalizer_spec, ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")),
+        (model.trainer_spec, ("treat_whitespace_as_suffix",)),
+    ):
+        for name in names:
+            setattr(spec, name, chosen)
+    for piece, type_ in zip(reversed(model.pieces), (3, 4, 5, 6, 6), strict=False):
+        piece.type = type_
+    model.pieces[-4].piece, model.pieces[-5].piece = "<0x41>", "<0x0A>"
+    model.pieces[5].score = -1.2345678
+    read = read_model(model.SerializeToString())
+    assert (read.kind, read.pieces) == (kind, [piece.piece for piece in model.pieces])
+    assert [struct.pack("<f", score) for score in read.scores] == [struct.pack("<f", p.score) for p in model.pieces]
+    assert read.scores[5] == -1.2345678
+    last = len(model.pieces) - 1
+    assert (read.control, read.user_defined, read.unused) == ([1, 2, last], [last - 1], [last - 2])
+    assert read.byte == [last - 4, last - 3]
+    flags = (read.add_dummy_prefix, read.remove_extra_whitespaces, read.escape_whitespaces)
+    assert (*flags, read.treat_whitespace_as_suffix) == (chosen,) * 4
+
+
+def test_what_a_model_leaves_out():
+    model = sentencepiece_model_pb2.ModelProto()
+    model.pieces.add(piece="a")
+    read = read_model(model.SerializeToString())
+    assert (read.kind, read.pieces, read.scores, read.control, read.byte) == ("unigram", ["a"], [0.0], [], [])
+    assert (read.add_dummy_prefix, read.remove_extra_whitespaces, read.escape_whitespaces) == (True, True, True)
+    assert (read.treat_whitespace_as_suffix, read.rules) == (False, {})

@@ -1,9 +1,9 @@
 """The rules of normalisation in a sentencepiece model: what is replaced, and by what.
 
-They are stored as the size of a trie, the trie, and the texts that its leaves point to, each ended by a zero. The trie is
-a double array as Darts-clone makes it (https://github.com/s-yata/darts-clone): each unit of 32 bits has the label by
-which it is reached and the offset of its children; exclusive or of place, offset and label is the place of a child. Keys
-may share their ends.
+They are stored as the size of a trie, the trie, and the texts that its leaves point to, each ended by a zero. The trie
+is a double array as Darts-clone makes it (https://github.com/s-yata/darts-clone): each unit of 32 bits has the label by
+which it is reached and the offset of its children. Exclusive or of place, offset and label is the place of a child.
+Keys may share their ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from headway.errors import UserError
 
 MOST_BEGINNINGS = 2**21
-"""Of all keys together; NFKC has 275,000. A damaged trie may have no end."""
+"""Of all keys together; NFKC has 263,000. A damaged trie may have no end."""
 LONGEST_KEY = 256
 """Bytes that a rule may replace; NFKC needs 12."""
 

@@ -14,10 +14,9 @@ IDS = {"pad_id": PAD_ID, "unk_id": UNK_ID, "bos_id": BOS_ID, "eos_id": EOS_ID}
 
 
 def tokenizer_description(tokenizer: Tokenizer) -> dict[str, Any]:
-    """What `loadTokenizer` of the page makes the same tokenizer from: `kind`, `pieces` by id, the ids of the control
-    symbols, `target_tags` and `never_generated`; `lowercase` of one of whole words; otherwise the fields of `SentencePieceModel`.
-
-    Raises UserError for a sentencepiece model that a page can't follow.
+    """The JSON that `loadTokenizer` of the page makes the same tokenizer from: `kind`, `pieces` by id, the ids of the
+    control symbols, `target_tags`, `never_generated`; for whole words `lowercase`, otherwise what `SentencePieceModel`
+    has. Raises UserError for a sentencepiece model that the page can't follow.
     """
     common = {**IDS, "target_tags": tokenizer.target_tags, "never_generated": tokenizer.never_generated}
     if isinstance(tokenizer, WordTokenizer):
@@ -27,6 +26,6 @@ def tokenizer_description(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _met_by_nfkc(rules: dict[str, str]) -> dict[str, str]:
-    """The rules that may apply to a text in NFKC, as headway's texts are before sentencepiece gets them. Every part of
-    such a text is in NFKC itself. Of the 225,000 rules for NFKC only those for characters newer than Python's remain."""
+    """The rules that may apply to a text in NFKC. sentencepiece gets no other text from headway, and every part of such
+    a text is in NFKC too. Of the 225,000 rules for NFKC itself only those for characters newer than Python remain."""
     return {key: text for key, text in rules.items() if unicodedata.is_normalized("NFKC", key)}

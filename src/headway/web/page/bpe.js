@@ -18,7 +18,7 @@ export class Bpe {
   segment(text) {
     const symbols = this.#symbols(text);
     const splits = new Map(); // of pieces that aren't used, the length of the left part
-    const agenda = new Agenda((one, other) => one.score > other.score || (one.score === other.score && one.left < other.left));
+    const agenda = new Agenda((one, other) => (one.score === other.score ? one.left < other.left : one.score > other.score));
     const offer = (left, right) => {
       const [one, other] = [symbols[left], symbols[right]];
       if (!one || !other || one.isWhole || other.isWhole) return;

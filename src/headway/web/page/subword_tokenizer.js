@@ -36,7 +36,8 @@ export class SubwordTokenizer {
     const { ids, pieces, spans } = this.#encoded(normalized(body));
     const shift = lengthOf(text.slice(0, start));
     const placed = placedPieces(pieces, originalPlaces(spans, body), body, shift).map(readable);
-    return tag && ids.length ? { ids: [this.tags.get(tag.text), ...ids], pieces: [tag, ...placed] } : { ids, pieces: placed };
+    if (!tag || !ids.length) return { ids, pieces: placed };
+    return { ids: [this.tags.get(tag.text), ...ids], pieces: [tag, ...placed] };
   }
 
   splitTag(text) {
@@ -79,11 +80,10 @@ export class SubwordTokenizer {
       const isUnknown = id === this.unkId;
       const span = [places[start], places[end]];
       if (isUnknown && this.byteIds.length) {
-        const bytes = UTF8.encode(piece);
-        for (const [at, byte] of bytes.entries()) {
+        for (const byte of UTF8.encode(piece)) {
           ids.push(this.byteIds[byte]);
           pieces.push(this.vocabulary[this.byteIds[byte]]);
-          spans.push(at === bytes.length - 1 ? span : [span[0], span[0]]);
+          spans.push(span);
         }
       } else if (isUnknown && afterUnknown) {
         pieces[pieces.length - 1] += piece;
