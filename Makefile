@@ -101,6 +101,7 @@ bench: setup $(BENCH_MODEL)/best.json
 	$(BIN)/python benchmarks/starting.py $(BENCH_MODEL)
 	$(BIN)/python benchmarks/preparing.py
 	$(BIN)/python benchmarks/growing.py $(BENCH_MODEL)
+	$(BIN)/python benchmarks/web.py $(BENCH_MODEL) $(BENCH_SOURCE) $(BENCH_SOURCE:.de=.en)
 
 # Half an hour of mixed load on a server: does its memory stay?
 soak: setup $(BENCH_MODEL)/best.json

@@ -33,8 +33,8 @@ from headway.interop.onnx import export_onnx
 from headway.storage import load_model
 from headway.web.export import export_web
 
-PIECES = range(18, 23)
-"""Of the sentences that are timed, <eos> included."""
+PIECES = 20
+"""Of the sentences that are timed, <eos> included: those that are nearest to it."""
 HERE = Path(__file__).parent
 
 
@@ -50,7 +50,8 @@ def main() -> None:
     options = parser.parse_args()
     stored = load_model(options.model)
     sources = options.source.read_text(encoding="utf-8").splitlines()
-    timed = [text for text in sources if len(stored.source_tokenizer.encode(text)) + 1 in PIECES][: options.sentences]
+    off = [abs(len(ids) + 1 - PIECES) for ids in stored.source_tokenizer.encode_all(sources)]
+    timed = [sources[i] for i in sorted(range(len(sources)), key=off.__getitem__)[: options.sentences]]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for precision in ("int8", "float32"):

@@ -1,6 +1,7 @@
 """Every benchmark runs, at sizes of seconds, and says what its page says that it says."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -109,3 +110,13 @@ def test_recording(trained, corpus):
 def test_serving(trained, corpus):
     few = ["--seconds", "1", "--only", "steady", "lists"]
     assert "sentences/s" in benchmark("serving", trained, corpus.file("test.src"), *few)
+
+
+def test_web(trained, corpus):
+    few = ["--lines", "10", "--sentences", "3", "--rounds", "1"]
+    said = benchmark("web", trained, corpus.file("test.src"), corpus.file("test.tgt"), *few)
+    assert "one file, int8:" in said
+    assert "ready after" in said
+    assert "kernel, beam 5:" in said
+    assert "plain, beam 1:" in said
+    assert len(re.findall(r"float32 in the page: [\d.]+, 10 lines are equal", said)) == 2

@@ -13,14 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from headway import Translator
+from headway import ModelConfig, Transformer, Translator
 from headway.insight.what_if import read_edits
+from headway.storage import StoredModel
+from headway.text.subwords import SubwordTokenizer
+from headway.text.words import WordTokenizer
+from headway.web.export import export_web
 from tests.system.browsing import Window, chromium
 from tests.system.conftest import complaint, run_headway
 
 TEXT = "ant bee cat dog elk"
 VIEWS = ["translate", "machine", "heads", "steps", "whatIf", "numbers"]
+LINES = [f"Der {noun} {verb} im Haus." for noun in ("Hund", "Mann", "Ball") for verb in ("ruht", "läuft", "schläft")]
 EDITS = [
     [{"kind": "head_off", "attention": "cross", "layer": 1, "head": 0}],
     [{"kind": "positions_off"}],
@@ -187,6 +193,45 @@ def test_int8_is_the_default_and_a_quarter_of_the_bytes(browser, trained, one_fi
     found = window.page.evaluate("(texts) => Promise.all(texts.map((text) => headway.translate(text)))", texts)
     same = sum(one["text"] == other.text for one, other in zip(found, translator.translate(texts), strict=True))
     assert same >= 0.95 * len(texts)
+    closed(window)
+
+
+def stored_model(kind: str) -> StoredModel:
+    """Untrained, with weights large enough that it has opinions."""
+    torch.manual_seed(3)
+    tags = ["en", "ko"] if kind == "tagged" else []
+    source = target = SubwordTokenizer.train(LINES, "unigram" if kind == "unigram" else "bpe", 320, tags)
+    if kind == "words":
+        source, target = (WordTokenizer.train(LINES, 50, 1, lowercase) for lowercase in (True, False))
+    if kind == "two":
+        target = SubwordTokenizer.train([line.upper() for line in LINES], "bpe", 300)
+    fields = {"d_model": 32, "num_heads": 4, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 2, "max_length": 40}
+    fields |= {"norm": "pre", "positions": "learned", "share_embeddings": "none"} if kind in ("two", "words") else {}
+    config = ModelConfig(source.vocab_size, target.vocab_size, **fields)
+    model = Transformer(config).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(2.0 if weight.dim() > 1 else 1.0)
+    return StoredModel(model, source, target, "de", "mul" if tags else "en")
+
+
+@pytest.mark.parametrize("kind", ["tagged", "unigram", "two", "words"])
+def test_models_of_every_kind(browser, tmp_path, kind):
+    stored = stored_model(kind)
+    translator = Translator(stored, device="cpu")
+    tag = ">>ko<< " if kind == "tagged" else ""
+    export_web(stored, tmp_path / "page.html", "float32", [f"{tag}{LINES[0]}"])
+    window = opened(browser, (tmp_path / "page.html").as_uri())
+    for text in (*LINES[:3], "Ein Zug fährt 🚂 nach Köln!"):
+        wanted = translator.inspect(f"{tag}{text}", edits=read_edits(EDITS[3])).to_dict("none")
+        options = {"arrays": "none", "edits": EDITS[3]}
+        assert_alike(window.page.evaluate("(given) => headway.inspect(...given)", [f"{tag}{text}", options]), wanted)
+    if tag:
+        problem = window.page.evaluate("headway.translate('Ein Hund').catch((problem) => problem.message)")
+        assert "begin the text with one of >>en<< >>ko<<" in problem
+    [long] = translator.translate([f"{tag}{'Haus ' * 60}"])
+    found = window.page.evaluate("(text) => headway.translate(text)", f"{tag}{'Haus ' * 60}")
+    assert found["stopped"] == long.stopped == "too_long"
     closed(window)
 
 
