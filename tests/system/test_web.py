@@ -197,7 +197,7 @@ def test_int8_is_the_default_and_a_quarter_of_the_bytes(browser, trained, one_fi
 
 
 def stored_model(kind: str) -> StoredModel:
-    """Untrained, with weights large enough that it has opinions."""
+    """Untrained, with weights large enough that it has opinions. Its translations are short: long beams have ties."""
     torch.manual_seed(3)
     tags = ["en", "ko"] if kind == "tagged" else []
     source = target = SubwordTokenizer.train(LINES, "unigram" if kind == "unigram" else "bpe", 320, tags)
@@ -212,7 +212,7 @@ def stored_model(kind: str) -> StoredModel:
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(2.0 if weight.dim() > 1 else 1.0)
-    return StoredModel(model, source, target, "de", "mul" if tags else "en")
+    return StoredModel(model, source, target, "de", "mul" if tags else "en", {"beam_size": 3, "max_length": 8})
 
 
 @pytest.mark.parametrize("kind", ["tagged", "unigram", "two", "words"])
