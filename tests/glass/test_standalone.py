@@ -7,8 +7,9 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from py_mini_racer import MiniRacer
 
-from headway.glass.standalone import grouped, inert, joined, page_of
+from headway.glass.standalone import grouped, inert, joined, needed, page_of
 
 HOSTILE = "</script><!-- <img src=x onerror=alert(1)> \u202e \u2028 & ]]>"
 
@@ -148,3 +149,20 @@ def test_circles_and_missing_modules_are_refused():
 def test_a_script_that_would_end_itself_is_refused(text):
     with pytest.raises(ValueError, match="would end it"):
         page_of(document("a"), {"standalone.js": text}, "")
+
+
+def test_modules_of_several_folders():
+    """`../` leads out of a folder, and two modules of one name stay apart."""
+    modules = {
+        "web/page.js": 'import { one } from "../glass/words.js";\nimport { two } from "./words.js";\nfound = one + two;',
+        "web/words.js": 'export const two = "b";\n',
+        "glass/words.js": 'import { more } from "./more.js";\nexport const one = `a${more}`;\n',
+        "glass/more.js": 'export const more = "!";\n',
+        "glass/unused.js": "nonsense(",
+    }
+    assert needed(modules, "web/page.js") == ["glass/more.js", "glass/words.js", "web/words.js", "web/page.js"]
+    context = MiniRacer()
+    context.eval(f"let found = null;\n{joined(modules, 'web/page.js')}")
+    assert context.eval("found") == "a!b"
+    with pytest.raises(ValueError, match=r"web/page\.js: imports glass/words\.js, which is not there"):
+        joined({"web/page.js": modules["web/page.js"]}, "web/page.js")

@@ -100,6 +100,8 @@ def test_edited_models(norm, edits):
         target = [model.config.bos_id, 9, 8, 7, 3]
         scores = ours.score(torch.tensor([source]), torch.tensor([target]))[0].numpy()
         assert np.abs(engine.call("score", source, target, edits) - scores).max() <= TOLERANCE
+        [unedited] = greedy(TorchEngine(model, NEVER), torch.tensor([source]), [8])
+        assert_same(engine.call("greedy", source, 8), unedited)  # edits are of a copy
 
 
 @pytest.mark.parametrize("edits", EDITS, ids=lambda edits: "+".join(one["kind"] for one in edits))
