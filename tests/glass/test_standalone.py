@@ -154,7 +154,7 @@ def test_a_script_that_would_end_itself_is_refused(text):
 def test_modules_of_several_folders():
     """`../` leads out of a folder, and two modules of one name stay apart."""
     modules = {
-        "web/page.js": 'import { one } from "../glass/words.js";\nimport { two } from "./words.js";\nfound = one + two;',
+        "web/page.js": 'import { one } from "../glass/words.js";\nimport { two } from "./words.js";\nall = one + two;',
         "web/words.js": 'export const two = "b";\n',
         "glass/words.js": 'import { more } from "./more.js";\nexport const one = `a${more}`;\n',
         "glass/more.js": 'export const more = "!";\n',
@@ -162,7 +162,7 @@ def test_modules_of_several_folders():
     }
     assert needed(modules, "web/page.js") == ["glass/more.js", "glass/words.js", "web/words.js", "web/page.js"]
     context = MiniRacer()
-    context.eval(f"let found = null;\n{joined(modules, 'web/page.js')}")
-    assert context.eval("found") == "a!b"
+    context.eval(f"let all = null;\n{joined(modules, 'web/page.js')}")
+    assert context.eval("all") == "a!b"
     with pytest.raises(ValueError, match=r"web/page\.js: imports glass/words\.js, which is not there"):
         joined({"web/page.js": modules["web/page.js"]}, "web/page.js")
