@@ -44,6 +44,13 @@ Threads = Annotated[
 ]
 
 
+def given_options(context: typer.Context) -> dict[str, str]:
+    """The options that stand on the command line: parameter names, and the flags as a user knows them."""
+    flags = {one.name: one.opts[0] for one in context.command.params if one.name and one.param_type_name == "option"}
+    sources = {name: context.get_parameter_source(name) for name in flags}
+    return {name: flags[name] for name, source in sources.items() if source and source.name == "COMMANDLINE"}
+
+
 def check_output(path: Path | None) -> None:
     """Raises UserError where no file can be written, before any work is done for it."""
     if path is None:

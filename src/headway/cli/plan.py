@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headway.cli.options import JsonOutput
+from headway.cli.options import JsonOutput, given_options
 from headway.cli.planned import Lines, known_devices, serving_lines, speed_reached, training_lines, translating_lines
 from headway.cli.recipes import read_recipe, shipped_recipes
 from headway.errors import UserError
@@ -164,23 +164,22 @@ def _refuse_impossible(numbers: dict[str, float | None], efficiency: float | Non
 
 def _refuse_unused(context: typer.Context, has_model: bool) -> None:
     """Raises UserError for an option on the command line that the plan would not use."""
-    flags = {one.name: one.opts[0] for one in context.command.params if one.name not in ("arguments", "as_json")}
-    sources = {name: context.get_parameter_source(name) for name in flags if name is not None}
-    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    given = given_options(context)
+    given.pop("as_json", None)
     if given and not has_model:
-        raise UserError(f"{flags[given[0]]} needs a model: give a preset or a recipe, too")
+        raise UserError(f"{next(iter(given.values()))} needs a model: give a preset or a recipe, too")
     unused = {}
     if "data" in given:
         unused |= dict.fromkeys(("source_tokens", "target_tokens"), "not with --data, which has the lengths")
-    for plan in {"translate", "serve"} & set(given):
+    for plan in {"translate", "serve"} & given.keys():
         unused |= dict.fromkeys(("pairs", "sharding"), f"only for a training, not for --{plan}")
-    if not {"translate", "serve"} & set(given):
+    if not {"translate", "serve"} & given.keys():
         unused["beam_size"] = "only for --translate and --serve, not for a training"
-    for plan in {"hours", "serve"} & set(given):
+    for plan in {"hours", "serve"} & given.keys():
         unused["devices"] = f"not with --{plan}, which decides how many devices it takes"
-    for name in given:
+    for name, flag in given.items():
         if name in unused:
-            raise UserError(f"{flags[name]} is {unused[name]}")
+            raise UserError(f"{flag} is {unused[name]}")
 
 
 def _print(document: dict[str, object], lines: Lines, *, as_json: bool) -> None:

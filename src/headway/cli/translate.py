@@ -23,6 +23,7 @@ from headway.cli.options import (
     TargetLanguage,
     Threads,
     check_output,
+    given_options,
     writer,
 )
 from headway.errors import UserError
@@ -58,6 +59,7 @@ class Notices:
 
 
 def translate(
+    context: typer.Context,
     model: Annotated[
         Path | None, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best).")
     ] = None,
@@ -144,27 +146,7 @@ def translate(
     """
     if server is not None:
         check_output(output)
-        options_of_models = {
-            "length_penalty": (length_penalty, None),
-            "n_best": (n_best, 1),
-            "max_length": (max_length, None),
-            "no_repeat_ngram": (no_repeat_ngram, None),
-            "sample": (sample, None),
-            "prefix": (prefix, ""),
-            "column": (column, None),
-            "field": (field, None),
-            "shard": (shard, None),
-            "split": (split, False),
-            "resume": (resume, False),
-            "cluster": (cluster, None),
-            "ensemble": (ensemble or None, None),
-            "json": (as_json, False),
-            "device": (device, "auto"),
-            "precision": (precision, "auto"),
-            "engine": (engine, "torch"),
-            "threads": (threads, None),
-        }
-        _check_for_server(options_of_models)
+        _refuse_options_of_models(context)
         if files:
             raise UserError(f"{files[0]}: --server takes only one FILE, and no MODEL")
         _ask_server(server, source_language, target_language, beam_size, "-" if model is None else str(model), output)
@@ -312,12 +294,12 @@ def _on_cluster(
     return translate_on_cluster(work, inputs, output.resolve(), address, threads, notices)
 
 
-def _check_for_server(options: dict[str, tuple[Any, Any]]) -> None:
-    """Raises UserError for options that a server can't follow, if their values differ from their defaults. options:
-    value and default by name."""
-    for name, (value, default) in options.items():
-        if value != default:
-            raise UserError(f"--{name.replace('_', '-')} is not for --server: the server has settings of its own")
+def _refuse_options_of_models(context: typer.Context) -> None:
+    """Raises UserError for an option that a server can't follow."""
+    followed = {"server", "source_language", "target_language", "beam_size", "output"}
+    for name, flag in given_options(context).items():
+        if name not in followed:
+            raise UserError(f"{flag} is not for --server: the server has settings of its own")
 
 
 def _ask_server(

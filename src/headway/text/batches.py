@@ -68,7 +68,7 @@ class MicroBatch:
 
 
 @contextmanager
-def without_collection() -> Iterator[None]:
+def _without_collection() -> Iterator[None]:
     """Turns off Python's garbage collection for the block. It would scan the rows of a part again and again, and none
     of them is in a cycle."""
     collects = gc.isenabled()
@@ -120,7 +120,7 @@ class Plan:
         empty: list[list[int]] = [[] for _ in range(self._rows // size - 1)]
         return MicroBatch(size * self._shape[0], size * self._shape[1], [[pair], *empty])
 
-    @without_collection()
+    @_without_collection()
     def _steps(self, order: Order, part: int) -> list[list[MicroBatch]]:
         random = np.random.default_rng((self.seed, order.epoch, part))
         pairs = random.permutation(order.pairs(part))

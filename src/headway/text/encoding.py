@@ -97,7 +97,7 @@ class CorpusKind:
 
 @dataclass(frozen=True)
 class EncodingSettings:
-    """Everything that decides the ids of a text. It can be pickled for other processes."""
+    """Everything that decides the ids of a text. It can be sent to other processes."""
 
     tokenizers: tuple[tuple[str, bytes], tuple[str, bytes]]
     """For each side, the name and the bytes of its file."""
