@@ -2,7 +2,7 @@
 
 `config.json` (format version, languages, the model's config, a checksum for each other file), `model.safetensors`,
 the tokenizer (`tokenizer.*` where both sides share one, else `source.*` and `target.*`), `decoding.json` (default
-search options) and `README.md` (a model card). No pickle anywhere.
+search options), `README.md` (a model card) and, if there is one, `shortlist.safetensors`. No pickle anywhere.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage.atomic import write_directory, write_json
 from headway.storage.checksums import checksum
+from headway.storage.shortlist_file import load_shortlist, save_shortlist
 from headway.storage.tensors import LARGEST_HEADER, check_kinds, kind_of, load_tensors
 from headway.storage.untrusted import check_version, clipped, parse_json, plain_size, read_json, read_plain
+from headway.text.shortlist import Shortlist
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import Tokenizer, fingerprint
 from headway.text.tokenizer_files import parse_tokenizer
@@ -34,6 +36,7 @@ FORMAT_VERSION = 1
 SIDES = ("source", "target")
 TOKENIZER_SUFFIXES = (SubwordTokenizer.suffix, WordTokenizer.suffix)
 WEIGHTS_FILE, DECODING_FILE, CARD_FILE = "model.safetensors", "decoding.json", "README.md"
+SHORTLIST_FILE = "shortlist.safetensors"
 
 
 @dataclass
@@ -51,6 +54,8 @@ class StoredModel:
     """The text of README.md."""
     name: str = ""
     """Of the folder that it was read from."""
+    shortlist: Shortlist | None = None
+    """The target tokens that a translation of a source may have; None: any."""
 
 
 def save_model(path: Path, stored: StoredModel) -> None:
@@ -61,6 +66,8 @@ def save_model(path: Path, stored: StoredModel) -> None:
         save_file(weights, folder / WEIGHTS_FILE)
         write_json(folder / DECODING_FILE, stored.decoding)
         (folder / CARD_FILE).write_text(stored.card, encoding="utf-8")
+        if stored.shortlist is not None:
+            save_shortlist(folder / SHORTLIST_FILE, stored.shortlist)
         write_json(
             folder / "config.json",
             {
@@ -107,6 +114,10 @@ def load_model(path: Path) -> StoredModel:
             )
     decoding = parse_json(files[DECODING_FILE], folder / DECODING_FILE)
     _check_decoding(decoding, folder / DECODING_FILE)
+    shortlist = None
+    if SHORTLIST_FILE in config.checksums:
+        sizes = config.model.source_vocab_size, config.model.target_vocab_size
+        shortlist = load_shortlist(folder / SHORTLIST_FILE, *sizes)
     weights = load_tensors(weights_file, expected)
     model = Transformer(config.model)
     load_named_weights(model, weights, str(weights_file))
@@ -119,6 +130,7 @@ def load_model(path: Path) -> StoredModel:
         decoding=decoding,
         card=files[CARD_FILE].decode("utf-8", errors="replace"),
         name=folder.name,
+        shortlist=shortlist,
     )
 
 
@@ -221,7 +233,8 @@ def _read_config(file: Path) -> _Config:
         if tokenizers[side] not in allowed:
             name = clipped(repr(tokenizers[side]))
             raise UserError(f"{file}: the {side} tokenizer is {name}, it can be one of {', '.join(allowed)}")
-    if checksums.keys() != {WEIGHTS_FILE, DECODING_FILE, CARD_FILE, *(tokenizers[side] for side in SIDES)}:
+    files = {WEIGHTS_FILE, DECODING_FILE, CARD_FILE, *(tokenizers[side] for side in SIDES)}
+    if checksums.keys() - {SHORTLIST_FILE} != files:
         raise UserError(f"{file}: has not exactly the checksums (sha256) of the model's files")
     return _Config(model, document["source_language"], document["target_language"], tokenizers, checksums)
 

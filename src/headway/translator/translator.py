@@ -82,6 +82,7 @@ class Translator:
             stored.model.config.pad_id,
             self.device,
             after_batch=FreedMemory().bound,
+            allowed=stored.shortlist.allowed if stored.shortlist and not ensemble else None,
         )
 
     @classmethod
