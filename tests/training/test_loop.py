@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from headway.errors import UserError
-from headway.storage import find_model
+from headway.storage import find_model, load_model
 from headway.storage.atomic import write_json
 from headway.storage.checksums import write_checksums
 from headway.storage.steps import step_folders
@@ -30,6 +30,7 @@ from headway.training.reading import make_recipe
 from headway.training.reporter import Reporter
 from headway.training.run import Run
 from headway.training.run_directory import open_run, refuse_used_folder
+from headway.training.sizes import work_of_step
 from headway.training.start import start
 from headway.training.stopping import Interrupted, StopRequests
 from headway.translator import Translator
@@ -134,6 +135,25 @@ def test_loss_falls_and_the_run_directory_is_complete(files, tmp_path):
     assert "validation BLEU" in translator.stored.card
     rows = [line for line in translator.stored.card.splitlines() if line.startswith("|")]
     assert {len(re.split(r"(?<!\\)\|", row)) for row in rows} == {4}  # two cells, whatever a signature holds
+
+
+def test_the_work_of_all_stages_is_counted(files, tmp_path):
+    """A stopped and resumed run has that of all its steps; one that starts from a model goes on from the model's."""
+    whole = run(recipe(files), tmp_path / "whole")
+    opened = begin(recipe(files), tmp_path / "counted")
+    steps = [step for epoch in range(whole.epoch + 1) for step in opened.train.plan.steps(epoch)]
+    by_hand = sum(work_of_step(opened.model.config, step) for step in steps[:24])
+    assert whole.flops == pytest.approx(by_hand)
+    with pytest.raises(Interrupted):
+        run(recipe(files), tmp_path / "run", StopAfter(12))
+    assert run(recipe(files), tmp_path / "run").flops == pytest.approx(by_hand)
+    last = load_model(tmp_path / "run" / "models" / "step-00000024")
+    assert last.training_flops == pytest.approx(by_hand)
+    assert f"| matrix products in training, all stages | {by_hand / 1e15:.4g} PFLOP |" in last.card
+    assert log(tmp_path / "run")[-1]["petaflop"] == round(by_hand / 1e15, 6)
+    model = tmp_path / "run" / "models" / "step-00000024"
+    second = run(recipe(files, init_from=str(model), max_steps=8), tmp_path / "second")
+    assert second.flops == pytest.approx(by_hand + sum(work_of_step(last.model.config, step) for step in steps[:8]))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

@@ -79,7 +79,8 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
     parameters = sum(parameter.numel() for parameter in model.parameters())
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
     notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
-    progress = state.progress if state is not None else Progress()
+    before = initial.training_flops if initial else 0.0
+    progress = state.progress if state is not None else Progress(flops=before)
     if checkpoint is not None:
         load_checkpoint(checkpoint, model, optimizer, average, ranks.number)
         if ranks.leads:
