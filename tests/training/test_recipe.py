@@ -174,6 +174,7 @@ def test_numbers_have_their_bounds(recipe_file, key, last, beyond):
         ("model.preset=huge", "model.preset"),
         ("tokenizer.lowercase=true", "lowercase is for kind: word"),
         ("training.tokens_per_micro_batch=100000", "is more than tokens_per_batch"),
+        ("training.cutoff_probability=0.1", "cutoff_probability is for consistency, which is 0"),
         ("decoding.max_length=5000", "decoding.max_length=5000 must be less than model.max_length=1024"),
         ("data.train.source=[x,y]", "2 source files but 1 target files"),
         ("training", "must be key.path=value"),

@@ -116,7 +116,7 @@ def plan(
     bf16 = _in_bf16(recipe, hardware, peak)
     if in_training:
         batches = _batches(recipe, corpus)
-        work = planning.work_per_target_token(config, corpus)
+        work = recipe.training.passes * planning.work_per_target_token(config, corpus)
         share = planning.ASSUMED_EFFICIENCY if efficiency is None else efficiency
         using = _devices(devices, hardware, peak, bf16, share, measured, work)
         guessed = efficiency is None and measured is None
@@ -128,6 +128,7 @@ def plan(
             bf16=bf16,
             sharding="full" if sharding == "full" else "none",
             moving_average=bool(recipe.training.ema_decay),
+            passes=recipe.training.passes,
         )
         lines = training_lines(
             training, corpus, recipe, speed_reached(using, hardware, bf16, guessed), hardware, devices

@@ -107,7 +107,7 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: 
             run.average.update(step)
     progress.step, progress.step_in_epoch = step, progress.step_in_epoch + 1
     if progress.flops is not None:
-        progress.flops += work_of_step(run.model.config, micro_batches)
+        progress.flops += options.passes * work_of_step(run.model.config, micro_batches)
     progress.minutes = run.minutes()
     speed = tokens / (time.monotonic() - began)
     log.write(

@@ -7,7 +7,7 @@ measured. `PAPER` holds what the times in section 5.2 of "Attention Is All You N
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headway.training.sizes import (
@@ -204,13 +204,15 @@ def plan_training(
     bf16: bool,
     sharding: Sharding = "none",
     moving_average: bool = False,
+    passes: int = 1,
 ) -> TrainingPlan:
-    """Assumes that the efficiency already contains the time of communication, validations and checkpoints."""
+    """Assumes that the efficiency already contains the time of communication, validations and checkpoints. passes: how
+    often each token of a step goes through the model."""
     parameters = count_parameters(config)
     steps = batches.steps(corpus)
     epochs = steps * min(1, batches.tokens_of_step / corpus.tokens_per_epoch)
     source_tokens, target_tokens = (epochs * corpus.pairs_per_epoch * length for length in corpus.mean_lengths)
-    work = training_work(config, source_tokens, target_tokens, *corpus.mean_lengths)
+    work = training_work(config, passes * source_tokens, passes * target_tokens, *corpus.mean_lengths)
     seconds = work.total / (devices.count * devices.speed)
     micro_batches, places = batches.on_device(devices.count)
     memory = training_memory(
@@ -224,6 +226,7 @@ def plan_training(
         micro_batches=micro_batches,
         moving_average=moving_average,
     )
+    memory = replace(memory, activations=passes * memory.activations)
     return TrainingPlan(
         parameters=parameters.total,
         parameters_in_products=parameters.in_products,
