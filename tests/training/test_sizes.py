@@ -163,6 +163,8 @@ class Kept:
 class Corpus:
     """Pairs of sentences with the given lengths, as `ParallelIds` has them."""
 
+    segmentations = 1
+
     def __init__(self, count: int, vocabulary: int, targets: int = 40) -> None:
         random = np.random.default_rng(1)
         self.source, self.target = (

@@ -234,7 +234,9 @@ def _corpus(
             "--pairs is missing: the number of pairs in the corpus; or give --data, a folder to count them in"
         )
     source_length, target_length = (length + 1 for length in lengths)
-    return Corpus(pairs or 1, source_length, target_length, ids_dtype(recipe.tokenizer.vocab_size).itemsize)
+    options = recipe.tokenizer
+    bytes_per_id = ids_dtype(options.vocab_size).itemsize
+    return Corpus(pairs or 1, source_length, target_length, bytes_per_id, segmentations=options.segmentations)
 
 
 def _counted_corpus(recipe: Recipe, data: Path) -> Corpus:
@@ -256,7 +258,7 @@ def _counted_corpus(recipe: Recipe, data: Path) -> Corpus:
     weighted = None
     if len(weights) == len(ids.sizes) and set(weights) != {1}:
         weighted = sum(size * weight for size, weight in zip(ids.sizes, weights, strict=True))
-    return Corpus(len(ids), source_length, target_length, bytes_per_id, weighted)
+    return Corpus(sum(ids.sizes), source_length, target_length, bytes_per_id, weighted, ids.segmentations)
 
 
 def _prepared_of(data: Path) -> Path:

@@ -173,6 +173,12 @@ class TokenizerSection(Section):
     them, drawn at random. The draw is always the same."""
     lowercase: bool = False
     """Lower-case all text (kind `word`)."""
+    segmentations: int = Field(1, ge=1, le=1000)
+    """More than 1: the training text is prepared so many times, each time cut into pieces at random, and each epoch
+    takes the next (`bpe`, `unigram`). Prepared data grow with it."""
+    segmentation_alpha: float = Field(0.1, gt=0, lt=1)
+    """For `segmentations`. `bpe`: the probability that a merge is left out (BPE-dropout). `unigram`: the exponent of a
+    segmentation's probability; the smaller, the more random."""
 
     @model_validator(mode="after")
     def _possible(self) -> TokenizerSection:
@@ -180,6 +186,11 @@ class TokenizerSection(Section):
             for name in ("min_frequency", "lowercase"):
                 if getattr(self, name) != type(self).model_fields[name].default:
                     raise ValueError(f"{name} is for kind: word, but kind is {self.kind}")
+        elif self.segmentations > 1:
+            raise ValueError("segmentations is for kind: bpe or unigram; words are never cut")
+        alpha = type(self).model_fields["segmentation_alpha"].default
+        if self.segmentations == 1 and self.segmentation_alpha != alpha:
+            raise ValueError("segmentation_alpha is for segmentations, of which there is 1")
         return self
 
 
