@@ -65,6 +65,8 @@ class Row(Section):
     beam_size: int | None = None
     """By default the recipe's."""
     length_penalty: float | None = None
+    mbr: int | None = None
+    """Choose among so many best translations by `--mbr`."""
     average: int | None = None
     """Score the mean of so many last models in place of the best one."""
 
@@ -203,7 +205,7 @@ def validation_sets(recipe: Recipe) -> list[TestSet]:
 def score(row: Row, test: TestSet, model: Path, run: Path, threads: int | None) -> Score:
     """Translates the source, keeps the translations in the run, and scores them."""
     output = run / f"{test.source.name}.translated"
-    searching = {"--beam-size": row.beam_size, "--length-penalty": row.length_penalty}
+    searching = {"--beam-size": row.beam_size, "--length-penalty": row.length_penalty, "--mbr": row.mbr}
     searching |= {"--target-language": test.target_language}
     flags = [item for flag, value in searching.items() if value is not None for item in (flag, value)]
     files = ("--source", test.source, "--reference", test.reference, "--output", output)
