@@ -23,6 +23,14 @@ BeamSize = Annotated[
 LengthPenalty = Annotated[
     float | None, typer.Option(help="GNMT's alpha; 0 favours short translations. Default: the model's own.")
 ]
+Mbr = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        metavar="N",
+        help="Choose among the N best translations (among N samples with --sample) the one most like all, by chrF.",
+    ),
+]
 Ensemble = Annotated[
     list[Path] | None,
     typer.Option(metavar="MODEL", help="Another model to translate with. Repeat the option for more models."),

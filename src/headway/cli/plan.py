@@ -116,7 +116,7 @@ def plan(
     bf16 = _in_bf16(recipe, hardware, peak)
     if in_training:
         batches = _batches(recipe, corpus)
-        work = planning.work_per_target_token(config, corpus)
+        work = recipe.training.passes * planning.work_per_target_token(config, corpus)
         share = planning.ASSUMED_EFFICIENCY if efficiency is None else efficiency
         using = _devices(devices, hardware, peak, bf16, share, measured, work)
         guessed = efficiency is None and measured is None
@@ -128,6 +128,7 @@ def plan(
             bf16=bf16,
             sharding="full" if sharding == "full" else "none",
             moving_average=bool(recipe.training.ema_decay),
+            passes=recipe.training.passes,
         )
         lines = training_lines(
             training, corpus, recipe, speed_reached(using, hardware, bf16, guessed), hardware, devices
@@ -232,7 +233,9 @@ def _corpus(
             "--pairs is missing: the number of pairs in the corpus; or give --data, a folder to count them in"
         )
     source_length, target_length = (length + 1 for length in lengths)
-    return Corpus(pairs or 1, source_length, target_length, ids_dtype(recipe.tokenizer.vocab_size).itemsize)
+    options = recipe.tokenizer
+    bytes_per_id = ids_dtype(options.vocab_size).itemsize
+    return Corpus(pairs or 1, source_length, target_length, bytes_per_id, segmentations=options.segmentations)
 
 
 def _counted_corpus(recipe: Recipe, data: Path) -> Corpus:
@@ -254,7 +257,7 @@ def _counted_corpus(recipe: Recipe, data: Path) -> Corpus:
     weighted = None
     if len(weights) == len(ids.sizes) and set(weights) != {1}:
         weighted = sum(size * weight for size, weight in zip(ids.sizes, weights, strict=True))
-    return Corpus(len(ids), source_length, target_length, bytes_per_id, weighted)
+    return Corpus(sum(ids.sizes), source_length, target_length, bytes_per_id, weighted, ids.segmentations)
 
 
 def _prepared_of(data: Path) -> Path:

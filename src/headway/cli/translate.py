@@ -19,6 +19,7 @@ from headway.cli.options import (
     Ensemble,
     JsonOutput,
     LengthPenalty,
+    Mbr,
     PrecisionOption,
     TargetLanguage,
     Threads,
@@ -114,6 +115,7 @@ def translate(
         str | None,
         typer.Option(metavar="KEY=VALUE,...", help="Sample, without a beam: any of temperature, top_k, top_p, seed."),
     ] = None,
+    mbr: Mbr = None,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text that each translation begins with.")] = "",
     target_language: TargetLanguage = None,
     server: Annotated[
@@ -138,6 +140,7 @@ def translate(
     echo "Ein Hund läuft." | headway translate runs/multi30k-de-en
     headway translate runs/multi30k-de-en input.de --output output.en
     headway translate runs/multi30k-de-en input.de --n-best 3 --sample temperature=0.8,top_k=20,seed=7
+    headway translate runs/multi30k-de-en input.de --mbr 32 --sample temperature=0.7
     headway translate runs/multi30k-de-en input.tsv.zst --column 2 --output output.en.zst --resume
     headway translate runs/multi30k-de-en paragraphs.de --split --output paragraphs.en
     headway translate runs/multi30k-de-en input.de --shard 3/8 --output output-3.en
@@ -168,6 +171,7 @@ def translate(
         n_best=n_best,
         no_repeat_ngram=no_repeat_ngram,
         sample=None if sample is None else _parse_sampling(sample),
+        mbr=mbr,
         prefix=prefix,
         target_language=target_language,
         as_json=as_json,

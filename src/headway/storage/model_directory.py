@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +53,8 @@ class StoredModel:
     """Default search options."""
     card: str = ""
     """The text of README.md."""
+    training_flops: float | None = None
+    """The work of the matrix products of all its training; None where nobody counted."""
     name: str = ""
     """Of the folder that it was read from."""
     shortlist: Shortlist | None = None
@@ -76,6 +79,7 @@ def save_model(path: Path, stored: StoredModel) -> None:
                 "target_language": stored.target_language,
                 "model": stored.model.config.to_dict(),
                 "tokenizer": tokenizer_files,
+                **({} if stored.training_flops is None else {"training_flops": stored.training_flops}),
                 "sha256": {file.name: checksum(file) for file in sorted(folder.iterdir())},
             },
         )
@@ -129,6 +133,7 @@ def load_model(path: Path) -> StoredModel:
         target_language=config.target_language,
         decoding=decoding,
         card=files[CARD_FILE].decode("utf-8", errors="replace"),
+        training_flops=config.training_flops,
         name=folder.name,
         shortlist=shortlist,
     )
@@ -198,6 +203,7 @@ class _Config(NamedTuple):
     """The file of each side."""
     checksums: dict[str, str]
     """SHA-256 of each other file of the model."""
+    training_flops: float | None
 
 
 _MEMBERS: dict[str, type] = {
@@ -208,19 +214,23 @@ _MEMBERS: dict[str, type] = {
     "tokenizer": dict,
     "sha256": dict,
 }
+_OPTIONAL_MEMBERS: dict[str, type] = {"training_flops": float}
 
 
 def _read_config(file: Path) -> _Config:
     document = read_json(file)
     check_version(document.get("format_version"), FORMAT_VERSION, file)
-    for name, kind in _MEMBERS.items():
-        if not isinstance(document.get(name), kind):
+    for name, kind in {**_MEMBERS, **_OPTIONAL_MEMBERS}.items():
+        if not isinstance(document.get(name), kind) and (name in _MEMBERS or name in document):
             raise UserError(f"{file}: {name} is missing or of the wrong kind")
-    if unknown := document.keys() - _MEMBERS.keys():
+    if unknown := document.keys() - _MEMBERS.keys() - _OPTIONAL_MEMBERS.keys():
         raise UserError(f"{file}: {clipped(repr(min(unknown)))} is not known")
     for name in ("source_language", "target_language"):
         if not document[name].isprintable() or len(document[name]) > 100:
             raise UserError(f"{file}: {name} is not the code or the name of a language")
+    flops = document.get("training_flops")
+    if flops is not None and not (math.isfinite(flops) and flops >= 0):
+        raise UserError(f"{file}: training_flops is no amount of work")
     try:
         model = ModelConfig.from_dict(document["model"])
     except ValueError as error:
@@ -236,7 +246,7 @@ def _read_config(file: Path) -> _Config:
     files = {WEIGHTS_FILE, DECODING_FILE, CARD_FILE, *(tokenizers[side] for side in SIDES)}
     if checksums.keys() - {SHORTLIST_FILE} != files:
         raise UserError(f"{file}: has not exactly the checksums (sha256) of the model's files")
-    return _Config(model, document["source_language"], document["target_language"], tokenizers, checksums)
+    return _Config(model, document["source_language"], document["target_language"], tokenizers, checksums, flops)
 
 
 def _check_decoding(options: dict[str, Any], file: Path) -> None:

@@ -221,6 +221,8 @@ class _Preparing:
             filters=data.filters.chosen(),
             held_out=tuple(held_out),
             valid=tuple(valid_texts),
+            segmentations=self.recipe.tokenizer.segmentations,
+            segmentation_alpha=self.recipe.tokenizer.segmentation_alpha,
         )
 
     def _write_shards(self, shards: ShardsWriter, journal: Journal, settings: EncodingSettings) -> None:
@@ -242,7 +244,7 @@ class _Preparing:
         shards.sync()
         journal.write()
         self._check_corpora(journal, range(len(self.train)))
-        shards.finish(len(self.train))
+        shards.finish(len(self.train), settings.segmentations)
 
     def _check_corpora(self, journal: Journal, corpora: range) -> None:
         for corpus in corpora:
