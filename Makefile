@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-argos test-ray test-faults mutants fuzz lint bench bench-peers soak reference clean
+.PHONY: setup demo test test-system test-argos test-ray test-faults mutants fuzz lint bench bench-peers results results-quick soak reference clean
 
 setup: $(READY)
 
@@ -102,6 +102,20 @@ bench: setup $(BENCH_MODEL)/best.json
 	$(BIN)/python benchmarks/preparing.py
 	$(BIN)/python benchmarks/growing.py $(BENCH_MODEL)
 	$(BIN)/python benchmarks/web.py $(BENCH_MODEL) $(BENCH_SOURCE) $(BENCH_SOURCE:.de=.en)
+
+# Quality: trains and scores the models of docs/results.md, goes on where it was cut off, and prints the table: hours.
+# The quick one takes minutes. TABLE=benchmarks/ablations.yaml is what was tried.
+TABLE := benchmarks/results.yaml
+WORK := runs/quality
+
+data/tatoeba-ko-en/test.ko: | setup
+	$(BIN)/headway data tatoeba-ko-en
+
+results: setup $(BENCH_SOURCE) data/tatoeba-ko-en/test.ko
+	$(BIN)/python benchmarks/quality.py $(TABLE) --work $(WORK)
+
+results-quick: setup $(BENCH_SOURCE) data/tatoeba-ko-en/test.ko
+	$(BIN)/python benchmarks/quality.py $(TABLE) --work $(WORK) --quick
 
 # Half an hour of mixed load on a server: does its memory stay?
 soak: setup $(BENCH_MODEL)/best.json

@@ -1,9 +1,10 @@
 """Does anything grow faster than the work?
 
-    headway data multi30k && python benchmarks/growing.py MODEL [--sizes 1000 100000] [--length 500]
+    headway data multi30k
+    python benchmarks/growing.py MODEL [--sizes 1000 100000] [--length 500] [--words N] [--only pairs|length|lines]
 
-Training speed with few pairs and with many, through `headway train`; the time of a token in translations of up to
---length; the memory of `headway translate` with as many lines as there were pairs.
+Pairs: training speed with few pairs and with many, through `headway train`. Length: the time of a token in translations
+of up to --length. Lines: the memory of `headway translate` with as many lines, cut to their first N words.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -28,11 +30,13 @@ CORPUS = Path("data/multi30k/raw")
 WARMUP, STEPS = 20, 60
 
 
-def repeated(path: Path, count: int, folder: Path) -> Path:
-    """A file of so many lines."""
+def repeated(path: Path, count: int, folder: Path, words: int | None = None) -> Path:
+    """A file of so many lines, whole or cut to their first words."""
     grown = folder / f"{count}-{path.name}"
-    with open(path, encoding="utf-8", newline="\n") as lines, open(grown, "w", encoding="utf-8", newline="\n") as out:
-        out.writelines(islice(cycle(lines.readlines()), count))
+    with open(path, encoding="utf-8", newline="\n") as file, open(grown, "w", encoding="utf-8", newline="\n") as out:
+        lines = file.read().split("\n")[:-1]
+        cut = lines if words is None else [" ".join(line.split()[:words]) for line in lines]
+        out.writelines(line + "\n" for line in islice(cycle(cut), count))
     return grown
 
 
@@ -77,27 +81,41 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="folder with train.de, train.en, val.de, val.en")
-    parser.add_argument("--sizes", type=int, nargs=2, default=(1_000, 100_000), help="pairs and lines, few and many")
+    parser.add_argument("--sizes", type=int, nargs="+", default=(1_000, 100_000), help="pairs and lines, fewest first")
     parser.add_argument("--length", type=int, default=500, help="of the longest translation, in tokens")
+    parser.add_argument("--words", type=int, help="the first words of each line that is translated; default: all")
+    parser.add_argument("--only", choices=("pairs", "length", "lines"), help="measure only this")
     options = parser.parse_args()
-    few, many = options.sizes
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        speeds = {pairs: training_speed(pairs, options.corpus, folder) for pairs in (few, many)}
-        print(
-            f"training, target tokens a second: {speeds[few]:,.0f} with {few:,} pairs, {speeds[many]:,.0f} with "
-            f"{many:,}, ratio {speeds[many] / speeds[few]:.2f}"
+        if options.only in (None, "pairs"):
+            of_pairs(options.sizes, options.corpus, Path(name))
+        if options.only in (None, "length"):
+            of_length(options.length)
+        if options.only in (None, "lines"):
+            of_lines(options.model, options.sizes, options.words, options.corpus, Path(name))
+
+
+def of_pairs(sizes: Sequence[int], corpus: Path, folder: Path) -> None:
+    speeds = {pairs: training_speed(pairs, corpus, folder) for pairs in sizes}
+    told = ", ".join(f"{speed:,.0f} with {pairs:,} pairs" for pairs, speed in speeds.items())
+    print(f"training, target tokens a second: {told}; last to first {speeds[sizes[-1]] / speeds[sizes[0]]:.2f}")
+
+
+def of_length(longest: int) -> None:
+    milliseconds_a_token(longest // 10)  # warms up
+    each = {length: milliseconds_a_token(length) for length in (longest // part for part in (4, 2, 1))}
+    print("translating, ms a token: " + ", ".join(f"{ms:.3f} of {length}" for length, ms in each.items()))
+
+
+def of_lines(model: Path, sizes: Sequence[int], words: int | None, corpus: Path, folder: Path) -> None:
+    memory = {}
+    for lines in sizes:
+        source = repeated(corpus / "train.de", lines, folder, words)
+        memory[lines] = headway(
+            "translate", str(model), str(source), "--output", str(folder / "out"), "--beam-size", "1"
         )
-        milliseconds_a_token(options.length // 10)  # warms up
-        each = {length: milliseconds_a_token(length) for length in (options.length // part for part in (4, 2, 1))}
-        print("translating, ms a token: " + ", ".join(f"{ms:.3f} of {length}" for length, ms in each.items()))
-        memory = {}
-        for lines in (few, many):
-            source = repeated(options.corpus / "train.de", lines, folder)
-            memory[lines] = headway(
-                "translate", str(options.model), str(source), "--output", str(folder / "out"), "--beam-size", "1"
-            )
-        print(f"translating, MiB: {memory[few]} with {few:,} lines, {memory[many]} with {many:,}")
+    told = ", ".join(f"{mib} with {lines:,} lines" for lines, mib in memory.items())
+    print(f"translating, MiB: {told}; last to first {memory[sizes[-1]] / memory[sizes[0]]:.2f}")
 
 
 if __name__ == "__main__":

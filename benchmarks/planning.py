@@ -30,8 +30,8 @@ from headway.training.batches import Batches
 
 
 def write_corpus(folder: Path, pairs: int) -> None:
-    """Lengths as of sentences: a translation is about as long as its source. All is on disk, and nothing of it in
-    memory, as on another day."""
+    """Lengths as of sentences: a translation is about as long as its source. The files are dropped from the page
+    cache, so the first step reads them from disk."""
     random = np.random.default_rng(0)
     longest, most = 0, -1
     for shard, start in enumerate(range(0, pairs, PAIRS)):

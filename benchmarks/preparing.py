@@ -6,7 +6,7 @@ The text is the lines of the files, again and again, with a number appended to e
 "Alone" is N processes that tokenise their part of it from memory to memory, as fast as the tokenizer can. Preparing
 reads the text, filters, tokenises in as many processes and writes everything to disk; its time has all in it but the
 learning of the vocabulary: start of the processes, checksums. Medians of the rounds, in turns. Imports that load torch
-are in functions, as in the command line: what stands at the top is loaded by every process.
+are in functions, because every process loads what a module imports at its top.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@
 The loads come from this process, which shares the cores with the server; its share is given. Answers are compared with
 those that the same server gives when nothing else is asked. The parts:
 
-steady    50 clients, one sentence each at a time; and the same with --batch-size 1
+steady    50 clients, one sentence each at a time; the same with --batch-size 1; `Translator.translate` of random
+          batches of 25 in this run
 lists     8 clients, lists of 32 sentences, against `Translator.translate` of all sentences in this run
 burst     1,000 requests at once: refusals, memory, /health meanwhile, and the way back
 vanish    20 clients that go away while they are worked for
@@ -51,9 +52,12 @@ together = 3 * len(texts) / (time.perf_counter() - start)
 with ThreadPoolExecutor(torch.get_num_threads(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
     start = time.perf_counter()
     list(pool.map(lambda text: translator.translate([text]), texts[: int(alone)]))
-    print(json.dumps([together, int(alone) / (time.perf_counter() - start)]))
+    one_by_one = int(alone) / (time.perf_counter() - start)
+    start = time.perf_counter()
+    list(pool.map(lambda first: translator.translate(texts[first : first + 25]), range(0, len(texts), 25)))
+    print(json.dumps([together, one_by_one, len(texts) / (time.perf_counter() - start)]))
 """
-"""Each core with sentences of its own, both times."""
+"""Each core with sentences of its own, each time."""
 SOAK_WARMING = 300
 """Seconds in which memory comes to rest."""
 
@@ -84,8 +88,9 @@ class Bench:
                 self.expected[text] = answer.json["translatedText"]
         client.close()
 
-    def offline(self) -> tuple[float, float]:
-        """Sentences a second of `Translator.translate`: all together, and each in a call of its own."""
+    def offline(self) -> tuple[float, float, float]:
+        """Sentences a second of `Translator.translate`: all together, each in a call of its own, and random batches of
+        25, which is what each core gets from 50 clients."""
         done = subprocess.run(
             [sys.executable, "-c", OFFLINE, self.options.model, self.options.engine, str(ALONE)],
             input=json.dumps(self.texts),
@@ -93,8 +98,8 @@ class Bench:
             text=True,
             check=True,
         )
-        together, alone = json.loads(done.stdout)
-        return together, alone
+        together, alone, batches = json.loads(done.stdout)
+        return together, alone, batches
 
     def steady(self) -> dict[str, Any]:
         with self.server() as server:
@@ -102,7 +107,7 @@ class Bench:
             batching = asyncio.run(self.load(server.port, self.options.seconds))
         with self.server("--batch-size", 1) as server:
             single = asyncio.run(self.load(server.port, min(20, self.options.seconds)))
-        together, alone = self.offline()
+        together, alone, batches = self.offline()
         gain, offline_gain = batching.rate / single.rate, together / alone
         return {
             "batching": shown(batching),
@@ -110,13 +115,15 @@ class Bench:
             "gain": round(gain, 2),
             "offline": {"together": round(together, 1), "one by one": round(alone, 1), "gain": round(offline_gain, 2)},
             "part of the offline gain": round(gain / offline_gain, 2),
+            "random batches of 25": round(batches, 1),
+            "part of those": round(batching.rate / batches, 2),
         }
 
     def lists(self) -> dict[str, Any]:
         with self.server() as server:
             asyncio.run(self.learn(server.port))
             report = asyncio.run(self.load(server.port, self.options.seconds, clients=LIST_CLIENTS, size=LIST))
-        together, _ = self.offline()
+        together, _, _ = self.offline()
         part = round(report.rate / together, 2)
         return {"lists": shown(report), "offline": round(together, 1), "part of offline": part}
 

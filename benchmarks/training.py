@@ -13,8 +13,8 @@ contender is a process of its own; they take turns, a round is each one's time f
 are compared. Some rounds go before: it takes a process about 100 steps until its memory has come to rest, of the
 thousands that a training has. What a whole training reaches of this is in `benchmarks/running.py`.
 
-Share of the peak: 6 x (encoder weights x source tokens + (decoder + output weights) x target tokens) a second, padding
-and look-ups not counted, of what a product of two large matrices reaches in bf16 (fp32 where the processor has no
+Share of the peak: the products with weights (`headway.training.sizes`) a second, padding and scores of attention not
+counted, of what a product of two large matrices reaches in bf16 (fp32 where the processor has no
 bf16) in the same run.
 """
 
@@ -48,6 +48,7 @@ from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizer
 from headway.training.prepare import PreparedData, prepare
 from headway.training.reading import load_recipe
+from headway.training.sizes import training_work
 from headway.training.step import train_step
 from machine import fastest_dtype, matrix_peak, versions
 from peers import peers
@@ -148,13 +149,8 @@ def make_worker(name: str, config: ModelConfig, todo: list[Any]) -> Callable[[],
 
 def flops_per_token(config: ModelConfig, corpus: ParallelIds) -> float:
     """Of the products for a target token and its share of the source, forward and backward."""
-    model = Transformer(config)
-    encoder, decoder = (
-        sum(weight.numel() for weight in part.parameters() if weight.dim() > 1)
-        for part in (model.encoder, model.decoder)
-    )
     sources, targets = (side.total + len(corpus) for side in (corpus.source, corpus.target))
-    return 6.0 * (encoder * sources / targets + decoder + model.output.weight.numel())
+    return training_work(config, sources / targets, 1, 0, 0).products
 
 
 def target_tokens(todo: list[PackedBatch]) -> int:

@@ -45,9 +45,9 @@ def test_memory_is_given_back_when_the_process_has_grown(monkeypatch):
     monkeypatch.setattr(devices, "_resident", lambda: size * 2**20)
     monkeypatch.setattr(devices, "return_freed_memory", give_back)
     memory = devices.FreedMemory()
-    for size in (310, 390, 401, 405, 420):  # noqa: B007 read by what takes the place of _resident
+    for size in (310, 480, 493, 500, 510):  # noqa: B007 read by what takes the place of _resident
         memory.bound()
-    assert given_back == [401, 420]
+    assert given_back == [493, 510]
 
 
 def test_a_translator_looks_at_its_memory_after_each_batch(monkeypatch):

@@ -17,7 +17,7 @@ Precision = Literal["auto", "fp32", "bf16"]
 TranslatingPrecision = Literal["auto", "fp32", "bf16", "int8"]
 EngineName = Literal["torch", "ctranslate2"]
 """What runs a model when it translates."""
-GROWTH = 96 * 2**20
+GROWTH = 192 * 2**20
 """Bytes that a process may grow by before `FreedMemory` gives back what is free."""
 
 

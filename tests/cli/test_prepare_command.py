@@ -48,6 +48,30 @@ def test_mistakes_are_one_line(recipe, tmp_path):
     )
 
 
+def test_more_processes_than_cores_are_told_of(recipe, monkeypatch):
+    monkeypatch.setattr("headway.threads.usable_cores", lambda: 1)
+    done = run(recipe, "--output", "one", "--processes", "1")
+    assert "--processes" not in done.stderr
+    done = run(recipe, "--output", "two", "--processes", "2")
+    assert done.exit_code == 0, done
+    assert "notice: --processes 2 on 1 cores: the others only take memory" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("installed", "started_as", "typed"),
+    [
+        ("/bin/headway", "/site/headway/__main__.py", "headway"),
+        (None, "/site/headway/__main__.py", "python -m headway"),
+        (None, "venv/bin/headway", "venv/bin/headway"),
+    ],
+)
+def test_the_next_command_begins_as_this_one_was_started(installed, started_as, typed, recipe, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: installed)
+    monkeypatch.setattr("sys.argv", [started_as])
+    done = run(recipe, "--output", "mine")
+    assert f"try: {typed} train {recipe} --data" in done.stderr
+
+
 def test_the_folder_may_be_the_recipes_own(recipe, tmp_path):
     for again in (False, True):
         done = run(recipe, "data.prepared=mine")

@@ -125,6 +125,7 @@ def test_json_has_the_config_as_it_is(model):
         "target_language",
         "parameters",
         "model",
+        "training_flops",
         "decoding",
         "weights",
     ]

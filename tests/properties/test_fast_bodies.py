@@ -145,6 +145,33 @@ def test_the_loss_is_the_formula_and_its_gradients_are_those_of_torch(seed, size
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
 
 
+@given(
+    seed=SEEDS,
+    sizes=st.tuples(st.integers(0, 9), st.integers(1, 30), st.integers(1, 6)),
+    consistency=st.sampled_from([0.5, 3.0]),
+    scale=st.sampled_from([0.1, 1.0, 10.0]),
+    with_bias=st.booleans(),
+    chunk=st.sampled_from([1, 40, 10**6]),
+)
+def test_the_consistent_loss_is_that_of_torch(seed, sizes, consistency, scale, with_bias, chunk):
+    """Cross-entropy of the first pass plus KL(first || second), with the gradients of both passes; id 0 is ignored."""
+    torch.manual_seed(seed)
+    tokens, vocabulary, d_model = sizes
+    shapes = [(2 * tokens, d_model), (vocabulary, d_model), *([(vocabulary,)] if with_bias else [])]
+    inputs = [(scale * torch.randn(shape, dtype=torch.float64)).requires_grad_() for shape in shapes]
+    hidden, weight, bias = inputs if with_bias else (*inputs, None)
+    targets = torch.randint(vocabulary, (tokens,))
+    with patch("headway.kernels.cross_entropy.CHUNK", chunk):
+        found = output_cross_entropy(hidden, weight, bias, targets, 0.1, ignore_index=0, consistency=consistency)
+    first, second = F.linear(hidden, weight, bias).view(2, tokens, vocabulary)
+    wanted = F.cross_entropy(first, targets, reduction="sum", label_smoothing=0.1, ignore_index=0)
+    divergences = F.kl_div(second.log_softmax(-1), first.log_softmax(-1), reduction="none", log_target=True).sum(-1)
+    wanted = wanted + consistency * divergences[targets != 0].sum()
+    assert found.item() == pytest.approx(wanted.item(), rel=1e-10, abs=1e-10)
+    for one, other in zip(torch.autograd.grad(3 * found, inputs), torch.autograd.grad(3 * wanted, inputs), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-8)
+
+
 @given(configs(), SEEDS, LENGTHS, st.integers(0, 2), st.sampled_from([0.0, 0.1]))
 def test_the_loss_of_a_batch_is_the_sum_of_its_pairs_losses(config, seed, lengths, more, epsilon):
     """With the gradients of all weights; each pair alone, its loss by torch from all its logits."""

@@ -87,6 +87,18 @@ def test_loss(with_bias, label_smoothing):
     assert gradcheck(loss, inputs)
 
 
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_loss_with_consistency(with_bias):
+    """Of the states of both passes; one target is ignored."""
+    targets = torch.tensor([4, 0, 2])
+    inputs = (normal(6, 2), normal(5, 2), *([normal(5)] if with_bias else []))
+
+    def loss(hidden: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        return output_cross_entropy(hidden, weight, bias, targets, 0.1, ignore_index=0, consistency=1.5)
+
+    assert gradcheck(loss, inputs)
+
+
 def test_dropout():
     bits = _bits(torch.Size([4, 5]), 0.6)
     assert gradcheck(lambda x: _Kept.apply(x, bits), (normal(4, 5),))

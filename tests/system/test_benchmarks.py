@@ -120,3 +120,38 @@ def test_web(trained, corpus):
     assert "kernel, beam 5:" in said
     assert "plain, beam 1:" in said
     assert len(re.findall(r"float32 in the page: [\d.]+, 10 lines are equal", said)) == 2
+
+
+def test_quality(recipe, corpus, tmp_path):
+    """Each row once, with each of its seeds; what was finished isn't run again, what is new is; work adds up."""
+    test = {"source": str(corpus.file("test.src")), "reference": str(corpus.file("test.tgt")), "tokenize": "none"}
+    rows = [
+        {"name": "plain", "recipe": str(recipe), "seeds": [1, 2], "tests": [test], "beam_size": 2},
+        {"name": "consistent", "recipe": str(recipe), "changes": ["training.consistency=1"], "average": 1},
+        {"name": "later", "recipe": str(recipe), "after": "consistent"},
+    ]
+    table, work = tmp_path / "table.yaml", tmp_path / "work"
+    table.write_text(yaml.safe_dump(rows[:1]))
+    assert "| plain | test.src, none |" in benchmark("quality", table, "--work", work, "--seeds", 1)
+    before = (work / "finished.jsonl").read_bytes()
+    table.write_text(yaml.safe_dump(rows))
+    lines = benchmark("quality", table, "--work", work).splitlines()
+    assert (work / "finished.jsonl").read_bytes().startswith(before)
+    found = {
+        (one["name"], one["seed"]): one for one in map(json.loads, (work / "finished.jsonl").read_bytes().splitlines())
+    }
+    assert list(found) == [("plain", 1), ("plain", 2), ("consistent", 1), ("later", 1)]
+    plain, other, consistent, later = found.values()
+    assert plain["petaflop"] == pytest.approx(other["petaflop"], rel=0.1)
+    assert consistent["petaflop"] == pytest.approx(2 * plain["petaflop"], rel=0.1)
+    assert later["petaflop"] == pytest.approx(3 * plain["petaflop"], rel=0.1)
+    assert len(lines) == 5
+    [bleu, lower] = [
+        f"{plain['scores'][0][key]:.2f}, {other['scores'][0][key]:.2f}: **" for key in ("bleu", "bleu_lowercased")
+    ]
+    assert f"| {bleu}" in lines[2]
+    assert f"| {lower}" in lines[2]
+    assert "(p = " in lines[4]
+    table.write_text(yaml.safe_dump([{**rows[0], "beam_size": 1}]))
+    with pytest.raises(AssertionError, match="plain was run otherwise before"):
+        benchmark("quality", table, "--work", work)

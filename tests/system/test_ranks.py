@@ -109,8 +109,11 @@ training: {{max_steps: 12, validate_every: 100, tokens_per_batch: 1200, tokens_p
     assert first == second
 
 
-def test_resumed_with_as_many_is_exact_and_with_others_is_close(corpus, tmp_path):
-    options = [*train_options(corpus, 30), "training.precision=fp32"]
+@pytest.mark.parametrize(
+    "more", [[], ["training.consistency=1", "tokenizer.segmentations=2"]], ids=["", "consistency and segmentations"]
+)
+def test_resumed_with_as_many_is_exact_and_with_others_is_close(corpus, tmp_path, more):
+    options = [*train_options(corpus, 30), "training.precision=fp32", *more]
     assert run_headway("train", *options, "--out", tmp_path / "whole", "--processes", 2).code == 0
     run = tmp_path / "parts"
     for steps in (20, 30):

@@ -103,3 +103,21 @@ def test_a_killed_job_goes_on_from_a_pipe_too(trained, many, tmp_path, options):
     assert "continues after line 2,048" in outcome.err
     assert "line 3001 has" in outcome.err
     assert output.read_bytes() == (tmp_path / "whole.gz").read_bytes()
+
+
+def test_a_model_with_a_shortlist(trained, corpus, tmp_path):
+    """Of a task whose words become themselves: the list has what is needed, and the translations stay."""
+    text = ("--source", corpus.file("train.src"), "--target", corpus.file("train.tgt"))
+    made = run_headway("shortlist", trained, *text, "--output", tmp_path / "short")
+    assert made.code == 0, made
+    plain, short = (
+        run_headway("translate", model, "--beam-size", 4, input_="\n".join(SOURCES[:50]))
+        for model in (trained, tmp_path / "short")
+    )
+    assert short.code == 0, short
+    assert sum(a == b for a, b in zip(plain.out.splitlines(), short.out.splitlines(), strict=True)) >= 48
+    assert "exists already" in complaint("shortlist", trained, *text, "--output", tmp_path / "short")
+    (tmp_path / "empty").write_text("\n\n")
+    blank = ("--source", tmp_path / "empty", "--target", tmp_path / "empty")
+    assert "no pair with text" in complaint("shortlist", trained, *blank, "--output", tmp_path / "other")
+    assert not (tmp_path / "other").exists()

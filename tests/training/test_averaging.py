@@ -1,5 +1,7 @@
 """Averages of weights: the mean by hand, the identity for equal models, and what has no mean."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -33,6 +35,12 @@ def test_the_mean_of_three(tmp_path):
         wanted = sum(model.model.get_parameter(name).double() for model in models) / 3
         torch.testing.assert_close(weight.double(), wanted, atol=1e-7, rtol=0)
     assert "the mean of those of 3 models" in mean.card
+
+
+def test_the_mean_took_the_work_of_the_last(tmp_path):
+    models = [replace(stored(seed), training_flops=flops) for seed, flops in enumerate((1e12, 3e12, 2e12))]
+    average_models(saved(tmp_path, *models), tmp_path / "mean")
+    assert load_model(tmp_path / "mean").training_flops == 3e12
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,13 @@ def test_a_checkpoint_gives_back_what_it_was_given(folder, tmp_path):
         assert torch.equal(other.get_parameter(name), parameter)
 
 
+def test_an_older_checkpoint_has_no_count_of_its_work(folder):
+    document = json.loads((newest(folder) / "state.json").read_text())
+    assert document["progress"].pop("flops") is not None
+    (newest(folder) / "state.json").write_text(json.dumps(document))
+    assert read_state(newest(folder)).progress.flops is None
+
+
 def test_a_checkpoint_of_a_newer_headway_is_refused(folder):
     document = json.loads((newest(folder) / "state.json").read_text())
     (newest(folder) / "state.json").write_text(json.dumps({**document, "format_version": 2}))
@@ -186,6 +193,7 @@ STATES = {
     "progress.step_in_epoch: Input should be a valid integer": progress(step_in_epoch=1.5),
     "progress.best_step: Input should be a valid integer": progress(best_step=None),
     "progress.best_score: Input should be a valid number": progress(best_score="high"),
+    "progress.flops: Input should be greater than or equal to 0": progress(flops=-1.0),
     "progress.minutes: Input should be a valid number": progress(minutes=True),
     "progress: Input should be": lambda document: document.update(progress=[]),
     "recipe: Input should be an object": lambda document: document.update(recipe=None),

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from headway.errors import UserError
-from headway.storage import find_model
+from headway.storage import find_model, load_model
 from headway.storage.atomic import write_json
 from headway.storage.checksums import write_checksums
 from headway.storage.steps import step_folders
@@ -27,9 +27,11 @@ from headway.training.loss import TranslationLoss
 from headway.training.memory import try_batch
 from headway.training.ranks import Alone
 from headway.training.reading import make_recipe
+from headway.training.recipe import TokenizerSection
 from headway.training.reporter import Reporter
 from headway.training.run import Run
 from headway.training.run_directory import open_run, refuse_used_folder
+from headway.training.sizes import work_of_step
 from headway.training.start import start
 from headway.training.stopping import Interrupted, StopRequests
 from headway.translator import Translator
@@ -136,15 +138,51 @@ def test_loss_falls_and_the_run_directory_is_complete(files, tmp_path):
     assert {len(re.split(r"(?<!\\)\|", row)) for row in rows} == {4}  # two cells, whatever a signature holds
 
 
+def test_the_work_of_all_stages_is_counted(files, tmp_path):
+    """A stopped and resumed run has that of all its steps; one that starts from a model goes on from the model's."""
+    whole = run(recipe(files), tmp_path / "whole")
+    opened = begin(recipe(files), tmp_path / "counted")
+    steps = [step for epoch in range(whole.epoch + 1) for step in opened.train.plan.steps(epoch)]
+    by_hand = sum(work_of_step(opened.model.config, step) for step in steps[:24])
+    assert whole.flops == pytest.approx(by_hand)
+    with pytest.raises(Interrupted):
+        run(recipe(files), tmp_path / "run", StopAfter(12))
+    assert run(recipe(files), tmp_path / "run").flops == pytest.approx(by_hand)
+    last = load_model(tmp_path / "run" / "models" / "step-00000024")
+    assert last.training_flops == pytest.approx(by_hand)
+    assert f"| matrix products in training, all stages | {by_hand / 1e15:.4g} PFLOP |" in last.card
+    assert log(tmp_path / "run")[-1]["petaflop"] == round(by_hand / 1e15, 6)
+    model = tmp_path / "run" / "models" / "step-00000024"
+    second = run(recipe(files, init_from=str(model), max_steps=8, consistency=1.0), tmp_path / "second")
+    twice = 2 * sum(work_of_step(last.model.config, step) for step in steps[:8])
+    assert second.flops == pytest.approx(by_hand + twice)
+
+
+@pytest.mark.parametrize("options", [{}, {"consistency": 1.0, "cutoff_probability": 0.2}], ids=["", "consistency"])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("stop_after", [5, 12, 16])
-def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, tmp_path, precision, stop_after):
-    wanted = recipe(files, precision=precision, tokens_per_micro_batch=150)
+def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, tmp_path, precision, stop_after, options):
+    wanted = recipe(files, precision=precision, tokens_per_micro_batch=150, **options)
     run(wanted, tmp_path / "whole")
     with pytest.raises(Interrupted):
         run(wanted, tmp_path / "parts", StopAfter(stop_after))
     assert losses(tmp_path / "parts")[-1][0] == stop_after
     torch.manual_seed(999)  # the state of the process does not matter
+    run(wanted, tmp_path / "parts")
+    assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
+    assert weights(tmp_path / "parts") == weights(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("stop_after", [9, 16])
+def test_a_run_with_segmentations_goes_on_as_if_nothing_had_been(files, tmp_path, stop_after):
+    """Through three epochs, each with ids of its own."""
+    wanted = recipe(files, tokens_per_batch=600)
+    options = {"kind": "bpe", "vocab_size": 280, "segmentations": 2, "segmentation_alpha": 0.3}
+    wanted = wanted.model_copy(update={"tokenizer": TokenizerSection(**options)})
+    whole = run(wanted, tmp_path / "whole")
+    assert whole.epoch >= 2
+    with pytest.raises(Interrupted):
+        run(wanted, tmp_path / "parts", StopAfter(stop_after))
     run(wanted, tmp_path / "parts")
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
     assert weights(tmp_path / "parts") == weights(tmp_path / "whole")

@@ -70,6 +70,15 @@ def test_a_training_by_hand():
     assert found.network is None
 
 
+def test_a_second_pass_costs_as_much_as_the_first():
+    once, twice = planned(), planned(passes=2)
+    assert twice.work.total == 2 * once.work.total
+    assert twice.hours == 2 * once.hours
+    assert (twice.steps, twice.target_tokens) == (once.steps, once.target_tokens)
+    assert twice.memory.activations == 2 * once.memory.activations
+    assert twice.memory.weights == once.memory.weights
+
+
 def test_the_first_limit_ends_it():
     corpus = Corpus(1000, 10, 10)
     assert Batches(100, 100).steps(corpus) == Batches(100, 100, max_epochs=1).steps(corpus) == 211

@@ -17,7 +17,7 @@ from headway.text.shards import ParallelIds
 from headway.training import journal
 from headway.training import prepare as preparing
 from headway.training.prepare import prepare, prepare_folder
-from headway.training.prepared import made_from, read_prepared_for
+from headway.training.prepared import find_tokenizer, made_from, read_prepared_for
 from headway.training.ranks import Alone
 from headway.training.reading import load_recipe, make_recipe
 from headway.training.recipe import Recipe
@@ -107,17 +107,56 @@ def test_any_number_of_processes_gives_the_same_bytes(folder):
     assert not (folder / "1" / "work").exists()
 
 
+SEGMENTATIONS = ("tokenizer.kind=bpe", "tokenizer.vocab_size=290", "tokenizer.segmentations=3")
+
+
+def test_segmentations_are_of_the_same_pairs(folder, monkeypatch):
+    """All pairs that the usual segmentation keeps, three times, each time other ids of the same text, whatever the
+    number of processes. Where a side is too long the pair has its usual ids. Validation is as ever."""
+    make(recipe_of(folder, *SEGMENTATIONS[:2]), folder / "usual")
+    for processes in (1, 2):
+        make(recipe_of(folder, *SEGMENTATIONS), folder / str(processes), processes)
+    assert files(folder / "1") == files(folder / "2")
+    usual, drawn = (ParallelIds(folder / name / "train") for name in ("usual", "1"))
+    assert (drawn.segmentations, usual.segmentations) == (3, 1)
+    assert drawn.sizes == usual.sizes
+    assert len(drawn) == 3 * len(usual) == 3 * sum(usual.sizes)
+    tokenizer = find_tokenizer(folder / "1", "source")
+    different = Counter()
+    for pair in range(len(usual)):
+        plain = [getattr(usual, side)[pair].tolist() for side in ("source", "target")]
+        for number in range(3):
+            found = [getattr(drawn, side)[3 * pair + number].tolist() for side in ("source", "target")]
+            assert [tokenizer.decode(ids) for ids in found] == [tokenizer.decode(ids) for ids in plain]
+            assert max(map(len, found)) < MAX_LENGTH
+            different[number] += found != plain
+    assert min(different.values()) > len(usual) / 4
+    assert len({drawn.source[3 * pair + number].tobytes() for pair in range(9) for number in range(3)}) > 11
+    assert files(folder / "1" / "valid") == files(folder / "usual" / "valid")
+    report = json.loads((folder / "1" / "report.json").read_text())
+    assert report == json.loads((folder / "usual" / "report.json").read_text())
+
+
+def test_another_number_of_segmentations_is_another_folder(folder):
+    make(recipe_of(folder, *SEGMENTATIONS), folder / "out")
+    for change in ("tokenizer.segmentations=2", "tokenizer.segmentation_alpha=0.2"):
+        with pytest.raises(UserError, match=change.partition("=")[0]):
+            read_prepared_for(recipe_of(folder, *SEGMENTATIONS, change), folder / "out", MAX_LENGTH, None, None)
+    assert "segmentations" not in made_from(recipe_of(folder), MAX_LENGTH)["tokenizer"]
+
+
+@pytest.mark.parametrize("segmented", [(), SEGMENTATIONS], ids=["", "segmentations"])
 @pytest.mark.parametrize("processes", [1, 2])
-def test_work_that_was_killed_goes_on_to_the_same_bytes(processes, folder):
+def test_work_that_was_killed_goes_on_to_the_same_bytes(processes, segmented, folder):
     """Again and again, a little further each time, each time with another number of processes."""
-    make(recipe_of(folder), folder / "whole")
+    make(recipe_of(folder, *segmented), folder / "whole")
     for step in (1, 3, 8):
         kills = 0
         output = folder / f"killed {step}"
         while True:
             look_around = after(step if processes == 1 or kills % 2 else step + 3)
             try:
-                told = make(recipe_of(folder), output, processes if kills % 2 else 1, look_around)
+                told = make(recipe_of(folder, *segmented), output, processes if kills % 2 else 1, look_around)
             except Killed:
                 kills += 1
                 assert kills < 200

@@ -9,8 +9,6 @@ import torch.distributed as dist
 from headway.errors import UserError
 from headway.training.ranks import Alone, common_word, join
 
-pytestmark = pytest.mark.skipif(not dist.is_available(), reason="this torch has no distributed training")
-
 
 def words(store, ranks, late=None):
     """What each rank takes for the common word; rank `late` comes a while after the others."""

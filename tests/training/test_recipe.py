@@ -173,7 +173,9 @@ def test_numbers_have_their_bounds(recipe_file, key, last, beyond):
         ("model.num_heads=7", "d_model=256 is not divisible by num_heads=7"),
         ("model.preset=huge", "model.preset"),
         ("tokenizer.lowercase=true", "lowercase is for kind: word"),
+        ("tokenizer.segmentation_alpha=0.2", "segmentation_alpha is for segmentations, of which there is 1"),
         ("training.tokens_per_micro_batch=100000", "is more than tokens_per_batch"),
+        ("training.cutoff_probability=0.1", "cutoff_probability is for consistency, which is 0"),
         ("decoding.max_length=5000", "decoding.max_length=5000 must be less than model.max_length=1024"),
         ("data.train.source=[x,y]", "2 source files but 1 target files"),
         ("training", "must be key.path=value"),
@@ -202,6 +204,11 @@ def test_mistakes_are_one_line(recipe_file, override, message):
             ["tokenizer.joint=false", "training.seed=2", "model.share_embeddings=all"],
             "tokenizer.joint=false model.share_embeddings=all",
             "model.share_embeddings: all needs one vocabulary",
+        ),
+        (
+            ["tokenizer.kind=word", "training.seed=2", "tokenizer.segmentations=4"],
+            "tokenizer.kind=word tokenizer.segmentations=4",
+            "tokenizer: segmentations is for kind: bpe or unigram",
         ),
     ],
 )

@@ -17,7 +17,15 @@ from headway.training import sizes
 from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizer
-from headway.training.sizes import activation_bytes, count_parameters, forward_work, training_memory, training_work
+from headway.training.sizes import (
+    activation_bytes,
+    count_parameters,
+    forward_work,
+    training_memory,
+    training_work,
+    work_of_step,
+)
+from headway.training.step import accumulate as accumulate_gradients
 from headway.training.step import train_step
 
 SHARING = ("all", "decoder", "none")
@@ -103,6 +111,33 @@ def test_work_is_counted_by_torch():
     assert counted.get_total_flops() == forward_work(config, 7, 7, 7, 7).total
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"share_embeddings": "none", "norm": "pre", "positions": "learned"},
+        {"encoder_layers": 0},
+        {"decoder_num_heads": 2, "decoder_d_ff": 24, "decoder_layers": 1},
+    ],
+    ids=str,
+)
+def test_work_of_a_step_is_counted_by_torch(changes):
+    """Forward and backward, over packed rows whose sides are of different lengths, in several micro-batches."""
+    config = ModelConfig(50, 50, **{"d_model": 16, "num_heads": 4, "d_ff": 32, "encoder_layers": 2, **changes})
+    batches = Batches(Corpus(60, 50, targets=16), torch.device("cpu"), 1200, 600)
+    [step, *_] = batches.plan.steps(0)
+    assert len(step) == 2
+    assert step[0].source_length != step[0].target_length
+    for passes, consistency in ((1, 0.0), (2, 3.0)):
+        loss_of = TranslationLoss(Transformer(config), 0.1, consistency=consistency)
+        for module in loss_of.modules():
+            if isinstance(module, ScaledDotProductAttention):
+                module.fused = False  # fused kernels aren't all counted
+        with FlopCounterMode(display=False) as counted:
+            accumulate_gradients(loss_of, map(batches.tensors, step), 1, torch.float32)
+        assert counted.get_total_flops() == passes * work_of_step(config, step)
+
+
 class Kept:
     """Bytes that autograd keeps while it is open, but for those of the weights and of their copies."""
 
@@ -128,11 +163,13 @@ class Kept:
 class Corpus:
     """Pairs of sentences with the given lengths, as `ParallelIds` has them."""
 
-    def __init__(self, count: int, vocabulary: int) -> None:
+    segmentations = 1
+
+    def __init__(self, count: int, vocabulary: int, targets: int = 40) -> None:
         random = np.random.default_rng(1)
         self.source, self.target = (
-            [random.integers(4, vocabulary, size).astype(np.int32) for size in random.integers(4, 40, count)]
-            for _ in range(2)
+            [random.integers(4, vocabulary, size).astype(np.int32) for size in random.integers(4, most, count)]
+            for most in (40, targets)
         )
 
     def __len__(self) -> int:

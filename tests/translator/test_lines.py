@@ -85,7 +85,7 @@ def test_n_best_and_json_keep_the_numbers_of_the_lines(door):
 
 
 def test_options_survive_json():
-    options = LineOptions(beam_size=3, sample=Sampling(temperature=0.5, seed=3), target_language="ko", as_json=True)
+    options = LineOptions(beam_size=3, sample=Sampling(temperature=0.5, seed=3), mbr=4, target_language="ko")
     assert LineOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options
     assert LineOptions.from_dict(json.loads(json.dumps(LineOptions().to_dict()))) == LineOptions()
 

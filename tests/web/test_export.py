@@ -32,7 +32,9 @@ def quick_checks(monkeypatch):
 def stored() -> StoredModel:
     tokenizer = WordTokenizer(WORDS)
     card = "# A card\n\n</script><!-- with 한글 in it -->\n"
-    return StoredModel(random_model(), tokenizer, tokenizer, "de", "en", {"beam_size": 3}, card, "step-00000007")
+    return StoredModel(
+        random_model(), tokenizer, tokenizer, "de", "en", {"beam_size": 3}, card=card, name="step-00000007"
+    )
 
 
 def header(file: bytes) -> dict:

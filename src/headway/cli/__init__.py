@@ -27,6 +27,7 @@ from headway.cli import (
     prepare,
     score,
     serve,
+    shortlist,
     show,
     train,
     translate,
@@ -53,6 +54,7 @@ app.command("draw")(draw.draw)
 app.command("serve")(serve.serve)
 app.command("export")(export.export)
 app.command("import")(import_.import_)
+app.command("shortlist")(shortlist.shortlist)
 app.command("show")(show.show)
 app.command("data")(data.data)
 app.command("plan")(plan.plan)

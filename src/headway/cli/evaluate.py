@@ -17,6 +17,7 @@ from headway.cli.options import (
     Ensemble,
     JsonOutput,
     LengthPenalty,
+    Mbr,
     Model,
     PrecisionOption,
     Source,
@@ -44,6 +45,7 @@ def evaluate(
     ] = None,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
+    mbr: Mbr = None,
     tokenize: Annotated[
         str | None,
         typer.Option(help="sacreBLEU's, such as 13a, none, zh, char; default by language, none for whole words."),
@@ -89,7 +91,10 @@ def evaluate(
 
     def translated(translator: Translator) -> list[str]:
         return _translations(
-            translator, sources, target_language, {"beam_size": beam_size, "length_penalty": length_penalty}
+            translator,
+            sources,
+            target_language,
+            {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr},
         )
 
     others = (

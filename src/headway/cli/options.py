@@ -23,6 +23,14 @@ BeamSize = Annotated[
 LengthPenalty = Annotated[
     float | None, typer.Option(help="GNMT's alpha; 0 favours short translations. Default: the model's own.")
 ]
+Mbr = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        metavar="N",
+        help="Choose among the N best translations (among N samples with --sample) the one most like all, by chrF.",
+    ),
+]
 Ensemble = Annotated[
     list[Path] | None,
     typer.Option(metavar="MODEL", help="Another model to translate with. Repeat the option for more models."),
@@ -42,6 +50,13 @@ Threads = Annotated[
         metavar="N", help="Cores to use. Default: HEADWAY_THREADS, or all that affinity and the CPU limit allow."
     ),
 ]
+
+
+def given_options(context: typer.Context) -> dict[str, str]:
+    """The options that stand on the command line: parameter names, and the flags as a user knows them."""
+    flags = {one.name: one.opts[0] for one in context.command.params if one.name and one.param_type_name == "option"}
+    sources = {name: context.get_parameter_source(name) for name in flags}
+    return {name: flags[name] for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
 def check_output(path: Path | None) -> None:

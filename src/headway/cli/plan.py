@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headway.cli.options import JsonOutput
+from headway.cli.options import JsonOutput, given_options
 from headway.cli.planned import Lines, known_devices, serving_lines, speed_reached, training_lines, translating_lines
 from headway.cli.recipes import read_recipe, shipped_recipes
 from headway.errors import UserError
@@ -116,7 +116,7 @@ def plan(
     bf16 = _in_bf16(recipe, hardware, peak)
     if in_training:
         batches = _batches(recipe, corpus)
-        work = planning.work_per_target_token(config, corpus)
+        work = recipe.training.passes * planning.work_per_target_token(config, corpus)
         share = planning.ASSUMED_EFFICIENCY if efficiency is None else efficiency
         using = _devices(devices, hardware, peak, bf16, share, measured, work)
         guessed = efficiency is None and measured is None
@@ -128,6 +128,7 @@ def plan(
             bf16=bf16,
             sharding="full" if sharding == "full" else "none",
             moving_average=bool(recipe.training.ema_decay),
+            passes=recipe.training.passes,
         )
         lines = training_lines(
             training, corpus, recipe, speed_reached(using, hardware, bf16, guessed), hardware, devices
@@ -164,23 +165,22 @@ def _refuse_impossible(numbers: dict[str, float | None], efficiency: float | Non
 
 def _refuse_unused(context: typer.Context, has_model: bool) -> None:
     """Raises UserError for an option on the command line that the plan would not use."""
-    flags = {one.name: one.opts[0] for one in context.command.params if one.name not in ("arguments", "as_json")}
-    sources = {name: context.get_parameter_source(name) for name in flags if name is not None}
-    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    given = given_options(context)
+    given.pop("as_json", None)
     if given and not has_model:
-        raise UserError(f"{flags[given[0]]} needs a model: give a preset or a recipe, too")
+        raise UserError(f"{next(iter(given.values()))} needs a model: give a preset or a recipe, too")
     unused = {}
     if "data" in given:
         unused |= dict.fromkeys(("source_tokens", "target_tokens"), "not with --data, which has the lengths")
-    for plan in {"translate", "serve"} & set(given):
+    for plan in {"translate", "serve"} & given.keys():
         unused |= dict.fromkeys(("pairs", "sharding"), f"only for a training, not for --{plan}")
-    if not {"translate", "serve"} & set(given):
+    if not {"translate", "serve"} & given.keys():
         unused["beam_size"] = "only for --translate and --serve, not for a training"
-    for plan in {"hours", "serve"} & set(given):
+    for plan in {"hours", "serve"} & given.keys():
         unused["devices"] = f"not with --{plan}, which decides how many devices it takes"
-    for name in given:
+    for name, flag in given.items():
         if name in unused:
-            raise UserError(f"{flags[name]} is {unused[name]}")
+            raise UserError(f"{flag} is {unused[name]}")
 
 
 def _print(document: dict[str, object], lines: Lines, *, as_json: bool) -> None:
@@ -233,7 +233,9 @@ def _corpus(
             "--pairs is missing: the number of pairs in the corpus; or give --data, a folder to count them in"
         )
     source_length, target_length = (length + 1 for length in lengths)
-    return Corpus(pairs or 1, source_length, target_length, ids_dtype(recipe.tokenizer.vocab_size).itemsize)
+    options = recipe.tokenizer
+    bytes_per_id = ids_dtype(options.vocab_size).itemsize
+    return Corpus(pairs or 1, source_length, target_length, bytes_per_id, segmentations=options.segmentations)
 
 
 def _counted_corpus(recipe: Recipe, data: Path) -> Corpus:
@@ -255,7 +257,7 @@ def _counted_corpus(recipe: Recipe, data: Path) -> Corpus:
     weighted = None
     if len(weights) == len(ids.sizes) and set(weights) != {1}:
         weighted = sum(size * weight for size, weight in zip(ids.sizes, weights, strict=True))
-    return Corpus(len(ids), source_length, target_length, bytes_per_id, weighted)
+    return Corpus(sum(ids.sizes), source_length, target_length, bytes_per_id, weighted, ids.segmentations)
 
 
 def _prepared_of(data: Path) -> Path:

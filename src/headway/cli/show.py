@@ -48,6 +48,7 @@ def show(
         "target_language": stored.target_language,
         "parameters": sum(parameter.numel() for parameter in stored.model.parameters()),
         "model": config.to_dict(),
+        "training_flops": stored.training_flops,
         "decoding": stored.decoding,
         "weights": parameters,
     }

@@ -19,10 +19,12 @@ from headway.cli.options import (
     Ensemble,
     JsonOutput,
     LengthPenalty,
+    Mbr,
     PrecisionOption,
     TargetLanguage,
     Threads,
     check_output,
+    given_options,
     writer,
 )
 from headway.errors import UserError
@@ -58,6 +60,7 @@ class Notices:
 
 
 def translate(
+    context: typer.Context,
     model: Annotated[
         Path | None, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best).")
     ] = None,
@@ -112,6 +115,7 @@ def translate(
         str | None,
         typer.Option(metavar="KEY=VALUE,...", help="Sample, without a beam: any of temperature, top_k, top_p, seed."),
     ] = None,
+    mbr: Mbr = None,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text that each translation begins with.")] = "",
     target_language: TargetLanguage = None,
     server: Annotated[
@@ -136,6 +140,7 @@ def translate(
     echo "Ein Hund läuft." | headway translate runs/multi30k-de-en
     headway translate runs/multi30k-de-en input.de --output output.en
     headway translate runs/multi30k-de-en input.de --n-best 3 --sample temperature=0.8,top_k=20,seed=7
+    headway translate runs/multi30k-de-en input.de --mbr 32 --sample temperature=0.7
     headway translate runs/multi30k-de-en input.tsv.zst --column 2 --output output.en.zst --resume
     headway translate runs/multi30k-de-en paragraphs.de --split --output paragraphs.en
     headway translate runs/multi30k-de-en input.de --shard 3/8 --output output-3.en
@@ -144,27 +149,7 @@ def translate(
     """
     if server is not None:
         check_output(output)
-        options_of_models = {
-            "length_penalty": (length_penalty, None),
-            "n_best": (n_best, 1),
-            "max_length": (max_length, None),
-            "no_repeat_ngram": (no_repeat_ngram, None),
-            "sample": (sample, None),
-            "prefix": (prefix, ""),
-            "column": (column, None),
-            "field": (field, None),
-            "shard": (shard, None),
-            "split": (split, False),
-            "resume": (resume, False),
-            "cluster": (cluster, None),
-            "ensemble": (ensemble or None, None),
-            "json": (as_json, False),
-            "device": (device, "auto"),
-            "precision": (precision, "auto"),
-            "engine": (engine, "torch"),
-            "threads": (threads, None),
-        }
-        _check_for_server(options_of_models)
+        _refuse_options_of_models(context)
         if files:
             raise UserError(f"{files[0]}: --server takes only one FILE, and no MODEL")
         _ask_server(server, source_language, target_language, beam_size, "-" if model is None else str(model), output)
@@ -186,6 +171,7 @@ def translate(
         n_best=n_best,
         no_repeat_ngram=no_repeat_ngram,
         sample=None if sample is None else _parse_sampling(sample),
+        mbr=mbr,
         prefix=prefix,
         target_language=target_language,
         as_json=as_json,
@@ -312,12 +298,12 @@ def _on_cluster(
     return translate_on_cluster(work, inputs, output.resolve(), address, threads, notices)
 
 
-def _check_for_server(options: dict[str, tuple[Any, Any]]) -> None:
-    """Raises UserError for options that a server can't follow, if their values differ from their defaults. options:
-    value and default by name."""
-    for name, (value, default) in options.items():
-        if value != default:
-            raise UserError(f"--{name.replace('_', '-')} is not for --server: the server has settings of its own")
+def _refuse_options_of_models(context: typer.Context) -> None:
+    """Raises UserError for an option that a server can't follow."""
+    followed = {"server", "source_language", "target_language", "beam_size", "output"}
+    for name, flag in given_options(context).items():
+        if name not in followed:
+            raise UserError(f"{flag} is not for --server: the server has settings of its own")
 
 
 def _ask_server(

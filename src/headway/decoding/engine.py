@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headway.decoding.step import DecoderState, DecoderStep
@@ -50,30 +50,47 @@ class TorchEngine:
         """`never` are ids that no translation may have, beside padding and the start symbol; `dtype` is that of the
         weights that translate. `score` is of the model's own."""
         self._model = model
-        self._device = next(model.parameters()).device
+        self.device = next(model.parameters()).device
         self._encoder = packed(model.encoder, dtype)
         self._decoder = DecoderStep(model, dtype)
+        self._output_layer = model.output
         self._output = PackedLinear([model.output], dtype)
         self._dtype = dtype
         self.bos_id = model.config.bos_id
         self.eos_id = model.config.eos_id
         # where start and end are one symbol, it must be allowed
         banned = [id_ for id_ in (model.config.pad_id, self.bos_id, *never) if id_ != self.eos_id]
-        self._never = torch.tensor(banned, dtype=torch.long, device=self._device)
+        self.never = banned
+        """The ids that no translation may have."""
+        self._never = torch.tensor(banned, dtype=torch.long, device=self.device)
 
     @torch.inference_mode()
     def start(self, source: Tensor) -> DecoderState:
-        source = source.to(self._device)
+        source = source.to(self.device)
         mask = padding_mask(source, self._model.config.pad_id)
         memory = self._encoder(self._model.embed_source(source).to(self._dtype), mask)
         return self._decoder.start(memory, mask)
 
     @torch.inference_mode()
     def step(self, state: DecoderState, tokens: Tensor) -> Tensor:
-        hidden = self._decoder(state, tokens)  # (rows, d_model)
-        log_probabilities = self._output(hidden).float().log_softmax(dim=-1)
+        log_probabilities = self._output(self._decoder(state, tokens)).float().log_softmax(dim=-1)
         log_probabilities.index_fill_(1, self._never, -torch.inf)
         return log_probabilities
+
+    @torch.inference_mode()
+    def hidden(self, state: DecoderState, tokens: Tensor) -> Tensor:
+        """As `step`, but gives what the output layer reads. (rows, d_model)"""
+        return self._decoder(state, tokens)
+
+    @torch.inference_mode()
+    def output_of(self, ids: Tensor) -> PackedLinear:
+        """The output layer of these target ids alone."""
+        whole = self._output_layer
+        layer = nn.Linear(whole.in_features, len(ids), bias=whole.bias is not None, device="meta")
+        layer.weight = nn.Parameter(whole.weight[ids], requires_grad=False)
+        if whole.bias is not None:
+            layer.bias = nn.Parameter(whole.bias[ids], requires_grad=False)
+        return PackedLinear([layer], self._dtype)
 
     @torch.inference_mode()
     def select(self, state: DecoderState, rows: Tensor) -> None:
@@ -82,7 +99,7 @@ class TorchEngine:
     @torch.inference_mode()
     def score(self, source: Tensor, target: Tensor) -> Tensor:
         pad_id = self._model.config.pad_id
-        source, target = source.to(self._device), target.to(self._device)
+        source, target = source.to(self.device), target.to(self.device)
         read, given = target[:, :-1], target[:, 1:]
         hidden = self._model.hidden_states(source, read)
         real = given != pad_id  # (batch, target length)

@@ -11,11 +11,12 @@ from torch import Tensor
 
 from headway.decoding.beam import BeamWatch, beam_search
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine
+from headway.decoding.engine import Engine, TorchEngine
 from headway.decoding.greedy import greedy
 from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.options import Sampling, SearchOptions
 from headway.decoding.sampling import sample
+from headway.decoding.shortlist import ShortlistEngine
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
 """Sentences that are translated together, at most, and hypotheses of theirs (see docs/results.md)."""
@@ -24,6 +25,10 @@ TOKENS_PER_BATCH = 4096
 LENGTHS = 4
 """Sources are padded to a multiple of this length: oneDNN compiles its products for each shape, and keeps them."""
 
+Allowed = Callable[[np.ndarray], np.ndarray]
+"""Which target ids the translation of each source may have: source ids (sentences, length), padded -> bool (sentences,
+target vocabulary)."""
+
 
 class TorchSearcher:
     """A `Searcher` over an engine of torch's."""
@@ -31,10 +36,17 @@ class TorchSearcher:
     default_length_penalty = None
 
     def __init__(
-        self, engine: Engine, pad_id: int, device: torch.device, after_batch: Callable[[], None] = lambda: None
+        self,
+        engine: Engine,
+        pad_id: int,
+        device: torch.device,
+        after_batch: Callable[[], None] = lambda: None,
+        allowed: Allowed | None = None,
     ) -> None:
-        """after_batch: is called after the search of each batch, by any thread."""
+        """after_batch: is called after the search of each batch, by any thread. allowed: of a `TorchEngine`, what
+        greedy and beam search may generate; sampling may generate everything."""
         self._engine, self._pad_id, self._device = engine, pad_id, device
+        self._allowed = allowed
         self._after_batch = after_batch
 
     def search(
@@ -83,8 +95,10 @@ class TorchSearcher:
         watch: BeamWatch | None = None,
     ) -> list[list[Hypothesis]]:
         engine = self._engine
-        constraints = Constraints(prefixes if any(prefixes) else (), options.no_repeat_ngram)
         padded = _padded([[*source, engine.eos_id] for source in sources], self._pad_id, LENGTHS)
+        if self._allowed is not None and options.sample is None and watch is None:
+            return self._search_shortlist(padded, self._allowed(padded.numpy()), caps, prefixes, options)
+        constraints = Constraints(prefixes if any(prefixes) else (), options.no_repeat_ngram)
         rows = padded.to(self._device)  # (batch, source length)
         if options.sample is not None:
             draws = [
@@ -92,18 +106,27 @@ class TorchSearcher:
                 for number in range(options.n_best)
             ]
             return [sorted(drawn, key=lambda one: -one.score) for drawn in zip(*draws, strict=True)]
-        if options.beam_size == 1:
-            return [[hypothesis] for hypothesis in greedy(engine, rows, caps, constraints)]
-        return beam_search(
-            engine,
-            rows,
-            caps,
-            beam_size=options.beam_size,
-            n_best=options.n_best,
-            alpha=options.length_penalty,
-            constraints=constraints,
-            watch=watch,
-        )
+        return _search(engine, rows, caps, constraints, options, watch)
+
+    def _search_shortlist(
+        self,
+        sources: Tensor,
+        allowed: np.ndarray,
+        caps: list[int],
+        prefixes: list[list[int]],
+        options: SearchOptions,
+    ) -> list[list[Hypothesis]]:
+        """sources: (batch, source length); allowed: (batch, target vocabulary)"""
+        for row, prefix in zip(allowed, prefixes, strict=True):
+            row[prefix] = True
+        assert isinstance(self._engine, TorchEngine)
+        engine = ShortlistEngine(self._engine, allowed)
+        given = [engine.places(prefix) for prefix in prefixes] if any(prefixes) else ()
+        constraints = Constraints(given, options.no_repeat_ngram)
+        found = _search(engine, sources.to(self._device), caps, constraints, options)
+        for hypotheses in found:
+            engine.restore(hypotheses)
+        return found
 
     def _map(
         self, search: Callable[[list[int]], list[list[Hypothesis]]], batches: list[list[int]]
@@ -120,6 +143,29 @@ class TorchSearcher:
                 yield from pool.map(search, batches)
         finally:
             torch.set_num_threads(cores)  # what the workers set is in part set for the whole process
+
+
+def _search(
+    engine: Engine,
+    sources: Tensor,
+    caps: list[int],
+    constraints: Constraints,
+    options: SearchOptions,
+    watch: BeamWatch | None = None,
+) -> list[list[Hypothesis]]:
+    """Greedy or beam search."""
+    if options.beam_size == 1:
+        return [[hypothesis] for hypothesis in greedy(engine, sources, caps, constraints)]
+    return beam_search(
+        engine,
+        sources,
+        caps,
+        beam_size=options.beam_size,
+        n_best=options.n_best,
+        alpha=options.length_penalty,
+        constraints=constraints,
+        watch=watch,
+    )
 
 
 def _batches(lengths: Mapping[int, int], most: int) -> list[list[int]]:

@@ -1,5 +1,6 @@
 """Text in, numbers out."""
 
+from headway.evaluation.chrf import chrf_between
 from headway.evaluation.scores import (
     Comparison,
     Scores,
@@ -9,4 +10,12 @@ from headway.evaluation.scores import (
     tokenization,
 )
 
-__all__ = ["Comparison", "Scores", "check_tokenize", "compare_translations", "score_translations", "tokenization"]
+__all__ = [
+    "Comparison",
+    "Scores",
+    "check_tokenize",
+    "chrf_between",
+    "compare_translations",
+    "score_translations",
+    "tokenization",
+]

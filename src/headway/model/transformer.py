@@ -143,10 +143,10 @@ class Transformer(nn.Module):
     def packed_hidden_states(self, source: Packed, target: Packed) -> Tensor:
         """`hidden_states` of a batch whose rows are shared by several sentences (`headway.model.packing`). source:
         (rows, source length), target: (rows, target length) -> (rows, target length, d_model)"""
-        x = self.source_embedding(source.ids) + F.embedding(source.positions, self.source_positions(source.longest))
+        x = _embed_packed(source, self.source_embedding, self.source_positions)
         memory = self.encoder(self.embedding_dropout(x), source.visible_to(source))
 
-        y = self.target_embedding(target.ids) + F.embedding(target.positions, self.target_positions(target.longest))
+        y = _embed_packed(target, self.target_embedding, self.target_positions)
         ahead = causal_mask(target.ids.size(1), target.ids.device)
         return self.decoder(
             self.embedding_dropout(y), memory, target.visible_to(target) & ahead, source.visible_to(target)
@@ -170,6 +170,14 @@ class Transformer(nn.Module):
     def embed_target(self, target: Tensor) -> Tensor:
         """What the decoder reads. (batch, length) -> (batch, length, d_model)"""
         return self.embedding_dropout(self.target_embedding(target) + self.target_positions(target.size(1)))
+
+
+def _embed_packed(side: Packed, embedding: nn.Module, positions: nn.Module) -> Tensor:
+    """Embeddings, but for those that are cut, plus positions. -> (rows, length, d_model)"""
+    x = embedding(side.ids)
+    if side.cut is not None:
+        x = x.masked_fill(side.cut[..., None], 0.0)
+    return x + F.embedding(side.positions, positions(side.longest))
 
 
 def _positions(config: ModelConfig) -> nn.Module:

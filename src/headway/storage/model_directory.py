@@ -2,13 +2,14 @@
 
 `config.json` (format version, languages, the model's config, a checksum for each other file), `model.safetensors`,
 the tokenizer (`tokenizer.*` where both sides share one, else `source.*` and `target.*`), `decoding.json` (default
-search options) and `README.md` (a model card). No pickle anywhere.
+search options), `README.md` (a model card) and, if there is one, `shortlist.safetensors`. No pickle anywhere.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +24,10 @@ from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage.atomic import write_directory, write_json
 from headway.storage.checksums import checksum
+from headway.storage.shortlist_file import load_shortlist, save_shortlist
 from headway.storage.tensors import LARGEST_HEADER, check_kinds, kind_of, load_tensors
 from headway.storage.untrusted import check_version, clipped, parse_json, plain_size, read_json, read_plain
+from headway.text.shortlist import Shortlist
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import Tokenizer, fingerprint
 from headway.text.tokenizer_files import parse_tokenizer
@@ -34,6 +37,7 @@ FORMAT_VERSION = 1
 SIDES = ("source", "target")
 TOKENIZER_SUFFIXES = (SubwordTokenizer.suffix, WordTokenizer.suffix)
 WEIGHTS_FILE, DECODING_FILE, CARD_FILE = "model.safetensors", "decoding.json", "README.md"
+SHORTLIST_FILE = "shortlist.safetensors"
 
 
 @dataclass
@@ -49,8 +53,12 @@ class StoredModel:
     """Default search options."""
     card: str = ""
     """The text of README.md."""
+    training_flops: float | None = None
+    """The work of the matrix products of all its training; None where nobody counted."""
     name: str = ""
     """Of the folder that it was read from."""
+    shortlist: Shortlist | None = None
+    """The target tokens that a translation of a source may have; None: any."""
 
 
 def save_model(path: Path, stored: StoredModel) -> None:
@@ -61,6 +69,8 @@ def save_model(path: Path, stored: StoredModel) -> None:
         save_file(weights, folder / WEIGHTS_FILE)
         write_json(folder / DECODING_FILE, stored.decoding)
         (folder / CARD_FILE).write_text(stored.card, encoding="utf-8")
+        if stored.shortlist is not None:
+            save_shortlist(folder / SHORTLIST_FILE, stored.shortlist)
         write_json(
             folder / "config.json",
             {
@@ -69,6 +79,7 @@ def save_model(path: Path, stored: StoredModel) -> None:
                 "target_language": stored.target_language,
                 "model": stored.model.config.to_dict(),
                 "tokenizer": tokenizer_files,
+                **({} if stored.training_flops is None else {"training_flops": stored.training_flops}),
                 "sha256": {file.name: checksum(file) for file in sorted(folder.iterdir())},
             },
         )
@@ -107,6 +118,10 @@ def load_model(path: Path) -> StoredModel:
             )
     decoding = parse_json(files[DECODING_FILE], folder / DECODING_FILE)
     _check_decoding(decoding, folder / DECODING_FILE)
+    shortlist = None
+    if SHORTLIST_FILE in config.checksums:
+        sizes = config.model.source_vocab_size, config.model.target_vocab_size
+        shortlist = load_shortlist(folder / SHORTLIST_FILE, *sizes)
     weights = load_tensors(weights_file, expected)
     model = Transformer(config.model)
     load_named_weights(model, weights, str(weights_file))
@@ -118,7 +133,9 @@ def load_model(path: Path) -> StoredModel:
         target_language=config.target_language,
         decoding=decoding,
         card=files[CARD_FILE].decode("utf-8", errors="replace"),
+        training_flops=config.training_flops,
         name=folder.name,
+        shortlist=shortlist,
     )
 
 
@@ -186,6 +203,7 @@ class _Config(NamedTuple):
     """The file of each side."""
     checksums: dict[str, str]
     """SHA-256 of each other file of the model."""
+    training_flops: float | None
 
 
 _MEMBERS: dict[str, type] = {
@@ -196,19 +214,23 @@ _MEMBERS: dict[str, type] = {
     "tokenizer": dict,
     "sha256": dict,
 }
+_OPTIONAL_MEMBERS: dict[str, type] = {"training_flops": float}
 
 
 def _read_config(file: Path) -> _Config:
     document = read_json(file)
     check_version(document.get("format_version"), FORMAT_VERSION, file)
-    for name, kind in _MEMBERS.items():
-        if not isinstance(document.get(name), kind):
+    for name, kind in {**_MEMBERS, **_OPTIONAL_MEMBERS}.items():
+        if not isinstance(document.get(name), kind) and (name in _MEMBERS or name in document):
             raise UserError(f"{file}: {name} is missing or of the wrong kind")
-    if unknown := document.keys() - _MEMBERS.keys():
+    if unknown := document.keys() - _MEMBERS.keys() - _OPTIONAL_MEMBERS.keys():
         raise UserError(f"{file}: {clipped(repr(min(unknown)))} is not known")
     for name in ("source_language", "target_language"):
         if not document[name].isprintable() or len(document[name]) > 100:
             raise UserError(f"{file}: {name} is not the code or the name of a language")
+    flops = document.get("training_flops")
+    if flops is not None and not (math.isfinite(flops) and flops >= 0):
+        raise UserError(f"{file}: training_flops is no amount of work")
     try:
         model = ModelConfig.from_dict(document["model"])
     except ValueError as error:
@@ -221,9 +243,10 @@ def _read_config(file: Path) -> _Config:
         if tokenizers[side] not in allowed:
             name = clipped(repr(tokenizers[side]))
             raise UserError(f"{file}: the {side} tokenizer is {name}, it can be one of {', '.join(allowed)}")
-    if checksums.keys() != {WEIGHTS_FILE, DECODING_FILE, CARD_FILE, *(tokenizers[side] for side in SIDES)}:
+    files = {WEIGHTS_FILE, DECODING_FILE, CARD_FILE, *(tokenizers[side] for side in SIDES)}
+    if checksums.keys() - {SHORTLIST_FILE} != files:
         raise UserError(f"{file}: has not exactly the checksums (sha256) of the model's files")
-    return _Config(model, document["source_language"], document["target_language"], tokenizers, checksums)
+    return _Config(model, document["source_language"], document["target_language"], tokenizers, checksums, flops)
 
 
 def _check_decoding(options: dict[str, Any], file: Path) -> None:

@@ -68,7 +68,7 @@ class MicroBatch:
 
 
 @contextmanager
-def without_collection() -> Iterator[None]:
+def _without_collection() -> Iterator[None]:
     """Turns off Python's garbage collection for the block. It would scan the rows of a part again and again, and none
     of them is in a cycle."""
     collects = gc.isenabled()
@@ -97,6 +97,8 @@ class Plan:
     tokens_per_batch: int
     tokens_per_micro_batch: int
     seed: int = 0
+    segmentations: int = 1
+    """Of each pair, with consecutive numbers. They take turns, an epoch each. `shares` counts pairs."""
 
     def steps(self, epoch: int, first: int = 0) -> Iterator[list[MicroBatch]]:
         """The micro-batches of each step, from step `first` of the epoch on."""
@@ -120,10 +122,10 @@ class Plan:
         empty: list[list[int]] = [[] for _ in range(self._rows // size - 1)]
         return MicroBatch(size * self._shape[0], size * self._shape[1], [[pair], *empty])
 
-    @without_collection()
+    @_without_collection()
     def _steps(self, order: Order, part: int) -> list[list[MicroBatch]]:
         random = np.random.default_rng((self.seed, order.epoch, part))
-        pairs = random.permutation(order.pairs(part))
+        pairs = random.permutation(order.pairs(part)) * self.segmentations + order.epoch % self.segmentations
         sources, targets = self.lengths_of(pairs)
         needed = np.maximum(sources / self._shape[0], targets / self._shape[1])  # rows, at least
         too_long = needed > 2 ** int(math.log2(self._rows))

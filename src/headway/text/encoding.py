@@ -97,7 +97,7 @@ class CorpusKind:
 
 @dataclass(frozen=True)
 class EncodingSettings:
-    """Everything that decides the ids of a text. It can be pickled for other processes."""
+    """Everything that decides the ids of a text. It can be sent to other processes."""
 
     tokenizers: tuple[tuple[str, bytes], tuple[str, bytes]]
     """For each side, the name and the bytes of its file."""
@@ -109,11 +109,16 @@ class EncodingSettings:
     """The pairs, without tags, that the filter `overlap` compares with."""
     valid: tuple[tuple[str, str], ...] = ()
     """The pairs, with tags, to look for among the kept ones."""
+    segmentations: int = 1
+    """How often each pair is encoded; if more than once, each time by a random segmentation."""
+    segmentation_alpha: float = 0.1
+    """How random these are (`Tokenizer.sample`)."""
 
 
 @dataclass
 class EncodedChunk:
-    """The kept pairs of a chunk, as ids without control symbols."""
+    """The kept pairs of a chunk, as ids without control symbols: all segmentations of the first pair, then those of the
+    second, and so on."""
 
     corpus: int
     done: float
@@ -166,11 +171,14 @@ class Encoder:
         reasons = [self._unfit(source, target) for source, target in zip(sources, targets, strict=True)]
         if any(reasons):
             dropped |= {line: reason for line, reason in zip(lines, reasons, strict=True) if reason}
+            texts = [pair for pair, reason in zip(texts, reasons, strict=True) if not reason]
             sources = [ids for ids, reason in zip(sources, reasons, strict=True) if not reason]
             targets = [ids for ids, reason in zip(targets, reasons, strict=True) if not reason]
         counts = PairCounts(kept=len(sources))
         for line in sorted(dropped):
             counts.drop(dropped[line], chunk.source_file, line)
+        if self._settings.segmentations > 1:
+            sources, targets = self._segmented(texts, sources, targets)
         return EncodedChunk(
             corpus=chunk.corpus,
             done=chunk.done,
@@ -199,6 +207,22 @@ class Encoder:
             else:
                 dropped[line] = reason
         return lines, texts
+
+    def _segmented(
+        self, texts: Texts, sources: list[list[int]], targets: list[list[int]]
+    ) -> tuple[list[list[int]], list[list[int]]]:
+        """Random segmentations of each pair. They depend on its text and their number alone. Where one is too long, the
+        pair's usual ids stand in its place, so that no segmentation lacks a pair."""
+        sampled: tuple[list[list[int]], list[list[int]]] = ([], [])
+        alpha = self._settings.segmentation_alpha
+        for (source, target), *usual in zip(texts, sources, targets, strict=True):
+            for number in range(self._settings.segmentations):
+                seeds = [hash_of(f"{number}\n{text}") for text in (source, target)]
+                ids = [self._source.sample(source, alpha, seeds[0], tagged=True)]
+                ids.append(self._target.sample(target, alpha, seeds[1]))
+                for side, of_side in zip(sampled, usual if self._unfit(*ids) else ids, strict=True):
+                    side.append(of_side)
+        return sampled
 
     def _unfit(self, source: list[int], target: list[int]) -> str | None:
         return unfit(source, target, self._settings.max_length, self._settings.max_tokens)

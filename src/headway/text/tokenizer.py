@@ -66,6 +66,12 @@ class Tokenizer(Protocol):
         """`encode` of each text; faster where there are many."""
         ...
 
+    def sample(self, text: str, alpha: float, seed: int, *, tagged: bool = False) -> list[int]:
+        """`encode` by a random segmentation, the same for the same seed. alpha: for BPE the probability
+        that a merge is left out (Provilkov et al. 2020); for unigram the exponent of a segmentation's probability: the
+        smaller, the more random (Kudo 2018). Words have one segmentation alone."""
+        ...
+
     def split_tag(self, text: str) -> tuple[str, str]:
         """The tag that a source begins with, empty where there is none, and the text itself."""
         ...

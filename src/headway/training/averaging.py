@@ -66,6 +66,8 @@ def average_models(folders: Sequence[Path], output: Path) -> None:
     for folder in folders[1:]:
         other = load_model(folder)
         _check_fit(first, other, folders[0], folder)
+        if first.training_flops is not None and other.training_flops is not None:
+            first.training_flops = max(first.training_flops, other.training_flops)  # the work of a run includes all
         for name, tensor in named_weights(other.model).items():
             sums[name] += tensor
     load_named_weights(first.model, {name: (total / len(folders)).float() for name, total in sums.items()}, "the mean")

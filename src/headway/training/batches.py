@@ -34,9 +34,10 @@ class Batches:
     def plan(self) -> Plan:
         """The micro-batches of each step."""
         source, target = self.corpus.mean_lengths
-        shares = self.shares or [CorpusShare(len(self.corpus))]
+        segmentations = self.corpus.segmentations
+        shares = self.shares or [CorpusShare(len(self.corpus) // segmentations)]
         budgets = self.tokens_per_batch, self.tokens_per_micro_batch
-        return Plan(self._lengths_of, (source + 1, target + 1), shares, *budgets, self.seed)
+        return Plan(self._lengths_of, (source + 1, target + 1), shares, *budgets, self.seed, segmentations)
 
     def tensors(self, micro_batch: MicroBatch) -> Batch:
         """The micro-batch as the loss takes it."""

@@ -54,6 +54,9 @@ class Progress:
     step_in_epoch: NonNegativeInt = 0
     minutes: NonNegativeFloat = 0.0
     """Spent so far, over all resumes."""
+    flops: NonNegativeFloat | None = 0.0
+    """The work of all matrix products in training so far, that of `training.init_from` included; None where an earlier
+    version, which did not count, began."""
     best_score: float | None = None
     """Validation BLEU, or the negative validation loss, of the best model."""
     best_loss: float | None = None
@@ -138,6 +141,8 @@ def read_state(path: Path) -> State:
     file = path / "state.json"
     document = read_json(file)
     check_version(document.pop("format_version", None), FORMAT_VERSION, file)
+    if isinstance(document.get("progress"), dict):
+        document["progress"].setdefault("flops", None)  # earlier versions did not count
     try:
         state = _STATE.validate_json(json.dumps(document))
     except ValidationError as error:

@@ -52,7 +52,7 @@ def begin(folder: Path, recipe: Recipe, max_length: int, files: Sequence[Path]) 
     for key in ("tokens_per_batch", "init_from"):
         if before[key] != now[key]:
             raise _other_recipe(folder, f"training.{key} ({before[key]} -> {now[key]})")
-    refuse_other_text(folder, before["text"], files)
+    refuse_other_text(folder, before["text"], files, text)
     return text
 
 
@@ -62,12 +62,12 @@ def refuse_other_recipe(folder: Path, before: dict[str, Any], now: dict[str, Any
         raise _other_recipe(folder, changed)
 
 
-def refuse_other_text(folder: Path, before: list[list[Any]], files: Sequence[Path]) -> None:
-    """Raises UserError unless the files hold the text of which `before` is the state."""
+def refuse_other_text(folder: Path, before: list[list[Any]], files: Sequence[Path], now: list[list[Any]]) -> None:
+    """Raises UserError unless the `state_of_text` of the files is what it was before."""
     remedy = f"put the text back as it was, choose another --output, or delete {folder}"
     if len(before) != len(files):
         raise UserError(f"{folder}: was begun with {len(before)} files of text, now there are {len(files)}; {remedy}")
-    for file, (size, sum_), then in zip(files, state_of_text(files), before, strict=True):
+    for file, (size, sum_), then in zip(files, now, before, strict=True):
         if [size, sum_] != then:
             touched = size == then[0] and sum_.startswith("modified")
             what = "has another time of modification" if touched else "was changed"

@@ -32,6 +32,7 @@ def stored_model(run: Run) -> StoredModel:
         source_language=run.recipe.data.source_language,
         target_language=run.recipe.data.target_language,
         decoding=run.recipe.decoding.model_dump(exclude_none=True),
+        training_flops=run.progress.flops,
     )
 
 

@@ -21,6 +21,7 @@ from headway.training.recipe import Recipe
 from headway.training.reporter import Reporter
 from headway.training.run import Run
 from headway.training.run_directory import only_trainer
+from headway.training.sizes import work_of_step
 from headway.training.start import start
 from headway.training.step import train_step
 from headway.training.stopping import Interrupted, StopRequests
@@ -105,6 +106,8 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: 
         if run.average is not None:
             run.average.update(step)
     progress.step, progress.step_in_epoch = step, progress.step_in_epoch + 1
+    if progress.flops is not None:
+        progress.flops += options.passes * work_of_step(run.model.config, micro_batches)
     progress.minutes = run.minutes()
     speed = tokens / (time.monotonic() - began)
     log.write(
@@ -146,7 +149,8 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog, reporter: Repor
                 "training.learning_rate, or with training.precision: fp32"
             )
         better, bleu = is_better(progress, found, recipe.training.best_by), found.scores.bleu
-        log.write({"step": progress.step, "valid_loss": found.loss, "valid_bleu": round(bleu, 2)})
+        work = {} if progress.flops is None else {"petaflop": round(progress.flops / 1e15, 6)}
+        log.write({"step": progress.step, "valid_loss": found.loss, "valid_bleu": round(bleu, 2), **work})
         reporter.line(
             f"step {progress.step:,}  epoch {progress.epoch + 1}  valid loss {found.loss:.3f}  BLEU {bleu:.2f}"
             f"{'  best' if better else ''}  {run.minutes():.1f} min"

@@ -1,7 +1,10 @@
-"""The training loss: cross-entropy of the next token, teacher-forced, padding ignored."""
+"""The training loss: cross-entropy of the next token, teacher-forced, padding ignored; where it is asked for, with
+SimCut's term, which makes predictions depend less on single tokens (Gao et al. 2022, https://arxiv.org/abs/2206.02368).
+"""
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from headway.kernels.cross_entropy import output_cross_entropy
@@ -16,25 +19,53 @@ class TranslationLoss(nn.Module):
     runs the model more than once belongs here too.
     """
 
-    def __init__(self, model: Transformer, label_smoothing: float = 0.0) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        label_smoothing: float = 0.0,
+        *,
+        consistency: float = 0.0,
+        cutoff_probability: float = 0.0,
+    ) -> None:
         super().__init__()
         self.model = model
         self.label_smoothing = label_smoothing
+        self.consistency = consistency
+        self.cutoff_probability = cutoff_probability
 
     def forward(self, source: Packed, target: Packed, labels: Tensor) -> Tensor:
         """Sum of the losses of a batch, in nats. source: tokens with <eos>, target: <bos> with the tokens before the
         last, labels: the token after each of the target's, (rows, target length), padding where there is none.
 
-        Label smoothing, like dropout, is for training alone: in evaluation mode the loss is the plain cross-entropy.
+        Label smoothing and consistency, like dropout, are for training alone: in evaluation mode the loss is the plain
+        cross-entropy. For consistency the rows go through the model twice, in one batch, the second time with random
+        tokens cut off on both sides; added to the loss of the first is `consistency` times the Kullback-Leibler
+        divergence of the second's predictions from the first's.
         """
-        output = self.model.output
+        config, output = self.model.config, self.model.output
+        smoothing, consistency = (self.label_smoothing, self.consistency) if self.training else (0.0, 0.0)
+        if consistency:
+            source = self._twice(source, config.eos_id)
+            target = self._twice(target, config.bos_id)
         hidden = self.model.packed_hidden_states(source, target)
-        smoothing = self.label_smoothing if self.training else 0.0
         return output_cross_entropy(
             hidden.flatten(0, 1),
             output.weight,
             output.bias,
             labels.flatten(),
             smoothing,
-            ignore_index=self.model.config.pad_id,
+            ignore_index=config.pad_id,
+            consistency=consistency,
+        )
+
+    def _twice(self, side: Packed, never_cut: int) -> Packed:
+        """The rows as they are, and once more with random tokens cut off, all but the control symbol `never_cut`."""
+        cut = torch.rand(side.ids.shape, device=side.ids.device) < self.cutoff_probability  # (rows, length)
+        cut &= side.ids != never_cut
+        return Packed(
+            ids=side.ids.repeat(2, 1),
+            sentences=side.sentences.repeat(2, 1),
+            positions=side.positions.repeat(2, 1),
+            longest=side.longest,
+            cut=torch.cat([torch.zeros_like(cut), cut]),
         )

@@ -7,7 +7,7 @@ measured. `PAPER` holds what the times in section 5.2 of "Attention Is All You N
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headway.training.sizes import (
@@ -88,6 +88,8 @@ class Corpus:
     """When prepared: `text.encoding.ids_dtype`."""
     weighted_pairs: float | None = None
     """The pairs of an epoch where corpora have weights; None: all pairs."""
+    segmentations: int = 1
+    """Of each pair, when prepared."""
 
     @property
     def mean_lengths(self) -> tuple[float, float]:
@@ -111,12 +113,12 @@ class Corpus:
     def bytes_on_disk(self) -> float:
         """The bytes of the ids, without end symbols, and of the offsets. All pairs are prepared, whatever weights."""
         ids = self.bytes_per_id * self.pairs * (self.tokens_per_pair - 2)
-        return ids + 2 * BYTES_PER_OFFSET * (self.pairs + 1)
+        return self.segmentations * (ids + 2 * BYTES_PER_OFFSET * (self.pairs + 1))
 
     @property
     def bytes_per_epoch(self) -> float:
         """The bytes that are read in an epoch."""
-        return self.bytes_on_disk * self.pairs_per_epoch / self.pairs
+        return self.bytes_on_disk / self.segmentations * self.pairs_per_epoch / self.pairs
 
 
 @dataclass(frozen=True)
@@ -204,13 +206,15 @@ def plan_training(
     bf16: bool,
     sharding: Sharding = "none",
     moving_average: bool = False,
+    passes: int = 1,
 ) -> TrainingPlan:
-    """Assumes that the efficiency already contains the time of communication, validations and checkpoints."""
+    """Assumes that the efficiency already contains the time of communication, validations and checkpoints. passes: how
+    often each token of a step goes through the model."""
     parameters = count_parameters(config)
     steps = batches.steps(corpus)
     epochs = steps * min(1, batches.tokens_of_step / corpus.tokens_per_epoch)
     source_tokens, target_tokens = (epochs * corpus.pairs_per_epoch * length for length in corpus.mean_lengths)
-    work = training_work(config, source_tokens, target_tokens, *corpus.mean_lengths)
+    work = training_work(config, passes * source_tokens, passes * target_tokens, *corpus.mean_lengths)
     seconds = work.total / (devices.count * devices.speed)
     micro_batches, places = batches.on_device(devices.count)
     memory = training_memory(
@@ -224,6 +228,7 @@ def plan_training(
         micro_batches=micro_batches,
         moving_average=moving_average,
     )
+    memory = replace(memory, activations=passes * memory.activations)
     return TrainingPlan(
         parameters=parameters.total,
         parameters_in_products=parameters.in_products,

@@ -34,6 +34,7 @@ from headway.training.prepared import (
     made_from,
     read_manifest,
     read_prepared,
+    state_of_text,
     undamaged_sums,
     write_manifest,
 )
@@ -89,24 +90,22 @@ def prepare_folder(
         refuse_other_recipe(folder, manifest["made_from"], made_from(recipe, max_length))
         undamaged_sums(folder, manifest)
         if (files := _remaining_text(recipe)) is not None:
-            refuse_other_text(folder, manifest["text"], files)
+            refuse_other_text(folder, manifest["text"], files, state_of_text(files))
         shutil.rmtree(folder / WORK, ignore_errors=True)
         notice(f"{folder}: is prepared already")
         return
     _Preparing(recipe, folder, max_length, notice, processes, show, look_around).finish(tokenizers)
 
 
-def text_files(recipe: Recipe) -> list[Path]:
-    """All files that the recipe reads. Raises UserError for a pattern that matches none."""
-    data = recipe.data
-    corpora = [corpus.files() for corpus in (*data.train, *data.valid, *data.held_out)]
+def _all_files(corpora: Sequence[CorpusFiles]) -> list[Path]:
     return [file for corpus in corpora for file in (*corpus.sources, *corpus.targets)]
 
 
 def _remaining_text(recipe: Recipe) -> list[Path] | None:
-    """The same, or None if some of it is gone: a finished folder doesn't need its text any more."""
+    """All files that the recipe reads, or None if one is gone: a finished folder doesn't need its text any more."""
+    data = recipe.data
     try:
-        files = text_files(recipe)
+        files = _all_files([corpus.files() for corpus in (*data.train, *data.valid, *data.held_out)])
     except UserError:
         return None
     return files if all(file.exists() for file in files) else None
@@ -139,8 +138,9 @@ class _Preparing:
 
     def finish(self, tokenizers: Tokenizers | None) -> None:
         """Makes everything that isn't there yet. Raises UserError."""
-        _check_files([*self.train, *self.valid, *self.held_out])
-        files = text_files(self.recipe)
+        corpora = [*self.train, *self.valid, *self.held_out]
+        _check_files(corpora)
+        files = _all_files(corpora)
         text = begin(self.folder, self.recipe, self.max_length, files)
         with unchanged(files):
             self._warn_of_same_text()
@@ -221,6 +221,8 @@ class _Preparing:
             filters=data.filters.chosen(),
             held_out=tuple(held_out),
             valid=tuple(valid_texts),
+            segmentations=self.recipe.tokenizer.segmentations,
+            segmentation_alpha=self.recipe.tokenizer.segmentation_alpha,
         )
 
     def _write_shards(self, shards: ShardsWriter, journal: Journal, settings: EncodingSettings) -> None:
@@ -242,7 +244,7 @@ class _Preparing:
         shards.sync()
         journal.write()
         self._check_corpora(journal, range(len(self.train)))
-        shards.finish(len(self.train))
+        shards.finish(len(self.train), settings.segmentations)
 
     def _check_corpora(self, journal: Journal, corpora: range) -> None:
         for corpus in corpora:

@@ -68,12 +68,15 @@ def made_from(recipe: Recipe, max_length: int) -> dict[str, Any]:
     def described(one: ParallelFiles) -> dict[str, Any]:
         return {"source": names(one.source), "target": names(one.target), "tag": one.tag}
 
+    tokenizer = recipe.tokenizer.model_dump(mode="json")
+    if recipe.tokenizer.segmentations == 1:  # as folders were prepared before there were several
+        del tokenizer["segmentations"], tokenizer["segmentation_alpha"]
     filters = {key: value for key, value in data.filters.model_dump(mode="json").items() if value}
     if filters.keys() & {"script", "language"}:
         filters["languages"] = [list(pair) for pair in data.languages]
     return {
         "data": {**{key: [described(one) for one in listed] for key, listed in corpora.items()}, "filters": filters},
-        "tokenizer": recipe.tokenizer.model_dump(mode="json"),
+        "tokenizer": tokenizer,
         "model": {"max_length": max_length},
     }
 

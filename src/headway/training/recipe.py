@@ -173,6 +173,12 @@ class TokenizerSection(Section):
     them, drawn at random. The draw is always the same."""
     lowercase: bool = False
     """Lower-case all text (kind `word`)."""
+    segmentations: int = Field(1, ge=1, le=1000)
+    """More than 1: the training text is prepared so many times, each time cut into pieces at random, and each epoch
+    takes the next (`bpe`, `unigram`). Prepared data grow with it."""
+    segmentation_alpha: float = Field(0.1, gt=0, lt=1)
+    """For `segmentations`. `bpe`: the probability that a merge is left out (BPE-dropout). `unigram`: the exponent of a
+    segmentation's probability; the smaller, the more random."""
 
     @model_validator(mode="after")
     def _possible(self) -> TokenizerSection:
@@ -180,6 +186,11 @@ class TokenizerSection(Section):
             for name in ("min_frequency", "lowercase"):
                 if getattr(self, name) != type(self).model_fields[name].default:
                     raise ValueError(f"{name} is for kind: word, but kind is {self.kind}")
+        elif self.segmentations > 1:
+            raise ValueError("segmentations is for kind: bpe or unigram; words are never cut")
+        alpha = type(self).model_fields["segmentation_alpha"].default
+        if self.segmentations == 1 and self.segmentation_alpha != alpha:
+            raise ValueError("segmentation_alpha is for segmentations, of which there is 1")
         return self
 
 
@@ -221,6 +232,11 @@ class TrainingSection(Section):
     """How long Adam remembers the size of gradients; 0.98 is the paper's, 0.999 is steadier at a constant rate."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Probability that the target is spread over the whole vocabulary (section 5.4)."""
+    consistency: float = Field(0.0, ge=0)
+    """Weight of the divergence between predictions with and without some tokens (SimCut), such as 3; 0: none. A step
+    then does twice the work and takes twice the memory. The logged loss includes it."""
+    cutoff_probability: float = Field(0.05, ge=0, lt=1)
+    """Share of the tokens, on both sides, that are cut off for `consistency`."""
     max_gradient_norm: float = Field(1.0, ge=0)
     """Gradients are scaled down to this norm; 0: never."""
     seed: int = Field(1, ge=0, lt=2**63)
@@ -254,6 +270,9 @@ class TrainingSection(Section):
             raise ValueError("schedule: paper needs warmup_steps of at least 1")
         if self.schedule == "cosine" and self.max_steps is None and self.max_epochs is None:
             raise ValueError("schedule: cosine must know its last step: set max_steps or max_epochs")
+        cutoff = type(self).model_fields["cutoff_probability"].default
+        if not self.consistency and self.cutoff_probability != cutoff:
+            raise ValueError("cutoff_probability is for consistency, which is 0")
         if (self.tokens_per_micro_batch or 0) > self.tokens_per_batch:
             raise ValueError(
                 f"tokens_per_micro_batch={self.tokens_per_micro_batch} is more than "
@@ -265,6 +284,11 @@ class TrainingSection(Section):
     def micro_batch_budget(self) -> int:
         """Tokens of a micro-batch, padding included; only a pair that alone is longer takes more."""
         return self.tokens_per_micro_batch or self.tokens_per_batch
+
+    @property
+    def passes(self) -> int:
+        """How often each token of a step goes through the model."""
+        return 2 if self.consistency else 1
 
 
 class DecodingSection(Section):

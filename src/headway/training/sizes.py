@@ -2,16 +2,17 @@
 
 Work is 6 x weights in use x tokens: a multiplication and an addition for each weight of a matrix product in the forward
 pass, and twice as many in the backward pass. Encoder weights work on source tokens, those of the decoder and the output
-layer on target tokens. Looking up an embedding isn't a product. The products of attention scores are counted
-separately.
+layer on target tokens, but for the keys and values that the decoder makes of the encoder's output. Looking up an
+embedding isn't a product. The products of attention scores are counted separately.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from headway.text.batches import row_shape
+from headway.text.batches import MicroBatch, row_shape
 
 if TYPE_CHECKING:
     from headway.model.config import ModelConfig
@@ -104,12 +105,29 @@ def training_work(
     return Work(3 * once.products, 3 * once.scores)
 
 
+def work_of_step(config: ModelConfig, micro_batches: Iterable[MicroBatch]) -> float:
+    """FLOPs of the matrix products of an optimizer step, forward and backward. Padding counts like tokens, and a place
+    is asked against all places of its row, because that is what is computed."""
+    return sum(
+        training_work(
+            config,
+            len(one.rows) * one.source_length,
+            len(one.rows) * one.target_length,
+            one.source_length,
+            one.target_length,
+        ).total
+        for one in micro_batches
+    )
+
+
 def forward_work(
     config: ModelConfig, source_tokens: float, target_tokens: float, source_length: float, target_length: float
 ) -> Work:
     """The work of a pass through encoder, decoder and output layer."""
     parameters = count_parameters(config)
-    products = parameters.encoder * source_tokens + (parameters.decoder + parameters.output) * target_tokens
+    of_memory = 2 * config.d_model**2 * config.decoder_layers  # weights of the decoder that work on source tokens
+    products = (parameters.encoder + of_memory) * source_tokens
+    products += (parameters.decoder - of_memory + parameters.output) * target_tokens
     pairs_of_places = config.encoder_layers * source_tokens * source_length
     pairs_of_places += config.decoder_layers * target_tokens * (target_length + source_length)
     return Work(2.0 * products, 4.0 * config.d_model * pairs_of_places)

@@ -63,7 +63,12 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
         initial = load_initial_model(recipe, config) if state is None else None
         data = _prepare(recipe, folder, config, initial, state, notice, show)
     model = _make_model(config, data, initial, options.seed).to(device)
-    loss_of = TranslationLoss(model, options.label_smoothing)
+    loss_of = TranslationLoss(
+        model,
+        options.label_smoothing,
+        consistency=options.consistency,
+        cutoff_probability=options.cutoff_probability,
+    )
     optimizer = make_optimizer(model, options.adam_beta2)
     average = MovingAverage(model, options.ema_decay) if options.ema_decay else None
 
@@ -79,7 +84,8 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
     parameters = sum(parameter.numel() for parameter in model.parameters())
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
     notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
-    progress = state.progress if state is not None else Progress()
+    before = initial.training_flops if initial else 0.0
+    progress = state.progress if state is not None else Progress(flops=before)
     if checkpoint is not None:
         load_checkpoint(checkpoint, model, optimizer, average, ranks.number)
         if ranks.leads:

@@ -30,6 +30,7 @@ class LineOptions:
     n_best: int = 1
     no_repeat_ngram: int | None = None
     sample: Sampling | None = None
+    mbr: int | None = None
     prefix: str = ""
     target_language: str | None = None
     as_json: bool = False
@@ -68,12 +69,13 @@ class LineTranslator:
         self._tag = language_prefix(translator, options.target_language)
         self._search = {
             name: getattr(options, name)
-            for name in ("beam_size", "length_penalty", "max_length", "n_best", "no_repeat_ngram", "sample")
+            for name in ("beam_size", "length_penalty", "max_length", "n_best", "no_repeat_ngram", "sample", "mbr")
         }
         translator.search_options(**self._search)
         if options.split:
-            if options.as_json or options.n_best > 1 or options.prefix:
-                raise UserError("--split translates sentences: --json, --n-best and --prefix are of whole lines")
+            if options.as_json or options.n_best > 1 or options.prefix or options.mbr:
+                raise UserError("--split translates sentences: --json, --n-best, --mbr and --prefix are of whole lines")
+            del self._search["mbr"]
             require_documents()
 
     def translate(self, lines: Sequence[Line]) -> Written:

@@ -43,6 +43,7 @@ from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.codec import Codec
 from headway.translator.documents import DocumentFormat, translate_documents
 from headway.translator.inspecting import Inspector
+from headway.translator.risk import least_risk
 from headway.translator.translation import Pieces, TranslatedDocument, Translation
 
 
@@ -82,6 +83,7 @@ class Translator:
             stored.model.config.pad_id,
             self.device,
             after_batch=FreedMemory().bound,
+            allowed=stored.shortlist.allowed if stored.shortlist and not ensemble else None,
         )
 
     @classmethod
@@ -115,11 +117,19 @@ class Translator:
         """The languages that a tag in front of a text may ask for, such as `>>ko<<`; none for a model of one."""
         return self._codec.target_languages
 
-    def search_options(self, **options: Any) -> SearchOptions:
-        """The options that are given (not None), else the model directory's, else the defaults. Raises UserError."""
+    def search_options(self, *, mbr: int | None = None, **options: Any) -> SearchOptions:
+        """The options that are given (not None), else the model directory's, else the defaults; with `mbr`, so many
+        translations of each text. Raises UserError."""
         given = {name: value for name, value in options.items() if value is not None}
         if "sample" in given and not {"beam_size", "length_penalty"}.isdisjoint(given):
             raise UserError("sampling follows no beam: leave beam_size and length_penalty out")
+        if mbr is not None:
+            if mbr < 2 or mbr < given.get("n_best", 1):
+                raise UserError(f"mbr={mbr}: must be at least 2, and at least n_best")
+            given["n_best"] = mbr
+            if "sample" not in given:
+                own_beam = self.stored.decoding.get("beam_size", SearchOptions.beam_size)
+                given["beam_size"] = max(mbr, given.get("beam_size", own_beam))
         penalty = self._searcher.default_length_penalty
         own = {} if penalty is None else {"length_penalty": penalty}
         try:
@@ -137,9 +147,13 @@ class Translator:
         n_best: int | None = None,
         no_repeat_ngram: int | None = None,
         sample: Sampling | None = None,
+        mbr: int | None = None,
         prefix: str | Sequence[str] = "",
     ) -> list[Translation]:
         """Translates each text, in order, one `Translation` each; options as in `SearchOptions`.
+
+        `mbr` makes so many translations, the best of a beam that is at least as wide, or with `sample` samples, and
+        ranks them by their likeness to all (`headway.translator.risk`).
 
         `prefix` is what the translations begin with: one for all, or one for each text. Blank text gives a blank
         translation; text that is longer than the model can read gives a blank one whose `stopped` is "too_long".
@@ -153,16 +167,20 @@ class Translator:
             n_best=n_best,
             no_repeat_ngram=no_repeat_ngram,
             sample=sample,
+            mbr=mbr,
         )
         prefixes = self._codec.prefixes(prefix, len(texts), options.max_length)
         sources = self._codec.sources(texts)
         readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self.longest_source}
         hypotheses = self._search(list(readable.values()), options, [prefixes[i] for i in readable])
         found = dict(zip(readable, hypotheses, strict=True))
-        return [
+        translations = [
             self._translation(text, ids, found.get(i, []))
             for i, (text, ids) in enumerate(zip(texts, sources, strict=True))
         ]
+        if mbr is None:
+            return translations
+        return [least_risk(one, n_best or 1, drawn=sample is not None) for one in translations]
 
     def translate_document(
         self, text: str, *, format: DocumentFormat = "text", beam_size: int | None = None, n_best: int = 1

@@ -1,0 +1,81 @@
+"""An engine for one batch that knows few target tokens: those that the translations of its sources may have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headway.decoding.engine import TorchEngine
+from headway.decoding.hypothesis import Hypothesis
+from headway.decoding.step import DecoderState
+
+LOT = 128
+"""The number of tokens of a batch is a multiple of this: oneDNN compiles its products for each number."""
+
+
+@dataclass
+class ShortlistState:
+    """Where the translations of a batch stand."""
+
+    decoder: DecoderState
+    forbidden: Tensor
+    """What is added to the logits: 0 for the tokens that a sentence may have, -inf for others.
+    (sentences, 1, tokens)"""
+
+
+class ShortlistEngine:
+    """The part of an `Engine` that search needs. Its ids are places in `tokens`, and its probabilities those among the
+    tokens of a sentence, whatever other sentences the batch has."""
+
+    def __init__(self, engine: TorchEngine, allowed: np.ndarray) -> None:
+        """allowed: which target ids the translation of each sentence may have, (sentences, vocabulary), bool. <eos> is
+        always among them; what the engine never generates isn't."""
+        vocabulary = allowed.shape[1]
+        listed = np.any(allowed, axis=0)
+        listed[[engine.bos_id, engine.eos_id]] = True
+        allowed = allowed.copy()
+        allowed[:, engine.never] = False
+        allowed[:, engine.eos_id] = True
+        more = np.flatnonzero(~listed)[: -int(listed.sum()) % LOT]
+        self.tokens = np.sort(np.concatenate([np.flatnonzero(listed), more]))
+        """The target id of each place."""
+        self._places = np.full(vocabulary, -1)
+        self._places[self.tokens] = np.arange(len(self.tokens))
+        forbidden = np.where(allowed[:, None, self.tokens], np.float32(0), np.float32(-np.inf))
+        self._engine = engine
+        self._ids = torch.from_numpy(self.tokens).to(engine.device)
+        self._forbidden = torch.from_numpy(forbidden).to(engine.device)
+        self._output = engine.output_of(self._ids)
+        self.bos_id, self.eos_id = int(self._places[engine.bos_id]), int(self._places[engine.eos_id])
+
+    def places(self, ids: Sequence[int]) -> list[int]:
+        """The places of target ids that are in the list."""
+        return self._places[list(ids)].tolist()
+
+    def restore(self, hypotheses: Sequence[Hypothesis]) -> None:
+        """Puts the target ids in place of the places."""
+        for hypothesis in hypotheses:
+            hypothesis.ids = self.tokens[hypothesis.ids].tolist()
+
+    def start(self, source: Tensor) -> ShortlistState:
+        return ShortlistState(self._engine.start(source), self._forbidden)
+
+    @torch.inference_mode()
+    def step(self, state: ShortlistState, tokens: Tensor) -> Tensor:
+        logits = self._output(self._engine.hidden(state.decoder, self._ids[tokens])).float()  # (rows, tokens)
+        by_sentence = logits.view(len(state.forbidden), state.decoder.width, -1)
+        return by_sentence.add_(state.forbidden).log_softmax(dim=-1).flatten(0, 1)
+
+    def select(self, state: ShortlistState, rows: Tensor) -> None:
+        sentences = rows[:, 0] // state.decoder.width
+        if len(sentences) != len(state.forbidden):
+            state.forbidden = state.forbidden[sentences]
+        self._engine.select(state.decoder, rows)
+
+    def score(self, source: Tensor, target: Tensor) -> Tensor:
+        """Of the whole vocabulary; target: ids, not places."""
+        return self._engine.score(source, target)

@@ -1,0 +1,96 @@
+"""A shortlist: the few target tokens that a translation of a source may have, so that the output layer needs no others.
+
+For each source token the target tokens that it becomes most often, by the word translation probabilities of Brown et
+al. (1993), model 1, and for all sources the most frequent target tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.errors import UserError
+from headway.text.tokenizer import Tokenizer
+
+OF_TOKEN, ALWAYS = 30, 300
+"""Target tokens for each source token, and those for all (measured in docs/results.md)."""
+MOST_LINKS = 20_000_000
+"""Pairs of tokens that are learned from: those of some 100,000 sentences, in 1.5 GB of memory."""
+ROUNDS = 4
+"""Of expectation maximisation."""
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """Ids are those of a model's tokenizers."""
+
+    of_token: NDArray[np.int32]
+    """For each source id the target ids that it becomes most often, -1 where there are no more. (source vocabulary,
+    count)"""
+    always: NDArray[np.int32]
+    """The target ids that every translation may have."""
+    target_vocabulary: int
+    """How many target ids there are."""
+
+    def allowed(self, source: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which target ids the translation of each source may have. source: (sentences, length), padded with a control
+        id -> (sentences, target vocabulary)"""
+        allowed = np.zeros((len(source), self.target_vocabulary + 1), dtype=bool)
+        found = self.of_token[source].reshape(len(source), -1)  # -1 is the last column, which is cut off
+        np.put_along_axis(allowed, found, True, axis=1)
+        allowed[:, self.always] = True
+        return allowed[:, :-1]
+
+
+def learn_shortlist(
+    pairs: Iterable[tuple[Sequence[int], Sequence[int]]], source: Tokenizer, target: Tokenizer
+) -> Shortlist:
+    """pairs: source and target ids, of which so many are read that they have MOST_LINKS. A source token may also stay
+    as it is, if the target side has it: names do. Raises UserError if there are none."""
+    links, widths, read = [], [], 0
+    frequency = np.zeros(target.vocab_size, dtype=np.int64)
+    for source_ids, target_ids in pairs:
+        sources, targets = np.array(source_ids, dtype=np.int64), np.array(target_ids, dtype=np.int64)
+        if not sources.size or not targets.size:
+            continue
+        frequency += np.bincount(targets, minlength=target.vocab_size)
+        links.append((sources * target.vocab_size + targets[:, None]).ravel())  # the links of a target token in a row
+        widths.append(np.full(targets.size, sources.size))
+        read += links[-1].size
+        if read > MOST_LINKS:
+            break
+    if not links:
+        raise UserError("the training text has no pair with text on both sides")
+    probabilities, ids = _translation_probabilities(np.concatenate(links), np.concatenate(widths), target.vocab_size)
+    sources, targets = np.divmod(ids, target.vocab_size)
+    order = np.lexsort((-probabilities, sources))
+    sources, targets = sources[order], targets[order]
+    rank = np.arange(len(order)) - np.searchsorted(sources, sources)  # among those of its source
+    table = np.full((source.vocab_size, OF_TOKEN + 1), -1, dtype=np.int32)
+    kept = rank < OF_TOKEN
+    table[sources[kept], rank[kept]] = targets[kept]
+    same = {piece: id_ for id_, piece in enumerate(target.vocabulary)}
+    table[:, -1] = [same.get(piece, -1) for piece in source.vocabulary]
+    always = np.sort(np.argsort(-frequency, kind="stable")[:ALWAYS])
+    return Shortlist(table, always.astype(np.int32), target.vocab_size)
+
+
+def _translation_probabilities(
+    links: NDArray[np.int64], widths: NDArray[np.int64], target_vocabulary: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """links: source id * target_vocabulary + target id for each pair of tokens that stand in one pair of sentences; the
+    links of one target token lie together, and `widths` says how many it has. -> the probability of the target token
+    given the source token, and the link that it is of."""
+    ids, link = np.unique(links, return_inverse=True)
+    starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
+    probabilities = np.ones(len(ids))
+    for _ in range(ROUNDS):
+        weights = probabilities[link]
+        weights /= np.repeat(np.add.reduceat(weights, starts), widths)
+        counts = np.bincount(link, weights)
+        totals = np.bincount(ids // target_vocabulary, counts)
+        probabilities = counts / totals[ids // target_vocabulary]
+    return probabilities, ids

@@ -1,0 +1,39 @@
+"""What `headway translate` tells of the lines of a long job."""
+
+from tests.translator.test_translator import translator
+
+from headway.cli.translate import SHOWN, Notices
+from headway.text.lines import Line
+from headway.translator.lines import LineOptions, LineTranslator
+
+
+def test_many_lines_cut_off_hide_no_other_notice(capsys):
+    work = LineTranslator(translator(max_length=20), LineOptions(max_length=1))
+    cut = work.translate([Line(number, "the cat") for number in range(1, 101)]).notices
+    assert len(cut) == 100
+    too_long = work.translate([Line(101, "the cat " * 30)]).notices
+    blank = work.translate([Line(102, "", fault="has no second column")]).notices
+    notices = Notices()
+    for text in (*cut, *too_long, *blank, "notice: out: continues after line 7"):
+        notices(text)
+    notices.end()
+    told = capsys.readouterr().err.splitlines()
+    assert told[:SHOWN] == [f"headway: {text}" for text in cut[:SHOWN]]
+    assert told[SHOWN:] == [
+        f"headway: {too_long[0]}",
+        f"headway: {blank[0]}",
+        "headway: notice: out: continues after line 7",
+        "headway: 80 more lines were cut off",
+    ]
+
+
+def test_lines_left_blank_are_counted_apart(capsys):
+    work = LineTranslator(translator(), LineOptions())
+    notices = Notices()
+    for number in range(30):
+        for text in work.translate([Line(number, "", fault="is not JSON")]).notices:
+            notices(text)
+    notices.end()
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == SHOWN + 1
+    assert told[-1] == "headway: 10 more lines were left blank"
