@@ -81,7 +81,7 @@ def host(folder: Path) -> Iterator[str]:
     """A static host of the folder. -> its address"""
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:
             pass
 
     handler = functools.partial(Quiet, directory=str(folder))
