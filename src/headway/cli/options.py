@@ -35,6 +35,17 @@ Ensemble = Annotated[
     list[Path] | None,
     typer.Option(metavar="MODEL", help="Another model to translate with. Repeat the option for more models."),
 ]
+Tokenize = Annotated[
+    str | None,
+    typer.Option(help="sacreBLEU's, such as 13a, none, zh, char; default by language, none for whole words."),
+]
+Metric = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MODULE:FUNCTION",
+        help="A Python function that scores translations, beside BLEU, chrF and TER. Repeat the option for more.",
+    ),
+]
 TargetLanguage = Annotated[
     str | None, typer.Option(metavar="CODE", help="Of a model with several: as if each line began with >>CODE<<.")
 ]

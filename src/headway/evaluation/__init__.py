@@ -1,10 +1,12 @@
 """Text in, numbers out."""
 
 from headway.evaluation.chrf import chrf_between
+from headway.evaluation.metrics import Measured, MetricFunction, NamedMetric, load_metric
 from headway.evaluation.scores import (
     Comparison,
     Scores,
     check_tokenize,
+    compare_measured,
     compare_translations,
     score_translations,
     tokenization,
@@ -12,10 +14,15 @@ from headway.evaluation.scores import (
 
 __all__ = [
     "Comparison",
+    "Measured",
+    "MetricFunction",
+    "NamedMetric",
     "Scores",
     "check_tokenize",
     "chrf_between",
+    "compare_measured",
     "compare_translations",
+    "load_metric",
     "score_translations",
     "tokenization",
 ]

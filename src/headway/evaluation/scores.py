@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from sacrebleu.metrics.base import Metric, Score
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest, Result
 
 from headway.errors import UserError
+from headway.evaluation.metrics import Measured
 
 RESAMPLES = 1000
 
@@ -36,8 +39,9 @@ class Comparison:
     metric: str
     score: float
     other: float
-    p_value: float
-    """How likely chance alone makes a difference as large; below 0.05 is commonly called significant."""
+    p_value: float | None
+    """How likely chance alone makes a difference as large; below 0.05 is commonly called significant. None for a metric
+    that gives no scores of lines to draw from."""
     signature: str
 
 
@@ -78,8 +82,24 @@ def compare_translations(
     hypotheses: Sequence[str], others: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> list[Comparison]:
     """BLEU and chrF of two systems on the same references, and whether they differ by more than chance."""
-    systems: list[tuple[str, Sequence[str]]] = [("ours", hypotheses), ("other", others)]
     metrics = {"BLEU": BLEU(tokenize=tokenize, force=True), "chrF": CHRF()}
+    return _bootstrapped(metrics, hypotheses, others, references)
+
+
+def compare_measured(ours: Measured, other: Measured) -> Comparison:
+    """The same of another metric, by its scores of the lines."""
+    if ours.line_scores is None or other.line_scores is None:
+        return Comparison(ours.metric, ours.score, other.score, None, "")
+    lines, other_lines = (list(map(repr, one)) for one in (ours.line_scores, other.line_scores))
+    [comparison] = _bootstrapped({ours.metric: _MeanOfLines()}, lines, other_lines, [""] * len(lines))
+    return comparison
+
+
+def _bootstrapped(
+    metrics: Mapping[str, Metric], hypotheses: Sequence[str], others: Sequence[str], references: Sequence[str]
+) -> list[Comparison]:
+    """Each of the metrics by sacreBLEU's bootstrap, which draws the same lines for all of them."""
+    systems: list[tuple[str, Sequence[str]]] = [("ours", hypotheses), ("other", others)]
     signatures, results = PairedTest(systems, metrics, [references], test_type="bs", n_samples=RESAMPLES)()
     comparisons = []
     for metric, (name, signature) in zip(metrics, signatures.items(), strict=True):
@@ -90,3 +110,23 @@ def compare_translations(
         p_value = 1.0 if list(hypotheses) == list(others) else other.p_value  # sacreBLEU's is 1 / 1001 for equal texts
         comparisons.append(Comparison(metric, ours.score, other.score, p_value, str(signature)))
     return comparisons
+
+
+class _MeanOfLines(Metric):
+    """The mean of scores of lines, which stand as text in place of the hypotheses: so sacreBLEU's bootstrap serves
+    metrics that it doesn't have."""
+
+    def _preprocess_segment(self, sent: str) -> str:
+        return sent
+
+    def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
+        return {}
+
+    def _compute_segment_statistics(self, hypothesis: str, ref_kwargs: dict[str, Any]) -> list[float]:
+        return [float(hypothesis), 1.0]
+
+    def _compute_score_from_stats(self, stats: Sequence[float]) -> Score:
+        return Score("mean", stats[0] / stats[1])
+
+    def _aggregate_and_compute(self, stats: Sequence[Sequence[float]]) -> Score:
+        return self._compute_score_from_stats([sum(column) for column in zip(*stats, strict=True)])

@@ -1,0 +1,106 @@
+"""A test set and the scores of systems on it, for the commands that translate and score one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from headway.errors import UserError
+
+if TYPE_CHECKING:
+    from headway.evaluation import Comparison, Measured, NamedMetric
+    from headway.translator import Translator
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Sources and references, line for line, and the metrics beside BLEU, chrF and TER."""
+
+    file: Path
+    """The references', for messages."""
+    sources: list[str]
+    references: list[str]
+    metrics: list[NamedMetric]
+
+    @staticmethod
+    def read(source: Path, reference: Path | None, metrics: Sequence[str]) -> TestSet:
+        """Raises UserError, before any work is done for it."""
+        from headway.evaluation import load_metric
+        from headway.text.corpus import read_pairs, same_text
+
+        pairs = list(read_pairs([source], [reference] if reference else []))
+        if not pairs:
+            raise UserError(f"{source}: has no lines to translate")
+        if same_text(pairs):
+            typer.echo("headway: warning: source and reference are the same text", err=True)
+        return TestSet(
+            reference or source,
+            [pair.source for pair in pairs],
+            [pair.target for pair in pairs],
+            [load_metric(name) for name in dict.fromkeys(metrics)],
+        )
+
+    def translated(
+        self, translator: Translator, target_language: str | None, options: dict[str, float | None]
+    ) -> list[str]:
+        """By a model. Raises UserError for references that are no sentences."""
+        from headway.translator.lines import language_prefix
+
+        refuse_endless(self.file, self.references, translator)
+        tag = language_prefix(translator, target_language)
+        translations = translator.translate([tag + source for source in self.sources], **options)  # type: ignore[arg-type]
+        for stopped, meaning in (("too_long", "too long for the model and left blank"), ("max_length", "cut off")):
+            if count := sum(translation.stopped == stopped for translation in translations):
+                typer.echo(f"headway: {count} of {len(self.sources)} lines are {meaning}", err=True)
+        return [translation.text for translation in translations]
+
+    def measured(self, translations: Sequence[str]) -> list[Measured]:
+        """What the metrics say of them."""
+        return [metric.measure(self.sources, translations, self.references) for metric in self.metrics]
+
+    def compared(
+        self,
+        ours: tuple[Sequence[str], Sequence[Measured]],
+        other: tuple[Sequence[str], Sequence[Measured]],
+        tokenize: str,
+    ) -> list[Comparison]:
+        """Two systems, of each the translations and what the metrics say of them: by BLEU, chrF and each metric."""
+        from headway.evaluation import compare_measured, compare_translations
+
+        by_metrics = [compare_measured(*pair) for pair in zip(ours[1], other[1], strict=True)]
+        return [*compare_translations(ours[0], other[0], self.references, tokenize), *by_metrics]
+
+
+def refuse_endless(file: Path, texts: Sequence[str], translator: Translator) -> None:
+    """Raises UserError for a text that is no sentence: scores would take minutes and memory without end."""
+    from headway.text.tokenizer import is_too_long
+
+    for number, text in enumerate(texts, start=1):
+        if is_too_long(text, translator.longest_source):
+            raise UserError(
+                f"{file}, line {number}: has {len(text):,} characters, too many to be scored; split the line"
+            )
+
+
+def tokenization_for(translator: Translator, target_language: str | None) -> str:
+    """sacreBLEU's tokenisation of what a model writes."""
+    from headway.evaluation import tokenization
+
+    stored = translator.stored
+    return tokenization(target_language or stored.target_language, tokenized=stored.target_tokenizer.kind == "word")
+
+
+def shown_score(metric: str, score: float, *, signed: bool = False) -> str:
+    """BLEU, chrF and TER with two decimals; another metric may go from 0 to 1 and has four."""
+    return f"{score:{'+' if signed else ''}.{2 if metric in ('BLEU', 'chrF', 'TER') else 4}f}"
+
+
+def shown_chance(p_value: float | None) -> str:
+    """What a comparison tells of chance."""
+    if p_value is None:
+        return "one score of all lines, so chance can't be told"
+    return f"p = {p_value:.3f} ({'significant' if p_value < 0.05 else 'may be chance'})"
