@@ -1,5 +1,6 @@
 """Text in, numbers out."""
 
+from headway.evaluation.alignments import alignment_error_rate, parse_pharaoh
 from headway.evaluation.chrf import chrf_between
 from headway.evaluation.scores import (
     Comparison,
@@ -13,9 +14,11 @@ from headway.evaluation.scores import (
 __all__ = [
     "Comparison",
     "Scores",
+    "alignment_error_rate",
     "check_tokenize",
     "chrf_between",
     "compare_translations",
+    "parse_pharaoh",
     "score_translations",
     "tokenization",
 ]
