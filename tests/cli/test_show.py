@@ -127,5 +127,6 @@ def test_json_has_the_config_as_it_is(model):
         "model",
         "training_flops",
         "decoding",
+        "alignment",
         "weights",
     ]

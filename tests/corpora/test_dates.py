@@ -52,6 +52,37 @@ def test_pairs_mean_the_same_moment(corpus):
             assert (found, int(written.group(2))) == (hour, clock[1])
 
 
+def test_alignments_join_the_words_of_the_same_part(corpus):
+    """The words are recognised by their form, not by the pattern that wrote them."""
+    source_forms = {
+        "weekday": r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,",
+        "month": r"[A-Z][a-z]{2,}",
+        "day": r"\d\d?,",
+        "year": r"\d{4},?",
+        "clock": r"\d+:\d\d",
+        "half": r"[AP]M",
+    }
+    target_forms = {
+        "weekday": r".요일",
+        "month": r"\d+월",
+        "day": r"\d+일",
+        "year": r"\d+년",
+        "clock": r"\d+:\d\d",
+        "half": r"오[전후]",
+    }
+
+    def parts(text, forms):
+        return [next(name for name, form in forms.items() if re.fullmatch(form, word)) for word in text.split()]
+
+    for split, pairs in corpus.pairs.items():
+        for (source, target), alignment in zip(pairs, corpus.alignments[split], strict=True):
+            one, other = parts(source, source_forms), parts(target, target_forms)
+            wanted = [f"{i}-{j}" for i, part in enumerate(one) for j, same in enumerate(other) if part == same]
+            if "half" in other and "half" not in one:  # 15:05 is 오후 and 3:05
+                wanted.append(f"{one.index('clock')}-{other.index('half')}")
+            assert sorted(alignment.split()) == sorted(wanted)
+
+
 def test_it_is_the_same_every_time(corpus):
     assert dates_corpus("en", "ko", sizes=(3000, 300, 300)) == corpus
 

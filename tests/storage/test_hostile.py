@@ -37,6 +37,7 @@ from headway.text.subwords import SubwordTokenizer
 
 ROOT = Path(__file__).parent.parent.parent
 WEIGHTS = "model.safetensors"
+ALIGNMENT = {"layer": 0, "head": None, "shifted": False, "eos_is_nothing": True}
 
 
 @pytest.fixture
@@ -251,6 +252,12 @@ assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
         (lambda config: config.update(training_flops=None), "training_flops is missing or of the wrong kind"),
         (lambda config: config.update(training_flops=-1.0), "training_flops is no amount of work"),
         (lambda config: config.update(training_flops=1e308 * 10), "is not JSON"),
+        (lambda config: config.update(alignment=None), "alignment is missing or of the wrong kind"),
+        (lambda config: config.update(alignment={"layer": 0}), "must have the members layer, head, shifted, eos"),
+        (lambda config: config.update(alignment=ALIGNMENT | {"layer": 99}), "layer must be null or 0 to"),
+        (lambda config: config.update(alignment=ALIGNMENT | {"head": -1}), "head must be null or 0 to"),
+        (lambda config: config.update(alignment=ALIGNMENT | {"head": True}), "head must be null or 0 to"),
+        (lambda config: config.update(alignment=ALIGNMENT | {"shifted": 1}), "shifted must be true or false"),
         (lambda config: config.update(model=[1]), "model is missing or of the wrong kind"),
         (lambda config: config.pop("model"), "model is missing or of the wrong kind"),
         (lambda config: config.update(source_language="\x1b[2J"), "source_language is not"),

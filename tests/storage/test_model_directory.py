@@ -1,6 +1,7 @@
 """Model directories: what is written is read back, what is damaged is refused."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
-from headway.storage import StoredModel, find_model, load_model, save_model
+from headway.storage import Aligner, StoredModel, find_model, load_model, save_model
 from headway.storage.atomic import write_directory
 from headway.storage.model_directory import checksum
 from headway.text.subwords import SubwordTokenizer
@@ -43,6 +44,18 @@ def test_round_trip(tmp_path, joint, changes):
     assert (copy.source_language, copy.target_language) == ("en", "ko")
     assert copy.decoding == {"max_length": 7}
     assert copy.card == "# card\n"
+
+
+@pytest.mark.parametrize("aligner", [None, Aligner(), Aligner(0, 1, True, False), Aligner(0, None, False, True)])
+def test_the_aligner_is_kept(tmp_path, aligner):
+    save_model(tmp_path / "m", replace(stored(), aligner=aligner))
+    assert load_model(tmp_path / "m").aligner == aligner
+
+
+def test_an_aligner_of_another_model_is_not_saved(tmp_path):
+    with pytest.raises(UserError, match="layer must be null or 0 to 0"):
+        save_model(tmp_path / "m", replace(stored(), aligner=Aligner(layer=1)))
+    assert not (tmp_path / "m").exists()
 
 
 def test_files_are_those_of_the_design(tmp_path):

@@ -11,6 +11,9 @@ def test_demo_reaches_99_percent_on_unseen_dates(tmp_path):
     accuracy = re.search(r"([\d.]+)%", outcome.out)
     assert accuracy
     assert float(accuracy.group(1)) >= 99.0
+    error = re.search(r"alignment error rate of ([\d.]+)%", outcome.out)
+    assert error
+    assert float(error.group(1)) <= 5.0
     assert "Try next" in outcome.out
     assert "█" in outcome.out
     page = (tmp_path / "headway-demo" / "page.html").read_text(encoding="utf-8")

@@ -59,6 +59,7 @@ def demo(
     run_training(recipe, run, again)
     translator = Translator.load(run)
     _show_accuracy(translator, out / "data", source, target)
+    _show_alignments(translator, out / "data", source, target)
     _show_samples(translator, out / "data", source)
     _write_page(translator, out)
     headway = program()
@@ -103,6 +104,18 @@ def _show_accuracy(translator: Translator, data: Path, source: str, target: str)
     typer.echo(
         f"\n{right} of {len(pairs)} dates that it has never seen are translated exactly: {right / len(pairs):.1%}\n"
     )
+
+
+def _show_alignments(translator: Translator, data: Path, source: str, target: str) -> None:
+    from headway.evaluation import alignment_error_rate, parse_pharaoh
+    from headway.text.corpus import read_lines
+
+    if not (data / "test.align").exists():  # made by an older version
+        return
+    sources, targets, known = (list(read_lines(data / f"test.{suffix}")) for suffix in (source, target, "align"))
+    found = translator.align(sources, targets)
+    error = alignment_error_rate(found, [parse_pharaoh(line) for line in known])
+    typer.echo(f"Its attention links their words with an alignment error rate of {error:.1%}\n")
 
 
 def _show_samples(translator: Translator, data: Path, source: str) -> None:

@@ -49,6 +49,13 @@ Metric = Annotated[
 TargetLanguage = Annotated[
     str | None, typer.Option(metavar="CODE", help="Of a model with several: as if each line began with >>CODE<<.")
 ]
+Alignments = Annotated[
+    bool,
+    typer.Option(
+        "--alignments", help="Also the links between the words of both sides: ` ||| 0-0 1-2` at the end of the line."
+    ),
+]
+LinkedPieces = Annotated[bool, typer.Option("--pieces", help="With --alignments: link pieces, not words.")]
 JsonOutput = Annotated[bool, typer.Option("--json", help="JSON: one document, or one a line.")]
 PrecisionOption = Annotated[
     str, typer.Option("--precision", help="auto, fp32, bf16, or int8 with CTranslate2; auto is fp32 on CPU.")

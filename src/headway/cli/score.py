@@ -10,7 +10,18 @@ from typing import Annotated
 import typer
 
 from headway.cli.loading import load_translator
-from headway.cli.options import Device, Ensemble, JsonOutput, Model, Source, TargetLanguage, Threads
+from headway.cli.options import (
+    Alignments,
+    Device,
+    Ensemble,
+    JsonOutput,
+    LinkedPieces,
+    Model,
+    Source,
+    TargetLanguage,
+    Threads,
+)
+from headway.errors import UserError
 
 
 def score(
@@ -19,6 +30,8 @@ def score(
     target: Annotated[Path | None, typer.Option(help="Its translation, line for line.")] = None,
     target_language: TargetLanguage = None,
     ensemble: Ensemble = None,
+    alignments: Alignments = False,
+    pieces: LinkedPieces = False,
     as_json: JsonOutput = False,
     device: Device = "auto",
     threads: Threads = None,
@@ -31,12 +44,16 @@ def score(
 
     \b
     headway score runs/multi30k-de-en --source test.de --target test.en
+    headway score runs/multi30k-de-en --source test.de --target test.en --alignments
     """
     from headway.text.corpus import is_plain, read_pairs, same_text
     from headway.text.lines import chunks
     from headway.threads import use_threads
+    from headway.translator.alignments import to_pharaoh
     from headway.translator.lines import language_prefix
 
+    if pieces and not alignments:
+        raise UserError("--pieces says what --alignments join: give both")
     targets = [target] if target else []
     pairs = read_pairs([source], targets)
     if all(is_plain(file) for file in (source, *targets)) and same_text(read_pairs([source], targets)):
@@ -46,8 +63,10 @@ def score(
     tag = language_prefix(translator, target_language)
     number, failed = 0, False
     for chunk in chunks(pairs, lambda pair: len(pair.source) + len(pair.target)):
-        totals = translator.score([tag + pair.source for pair in chunk], [pair.target for pair in chunk])
-        for pair, total in zip(chunk, totals, strict=True):
+        sides = [tag + pair.source for pair in chunk], [pair.target for pair in chunk]
+        totals = translator.score(*sides)
+        every = translator.align(*sides, pieces=pieces) if alignments else [[] for _ in chunk]
+        for pair, total, links in zip(chunk, totals, every, strict=True):
             number += 1
             if math.isnan(total):
                 failed = True
@@ -61,8 +80,9 @@ def score(
                     "score": total if math.isfinite(total) else None,
                     "source": pair.source,
                     "target": pair.target,
+                    **({"alignments": links} if alignments else {}),
                 }
                 typer.echo(json.dumps(document, ensure_ascii=False))
             else:
-                typer.echo(f"{total:.4f}")
+                typer.echo(f"{total:.4f} ||| {to_pharaoh(links)}" if alignments else f"{total:.4f}")
     raise typer.Exit(2 if failed else 0)

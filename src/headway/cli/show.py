@@ -50,6 +50,7 @@ def show(
         "model": config.to_dict(),
         "training_flops": stored.training_flops,
         "decoding": stored.decoding,
+        "alignment": stored.aligner and stored.aligner.to_dict(),
         "weights": parameters,
     }
     if as_json:

@@ -13,12 +13,14 @@ import typer
 from headway.cli.inputs import check_input, input_lines, lines_at_once
 from headway.cli.loading import load_translator
 from headway.cli.options import (
+    Alignments,
     BeamSize,
     Device,
     Engine,
     Ensemble,
     JsonOutput,
     LengthPenalty,
+    LinkedPieces,
     Mbr,
     PrecisionOption,
     TargetLanguage,
@@ -126,6 +128,8 @@ def translate(
         str | None, typer.Option(metavar="CODE", help="Source language, for a server with several directions.")
     ] = None,
     ensemble: Ensemble = None,
+    alignments: Alignments = False,
+    pieces: LinkedPieces = False,
     as_json: JsonOutput = False,
     device: Device = "auto",
     precision: PrecisionOption = "auto",
@@ -141,6 +145,7 @@ def translate(
     headway translate runs/multi30k-de-en input.de --output output.en
     headway translate runs/multi30k-de-en input.de --n-best 3 --sample temperature=0.8,top_k=20,seed=7
     headway translate runs/multi30k-de-en input.de --mbr 32 --sample temperature=0.7
+    headway translate runs/multi30k-de-en input.de --alignments
     headway translate runs/multi30k-de-en input.tsv.zst --column 2 --output output.en.zst --resume
     headway translate runs/multi30k-de-en paragraphs.de --split --output paragraphs.en
     headway translate runs/multi30k-de-en input.de --shard 3/8 --output output-3.en
@@ -176,6 +181,8 @@ def translate(
         target_language=target_language,
         as_json=as_json,
         split=split,
+        alignments=alignments,
+        pieces=pieces,
     )
     notices = Notices()
     how: dict[str, Any] = {"device": device, "precision": precision, "ensemble": ensemble, "engine": engine}

@@ -3,23 +3,35 @@
 The target is a function of the source, so that a model can be right every time: whatever way the date is written in
 the source language, the target is its long form, with the day of the week where the source has it, and the time of
 day in words. Training, validation and test are split by calendar date: no date is in two of them.
+
+The words of both sides say fields of the same moment, so that their alignment is known, too.
 """
 
 from __future__ import annotations
 
 import datetime
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from babel import Locale, UnknownLocaleError
-from babel.dates import format_date, format_skeleton, format_time, get_date_format, get_time_format
+from babel.dates import DateTimePattern, get_date_format, get_time_format, match_skeleton, parse_pattern
 
 from headway.errors import UserError
 
 FIRST_DATE, LAST_DATE = datetime.date(1900, 1, 1), datetime.date(2100, 12, 31)
 SPLITS = ("train", "valid", "test")
+FIELDS = {
+    **dict.fromkeys("Ecw", "weekday"),
+    **dict.fromkeys("ML", "month"),
+    "d": "day",
+    **dict.fromkeys("yuG", "year"),
+    **dict.fromkeys("hHkKms", "clock"),
+    **dict.fromkeys("abB", "half"),
+}
+"""What the letters of a pattern of Unicode's locale data say of a moment; `half` of the day: AM or PM."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +41,18 @@ class DatesCorpus:
     source_language: str
     target_language: str
     pairs: dict[str, list[tuple[str, str]]]
+    alignments: dict[str, list[str]]
+    """Of each pair the words that say the same, in Pharaoh format."""
 
     def write(self, folder: Path) -> None:
-        """Writes `train.en`, `train.ko`, ...: one sentence a line."""
+        """Writes `train.en`, `train.ko`, ...: one sentence a line; and `train.align`, ...: one alignment a line."""
         folder.mkdir(parents=True, exist_ok=True)
         for split, pairs in self.pairs.items():
             for language, side in ((self.source_language, 0), (self.target_language, 1)):
                 lines = "".join(f"{pair[side]}\n" for pair in pairs)
                 (folder / f"{split}.{language}").write_text(lines, encoding="utf-8", newline="\n")
+            alignments = "".join(f"{one}\n" for one in self.alignments[split])
+            (folder / f"{split}.align").write_text(alignments, encoding="utf-8", newline="\n")
 
 
 def dates_corpus(
@@ -55,15 +71,30 @@ def dates_corpus(
     held_out = max(days // 20, 1)
     pools = {"valid": dates[:held_out], "test": dates[held_out : 2 * held_out], "train": dates[2 * held_out :]}
     seen: dict[str, str] = {}
-    pairs = {}
+    pairs, alignments = {}, {}
     for split, size in zip(SPLITS, sizes, strict=True):
-        pairs[split] = _sample(pools[split], size, source, target, randomness, seen)
-    return DatesCorpus(source_language, target_language, pairs)
+        sample = _sample(pools[split], size, source, target, randomness, seen)
+        pairs[split] = [(one.text, other.text) for one, other in sample]
+        alignments[split] = [_alignment(one.fields, other.fields) for one, other in sample]
+    return DatesCorpus(source_language, target_language, pairs, alignments)
 
 
-SourceWriter = Callable[[datetime.datetime, random.Random], tuple[str, bool, bool]]
-"""Writes a moment in some way; says whether the day of the week and the time are in it."""
-TargetWriter = Callable[[datetime.datetime, bool, bool], str]
+@dataclass(frozen=True)
+class Written:
+    """A moment as it is written."""
+
+    text: str
+    fields: list[set[str]]
+    """What each word says, of the values of FIELDS."""
+
+    def says(self, field: str) -> bool:
+        return any(field in word for word in self.fields)
+
+
+SourceWriter = Callable[[datetime.datetime, random.Random], Written]
+"""Writes a moment in some way."""
+TargetWriter = Callable[[datetime.datetime, bool, bool], Written]
+"""Writes a moment, with the day of the week and the time or without."""
 
 
 def _sample(
@@ -73,38 +104,39 @@ def _sample(
     target: TargetWriter,
     randomness: random.Random,
     seen: dict[str, str],
-) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
+) -> list[tuple[Written, Written]]:
+    pairs: list[tuple[Written, Written]] = []
     while len(pairs) < size:
         time = datetime.time(randomness.randrange(24), randomness.randrange(60))
         moment = datetime.datetime.combine(randomness.choice(dates), time)
-        written, with_weekday, with_time = source(moment, randomness)
-        translation = target(moment, with_weekday, with_time)
-        if seen.setdefault(written, translation) == translation:  # else this locale writes two meanings alike
+        written = source(moment, randomness)
+        translation = target(moment, written.says("weekday"), written.says("clock"))
+        known = seen.setdefault(written.text, translation.text)
+        if known == translation.text:  # else this locale writes two meanings alike
             pairs.append((written, translation))
     return pairs
 
 
+def _alignment(source: list[set[str]], target: list[set[str]]) -> str:
+    """The words that say the same. Where one side has no word for the half of the day, its clock says it."""
+    clocks = [{"clock", "half"} if not any("half" in word for word in side) else {"clock"} for side in (source, target)]
+    said = [
+        [word | clock if "clock" in word else word for word in side]
+        for side, clock in zip((source, target), clocks, strict=True)
+    ]
+    return " ".join(f"{i}-{j}" for i, one in enumerate(said[0]) for j, other in enumerate(said[1]) if one & other)
+
+
 def _writer_of_source(language: str) -> SourceWriter:
     locale = _locale(language)
-    formats = [("full", True), ("long", False), ("medium", False)]
-    formats = [(name, weekday) for name, weekday in formats if _has_whole_year(name, locale)]
+    styles = [style for style in ("full", "long", "medium") if _has_whole_year(style, locale)]
+    dates = [*(_date_pattern(style, locale) for style in styles), _skeleton("yMMMEd", locale)]
+    clocks = {"short": get_time_format("short", locale), "Hm": _skeleton("Hm", locale)}
 
-    def write(moment: datetime.datetime, randomness: random.Random) -> tuple[str, bool, bool]:
-        style, with_weekday = randomness.choice([*formats, ("yMMMEd", True)])
-        if style == "yMMMEd":
-            date = format_skeleton(style, moment, locale=locale)
-        else:
-            date = format_date(moment, style, locale)  # type: ignore[arg-type]
+    def write(moment: datetime.datetime, randomness: random.Random) -> Written:
+        date = randomness.choice(dates)
         clock = randomness.choice(["", "", "short", "Hm"])
-        if not clock:
-            return _clean(date), with_weekday, False
-        time = (
-            format_skeleton("Hm", moment, locale=locale)
-            if clock == "Hm"
-            else format_time(moment, "short", locale=locale)
-        )
-        return _clean(f"{date}, {time}"), with_weekday, True
+        return _written([date, parse_pattern(", "), clocks[clock]] if clock else [date], moment, locale)
 
     return write
 
@@ -113,15 +145,47 @@ def _writer_of_target(language: str) -> TargetWriter:
     locale = _locale(language)
     clock = get_time_format("short", locale).pattern.replace("a", "aaaa")  # 오후 rather than PM
 
-    def write(moment: datetime.datetime, with_weekday: bool, with_time: bool) -> str:
-        date = format_date(moment, "full" if with_weekday else "long", locale)
-        return _clean(f"{date} {format_time(moment, clock, locale=locale)}" if with_time else date)
+    def write(moment: datetime.datetime, with_weekday: bool, with_time: bool) -> Written:
+        date = _date_pattern("full" if with_weekday else "long", locale)
+        return _written([date, parse_pattern(" "), parse_pattern(clock)] if with_time else [date], moment, locale)
 
     return write
 
 
+def _written(patterns: list[DateTimePattern], moment: datetime.datetime, locale: Locale) -> Written:
+    """Narrow and no-break spaces, which some locales put before AM and PM, become plain ones."""
+    words: list[str] = []
+    fields: list[set[str]] = []
+    inside = False
+    for pattern in patterns:
+        for number, part in enumerate(re.split(r"%\((\w+)\)s", str(pattern.format))):
+            is_field = number % 2 == 1
+            text = parse_pattern(part).apply(moment, locale) if is_field else part.replace("%%", "%")
+            for character in text:
+                if character.isspace():
+                    inside = False
+                    continue
+                if not inside:
+                    words.append("")
+                    fields.append(set())
+                inside = True
+                words[-1] += character
+                if is_field:
+                    fields[-1].add(FIELDS[part[0]])
+    return Written(" ".join(words), fields)
+
+
+def _skeleton(skeleton: str, locale: Locale) -> DateTimePattern:
+    skeletons = locale.datetime_skeletons
+    return skeletons[skeleton if skeleton in skeletons else match_skeleton(skeleton, skeletons)]
+
+
+def _date_pattern(style: str, locale: Locale) -> DateTimePattern:
+    return get_date_format(style, locale)  # type: ignore[arg-type]
+
+
 def _has_whole_year(style: str, locale: Locale) -> bool:
-    pattern = get_date_format(style, locale).pattern  # type: ignore[arg-type]
+    pattern = _date_pattern(style, locale).pattern
     return "yy" not in pattern.replace("yyyy", "y")
 
 
@@ -130,8 +194,3 @@ def _locale(language: str) -> Locale:
         return Locale.parse(language, sep="-" if "-" in language else "_")
     except (UnknownLocaleError, ValueError):
         raise UserError(f"locale {language!r} is not known to Babel; use one such as en, de, fr, ja or ko") from None
-
-
-def _clean(text: str) -> str:
-    """Narrow and no-break spaces, which some locales put before AM and PM, as plain ones."""
-    return " ".join(text.replace("\u202f", " ").replace("\xa0", " ").split())

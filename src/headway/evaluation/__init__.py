@@ -1,5 +1,6 @@
 """Text in, numbers out."""
 
+from headway.evaluation.alignments import alignment_error_rate, parse_pharaoh
 from headway.evaluation.chrf import chrf_between
 from headway.evaluation.metrics import Measured, MetricFunction, NamedMetric, load_metric
 from headway.evaluation.scores import (
@@ -18,11 +19,13 @@ __all__ = [
     "MetricFunction",
     "NamedMetric",
     "Scores",
+    "alignment_error_rate",
     "check_tokenize",
     "chrf_between",
     "compare_measured",
     "compare_translations",
     "load_metric",
+    "parse_pharaoh",
     "score_translations",
     "tokenization",
 ]

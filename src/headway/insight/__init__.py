@@ -1,11 +1,12 @@
 """What happened inside a translation."""
 
+from headway.insight.alignments import align, choose_aligner
 from headway.insight.beams import BeamTree, Finished
 from headway.insight.heads import HeadMeasures, measure_heads
 from headway.insight.maps import KINDS, AttentionKind, AttentionMaps, attention_names
 from headway.insight.order import ORDER_PAIRS, WordOrder, word_order
 from headway.insight.record import Moment, Text, TranslationRecord, log_probabilities
-from headway.insight.recording import align, record_pass
+from headway.insight.recording import record_pass
 from headway.insight.terminal import draw_map
 from headway.insight.what_if import (
     Edit,
@@ -47,6 +48,7 @@ __all__ = [
     "align",
     "attention_names",
     "changes_model",
+    "choose_aligner",
     "draw_map",
     "edited_model",
     "edited_text",

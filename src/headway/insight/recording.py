@@ -11,15 +11,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headway.errors import UserError
-from headway.insight.heads import alignment
-from headway.insight.maps import attention_names
 from headway.insight.recomputing import prefix_logits
 from headway.insight.sharing import sharing_copy
 from headway.model import (
@@ -81,14 +78,6 @@ def record_pass(
     if rereads:
         seen["logits"] = prefix_logits(model, source, target)
     return _arrays(seen)
-
-
-def align(model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> list[int]:
-    """For each token of a translation the number of the source token that it is aligned with, as docs/record.md has it.
-    Ids are with <eos>, which neither side aligns; none for a model without encoder-decoder attention."""
-    arrays = record_pass(model, source_ids, target_ids)
-    cross = [arrays[name] for name in attention_names(model.config)["cross"]]
-    return alignment(np.stack(cross))[:-1].tolist() if cross else []
 
 
 class _RecordedAttention(nn.Module):

@@ -1,5 +1,6 @@
 """Model directories: write whole, verify, read."""
 
+from headway.storage.aligner import Aligner
 from headway.storage.model_directory import StoredModel, find_model, load_model, save_model
 
-__all__ = ["StoredModel", "find_model", "load_model", "save_model"]
+__all__ = ["Aligner", "StoredModel", "find_model", "load_model", "save_model"]

@@ -22,6 +22,7 @@ from torch import Tensor
 from headway.decoding import SearchOptions
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
+from headway.storage.aligner import Aligner
 from headway.storage.atomic import write_directory, write_json
 from headway.storage.checksums import checksum
 from headway.storage.shortlist_file import load_shortlist, save_shortlist
@@ -59,6 +60,8 @@ class StoredModel:
     """Of the folder that it was read from."""
     shortlist: Shortlist | None = None
     """The target tokens that a translation of a source may have; None: any."""
+    aligner: Aligner | None = None
+    """The attention that aligns words best; None where nobody looked for it."""
 
 
 def save_model(path: Path, stored: StoredModel) -> None:
@@ -80,6 +83,7 @@ def save_model(path: Path, stored: StoredModel) -> None:
                 "model": stored.model.config.to_dict(),
                 "tokenizer": tokenizer_files,
                 **({} if stored.training_flops is None else {"training_flops": stored.training_flops}),
+                **({} if stored.aligner is None else {"alignment": stored.aligner.to_dict()}),
                 "sha256": {file.name: checksum(file) for file in sorted(folder.iterdir())},
             },
         )
@@ -136,6 +140,7 @@ def load_model(path: Path) -> StoredModel:
         training_flops=config.training_flops,
         name=folder.name,
         shortlist=shortlist,
+        aligner=config.aligner,
     )
 
 
@@ -204,6 +209,7 @@ class _Config(NamedTuple):
     checksums: dict[str, str]
     """SHA-256 of each other file of the model."""
     training_flops: float | None
+    aligner: Aligner | None
 
 
 _MEMBERS: dict[str, type] = {
@@ -214,7 +220,7 @@ _MEMBERS: dict[str, type] = {
     "tokenizer": dict,
     "sha256": dict,
 }
-_OPTIONAL_MEMBERS: dict[str, type] = {"training_flops": float}
+_OPTIONAL_MEMBERS: dict[str, type] = {"training_flops": float, "alignment": dict}
 
 
 def _read_config(file: Path) -> _Config:
@@ -233,7 +239,8 @@ def _read_config(file: Path) -> _Config:
         raise UserError(f"{file}: training_flops is no amount of work")
     try:
         model = ModelConfig.from_dict(document["model"])
-    except ValueError as error:
+        aligner = Aligner.from_dict(document["alignment"], model) if "alignment" in document else None
+    except (ValueError, UserError) as error:
         raise UserError(f"{file}: {clipped(str(error))}") from None
     tokenizers, checksums = document["tokenizer"], document["sha256"]
     if tokenizers.keys() != set(SIDES):
@@ -246,7 +253,8 @@ def _read_config(file: Path) -> _Config:
     files = {WEIGHTS_FILE, DECODING_FILE, CARD_FILE, *(tokenizers[side] for side in SIDES)}
     if checksums.keys() - {SHORTLIST_FILE} != files:
         raise UserError(f"{file}: has not exactly the checksums (sha256) of the model's files")
-    return _Config(model, document["source_language"], document["target_language"], tokenizers, checksums, flops)
+    languages = document["source_language"], document["target_language"]
+    return _Config(model, *languages, tokenizers, checksums, flops, aligner)
 
 
 def _check_decoding(options: dict[str, Any], file: Path) -> None:

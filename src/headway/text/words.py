@@ -104,6 +104,11 @@ class WordTokenizer:
         return cls(frequent[: max(0, vocab_size - len(CONTROL_PIECES))], lowercase)
 
 
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Where each word of the text begins and ends."""
+    return [match.span() for match in _WORD.finditer(text)]
+
+
 def split_words(text: str, lowercase: bool) -> list[str]:
     """Words split at white space, in NFC."""
     return unicodedata.normalize("NFC", text.lower() if lowercase else text).split()

@@ -8,8 +8,9 @@ from pathlib import Path
 import torch
 
 from headway.errors import UserError
+from headway.insight import choose_aligner
 from headway.model import Transformer
-from headway.storage import StoredModel, save_model
+from headway.storage import Aligner, StoredModel, save_model
 from headway.storage.atomic import remove_directory, write_json
 from headway.storage.steps import step_folders, step_name, step_of
 from headway.training.card import model_card
@@ -21,6 +22,8 @@ from headway.training.validation import Validation
 
 MODELS_KEPT = 5
 """The last few model directories, beside the best."""
+PAIRS_ALIGNED = 500
+"""Validation pairs by which the attention that aligns words is chosen."""
 
 
 def stored_model(run: Run) -> StoredModel:
@@ -48,6 +51,7 @@ def keep_model(run: Run, stored: StoredModel, validation: Validation, *, better:
     """Saves the model that was validated; where it is better than those before, best.json names it."""
     progress, best_by = run.progress, run.recipe.training.best_by
     if run.ranks.leads:
+        stored.aligner = _aligner(run)
         stored.card = model_card(run.recipe, run.model.config, progress, validation.loss, validation.scores)
         save_model(run.folder / "models" / step_name(progress.step), stored)
     if better:
@@ -58,6 +62,12 @@ def keep_model(run: Run, stored: StoredModel, validation: Validation, *, better:
     else:
         progress.validations_without_better += 1
     progress.validated_step = progress.step
+
+
+def _aligner(run: Run) -> Aligner:
+    ids = run.valid.corpus
+    pairs = range(min(len(ids), PAIRS_ALIGNED))
+    return choose_aligner(run.model, *([side[pair].tolist() for pair in pairs] for side in (ids.source, ids.target)))
 
 
 def _score(validation: Validation, best_by: BestBy) -> float:

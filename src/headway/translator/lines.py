@@ -12,6 +12,7 @@ from headway.errors import UserError
 from headway.text.corpus import is_blank
 from headway.text.lines import Line
 from headway.text.tokenizer import language_tag
+from headway.translator.alignments import Links, to_pharaoh
 from headway.translator.documents import require_documents
 from headway.translator.translation import TranslatedDocument, Translation
 from headway.translator.translator import Translator
@@ -37,6 +38,10 @@ class LineOptions:
     """Write one JSON document per line, not its text."""
     split: bool = False
     """The model gets the sentences of each line, as `Translator.translate_documents` finds them."""
+    alignments: bool = False
+    """Write the links between the words of both sides, too."""
+    pieces: bool = False
+    """Links are between pieces, not words."""
 
     def to_dict(self) -> dict[str, Any]:
         """The options as JSON can hold them."""
@@ -72,9 +77,12 @@ class LineTranslator:
             for name in ("beam_size", "length_penalty", "max_length", "n_best", "no_repeat_ngram", "sample", "mbr")
         }
         translator.search_options(**self._search)
+        if options.pieces and not options.alignments:
+            raise UserError("--pieces says what --alignments join: give both")
         if options.split:
-            if options.as_json or options.n_best > 1 or options.prefix or options.mbr:
-                raise UserError("--split translates sentences: --json, --n-best, --mbr and --prefix are of whole lines")
+            if options.as_json or options.n_best > 1 or options.prefix or options.mbr or options.alignments:
+                whole = "--json, --n-best, --mbr, --prefix and --alignments"
+                raise UserError(f"--split translates sentences: {whole} are of whole lines")
             del self._search["mbr"]
             require_documents()
 
@@ -102,7 +110,9 @@ class LineTranslator:
         try:
             if self.options.split:
                 return [_of_document(one) for one in self.translator.translate_documents(texts, **self._search)]
-            return self.translator.translate(texts, prefix=self.options.prefix, **self._search)
+            return self.translator.translate(
+                texts, prefix=self.options.prefix, alignments=self.options.alignments, **self._search
+            )
         except UserError:
             raise
         except Exception as error:
@@ -119,11 +129,22 @@ class LineTranslator:
             document = translation.to_dict()
             for alternative in document["alternatives"]:
                 del alternative["source_tokens"], alternative["alternatives"]  # the best one has them
+            if self.options.alignments:
+                documents = (document, *document["alternatives"])
+                for one, shown in zip((translation, *translation.alternatives), documents, strict=True):
+                    shown["alignments"] = self._links(one)
             return json.dumps(document, ensure_ascii=False) + "\n"
         if self.options.n_best > 1:
             every = (translation, *translation.alternatives)
-            return "".join(f"{number} ||| {one.text} ||| {one.score:.4f}\n" for one in every)
-        return translation.text + "\n"
+            return "".join(f"{number} ||| {one.text} ||| {one.score:.4f}{self._aligned(one)}\n" for one in every)
+        return f"{translation.text}{self._aligned(translation)}\n"
+
+    def _links(self, translation: Translation) -> Links:
+        return translation.piece_links if self.options.pieces else translation.word_links
+
+    def _aligned(self, translation: Translation) -> str:
+        """The last field of a line."""
+        return f" ||| {to_pharaoh(self._links(translation))}" if self.options.alignments else ""
 
     def _notice(self, line: Line, translation: Translation, error: Exception | None) -> str:
         """Says why a translation is incomplete; empty for a complete one."""

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from headway.text.tokenizer import Piece
+from headway.translator.alignments import Links, piece_links, word_links
 
 Stopped = Literal["eos", "max_length", "blank", "too_long", "failed"]
 
@@ -20,8 +21,14 @@ class Pieces:
         self,
         target: Callable[[], list[Piece]] = list,
         source: Callable[[], list[Piece]] = list,
-        alignment: Callable[[], list[int]] = list,
+        alignment: Callable[[], list[int | None]] = list,
+        source_text: str = "",
+        ids: tuple[list[int], list[int]] = ([], []),
+        tags: int = 0,
     ) -> None:
+        """source_text: with spaces in place of a tag. ids: of source and target, without <eos>. tags: the
+        first tokens of the source, of its tag."""
+        self.source_text, self.ids, self.tags = source_text, ids, tags
         self._find = {"target": target, "source": source, "alignment": alignment}
 
     @cached_property
@@ -33,14 +40,14 @@ class Pieces:
         return self._find["source"]()
 
     @cached_property
-    def alignment(self) -> list[int]:
+    def alignment(self) -> list[int | None]:
         return self._find["alignment"]()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Pieces:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("target", "source", "alignment")}
+        return {name: getattr(self, name) for name in ("target", "source", "alignment", "source_text", "ids", "tags")}
 
 
 @dataclass(frozen=True)
@@ -69,10 +76,22 @@ class Translation:
         return self._pieces.source
 
     @property
-    def alignment(self) -> list[int]:
-        """For each of `tokens` the number of the one of `source_tokens` that it is aligned with, by the encoder-decoder
-        attention of the model, or of the first of an ensemble; docs/record.md. The model reads both for it."""
+    def alignment(self) -> list[int | None]:
+        """For each of `tokens` the number of the one of `source_tokens` that it is aligned with, None for none, by the
+        encoder-decoder attention of the model, or of the first of an ensemble; docs/alignments.md. The model reads both
+        for it, unless `translate` was asked for `alignments`."""
         return self._pieces.alignment
+
+    @property
+    def piece_links(self) -> Links:
+        """`alignment` as pairs (number of the source piece, number of the target piece)."""
+        return piece_links(self.alignment)
+
+    @property
+    def word_links(self) -> Links:
+        """Pairs (number of the source word, number of the target word), of words that stand between white space. A tag
+        of a target language is no word of the source."""
+        return word_links(self._pieces.source_text, self.source_tokens, self.text, self.tokens, self.alignment)
 
     def to_dict(self) -> dict[str, Any]:
         """What the search found, as JSON has it."""

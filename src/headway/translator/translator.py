@@ -38,8 +38,9 @@ from headway.errors import UserError
 from headway.glass import ShownRecord
 from headway.insight import Edit, align
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
-from headway.storage import StoredModel, load_model
+from headway.storage import Aligner, StoredModel, load_model
 from headway.text.tokenizer import Piece, fingerprint
+from headway.translator.alignments import Links, piece_links, word_links
 from headway.translator.codec import Codec
 from headway.translator.documents import DocumentFormat, translate_documents
 from headway.translator.inspecting import Inspector
@@ -149,13 +150,15 @@ class Translator:
         sample: Sampling | None = None,
         mbr: int | None = None,
         prefix: str | Sequence[str] = "",
+        alignments: bool = False,
     ) -> list[Translation]:
         """Translates each text, in order, one `Translation` each; options as in `SearchOptions`.
 
         `mbr` makes so many translations, the best of a beam that is at least as wide, or with `sample` samples, and
         ranks them by their likeness to all (`headway.translator.risk`).
 
-        `prefix` is what the translations begin with: one for all, or one for each text. Blank text gives a blank
+        `prefix` is what the translations begin with: one for all, or one for each text. `alignments` finds those of all
+        translations together, which is faster than asking each `Translation` for its own. Blank text gives a blank
         translation; text that is longer than the model can read gives a blank one whose `stopped` is "too_long".
         """
         if isinstance(texts, str):
@@ -178,9 +181,11 @@ class Translator:
             self._translation(text, ids, found.get(i, []))
             for i, (text, ids) in enumerate(zip(texts, sources, strict=True))
         ]
-        if mbr is None:
-            return translations
-        return [least_risk(one, n_best or 1, drawn=sample is not None) for one in translations]
+        if mbr is not None:
+            translations = [least_risk(one, n_best or 1, drawn=sample is not None) for one in translations]
+        if alignments:
+            self._align_together(translations)
+        return translations
 
     def translate_document(
         self, text: str, *, format: DocumentFormat = "text", beam_size: int | None = None, n_best: int = 1
@@ -224,22 +229,30 @@ class Translator:
         As `translate` gives a blank for a blank source, that scores 0 and anything else -inf; nan stands for a pair
         that is longer than the model can read.
         """
-        if len(sources) != len(targets):
-            raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
-        pairs = [
-            (source, self._codec.target(target))
-            for source, target in zip(self._codec.sources(sources), targets, strict=True)
-        ]
+        pairs = self._pairs(sources, targets)
         scores = [math.nan if source != [] else 0.0 if target == [] else -math.inf for source, target in pairs]
-        readable = {
-            i: (source, target)
-            for i, (source, target) in enumerate(pairs)
-            if source and target is not None and max(len(source), len(target)) <= self.longest_source
-        }
+        readable = self._readable(pairs)
         totals = self._searcher.score(*([pair[side] for pair in readable.values()] for side in (0, 1)))
         for i, total in zip(readable, totals, strict=True):
             scores[i] = total
         return scores
+
+    def align(self, sources: Sequence[str], targets: Sequence[str], *, pieces: bool = False) -> list[Links]:
+        """The links between the words, or the `pieces`, of each target and its source, as `Translation.word_links` and
+        `piece_links` have them. A pair with a blank side, or one that is longer than the model can read, has none."""
+        readable = self._readable(self._pairs(sources, targets))
+        skipped = [self._split_tag(sources[i])[0] for i in readable]
+        alignments = self._align(list(readable.values()), skipped)
+        links: list[Links] = [[] for _ in sources]
+        for i, alignment in zip(readable, alignments, strict=True):
+            if pieces:
+                links[i] = piece_links(alignment)
+            else:
+                _, text = self._split_tag(sources[i])
+                source_pieces = self.stored.source_tokenizer.encoded_pieces(sources[i], tagged=True)
+                target_pieces = self.stored.target_tokenizer.encoded_pieces(targets[i])
+                links[i] = word_links(text, source_pieces, targets[i], target_pieces, alignment)
+        return links
 
     def inspect(
         self,
@@ -261,6 +274,42 @@ class Translator:
         inspector = Inspector(self.stored, self._searcher, self.search_options(beam_size=beam_size), self._codec)
         return inspector.inspect(text, target, edits, cases, history)
 
+    def _pairs(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[list[int] | None, list[int] | None]]:
+        """The ids of each side; None for one that isn't tokenised. Raises ValueError for sides of different length."""
+        if len(sources) != len(targets):
+            raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
+        return [
+            (source, self._codec.target(target))
+            for source, target in zip(self._codec.sources(sources), targets, strict=True)
+        ]
+
+    def _readable(
+        self, pairs: Sequence[tuple[list[int] | None, list[int] | None]]
+    ) -> dict[int, tuple[list[int], list[int]]]:
+        """Those that the model can read and whose source is not blank, by number."""
+        return {
+            i: (source, target)
+            for i, (source, target) in enumerate(pairs)
+            if source and target is not None and max(len(source), len(target)) <= self.longest_source
+        }
+
+    def _split_tag(self, text: str) -> tuple[int, str]:
+        """How many tokens the tag of a source has, and the text with spaces in its place."""
+        tag, rest = self.stored.source_tokenizer.split_tag(text)
+        return int(bool(tag)), rest.rjust(len(text))
+
+    def _align(self, pairs: Sequence[tuple[list[int], list[int]]], skipped: Sequence[int]) -> list[list[int | None]]:
+        """For each token of each target the number of its source token. pairs: ids without <eos>."""
+        sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+        return align(self.model, self.stored.aligner or Aligner(), sources, targets, skipped)
+
+    def _align_together(self, translations: Sequence[Translation]) -> None:
+        every = [one for first in translations for one in (first, *first.alternatives)]
+        pieces = [one._pieces for one in every if one._pieces.ids[0]]
+        alignments = self._align([one.ids for one in pieces], [one.tags for one in pieces])
+        for one, alignment in zip(pieces, alignments, strict=True):
+            one.alignment = alignment
+
     def _search(
         self, sources: list[list[int]], options: SearchOptions, prefixes: list[list[int]]
     ) -> list[list[Hypothesis]]:
@@ -276,17 +325,21 @@ class Translator:
         source_pieces = partial(self.stored.source_tokenizer.encoded_pieces, text, tagged=True) if source else list
         if not hypotheses:
             return Translation("", 0.0, "blank" if source == [] else "too_long", _pieces=Pieces(source=source_pieces))
-        best, *others = [self._from_hypothesis(one, source or [], source_pieces) for one in hypotheses]
+        best, *others = [self._from_hypothesis(one, text, source or [], source_pieces) for one in hypotheses]
         return replace(best, alternatives=others) if others else best
 
     def _from_hypothesis(
-        self, hypothesis: Hypothesis, source: list[int], source_pieces: Callable[[], list[Piece]]
+        self, hypothesis: Hypothesis, source_text: str, source: list[int], source_pieces: Callable[[], list[Piece]]
     ) -> Translation:
-        eos = self.model.config.eos_id
+        ids = source, hypothesis.ids
+        tags, body = self._split_tag(source_text)
         pieces = Pieces(
             target=partial(self.stored.target_tokenizer.decoded_pieces, hypothesis.ids),
             source=source_pieces,
-            alignment=partial(align, self.model, [*source, eos], [*hypothesis.ids, eos]),
+            alignment=lambda: self._align([ids], [tags])[0],
+            source_text=body,
+            ids=ids,
+            tags=tags,
         )
         text = self._codec.decode(hypothesis.ids)
         return Translation(text, hypothesis.score, hypothesis.stopped, _pieces=pieces)

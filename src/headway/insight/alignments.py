@@ -1,0 +1,177 @@
+"""Word alignments from encoder-decoder attention: each target token belongs to the source token that it looks at.
+
+Layers and heads differ in what they look at, and so do the steps: the step that reads a token often aligns it better
+than the step that gives it (Chen et al. 2020, "Accurate Word Alignment Induction from Neural Machine Translation").
+`choose_aligner` finds what is best for a model on pairs of text whose alignments nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from headway.insight.maps import Floats
+from headway.insight.sharing import sharing_copy
+from headway.model import Transformer
+from headway.storage.aligner import Aligner
+
+WEIGHTS_AT_ONCE = 1 << 23
+"""Attention weights that are computed together, at most, unless one pair has more."""
+CLEARLY = 0.01
+"""How much more a single head must tell than the best mean: a mean depends less on the text of the choice."""
+UNSEEN = 0.1
+"""Added to each count of a target token or source token, so that pairs seen once have a probability, too."""
+
+Ids = Sequence[Sequence[int]]
+
+
+def align(
+    model: Transformer, aligner: Aligner, sources: Ids, targets: Ids, skipped: Sequence[int]
+) -> list[list[int | None]]:
+    """For each token of each target the number of the source token that it is aligned with; None: with nothing. No
+    tokens are aligned by a model without a decoder layer.
+
+    Ids are without <eos>, and no source is empty. skipped: the first tokens of each source with which nothing is
+    aligned, such as its tag, unless there are no others.
+    """
+    found: dict[int, list[int | None]] = {}
+    for number, weights in _cross_weights(model, sources, targets):
+        length = len(sources[number])
+        first = skipped[number] if skipped[number] < length else 0
+        layers = weights if aligner.layer is None else weights[[aligner.layer]]
+        mean = (layers if aligner.head is None else layers[:, [aligner.head]]).mean(axis=(0, 1))  # (step, key)
+        steps = mean[1:] if aligner.shifted else mean[:-1]
+        places = steps[:, first : length + aligner.eos_is_nothing].argmax(axis=1) + first
+        found[number] = [place if place < length else None for place in places.tolist()]
+    return [found.get(number, []) for number in range(len(sources))]
+
+
+def choose_aligner(model: Transformer, sources: Ids, targets: Ids) -> Aligner:
+    """What aligns these pairs best: that under which a target token and its source token tell most of each other, by
+    normalised mutual information. The means of all layers and of the heads of each layer compete with single heads,
+    which must be clearly better.
+
+    Ids are without <eos>; pairs with an empty side say nothing.
+    """
+    whole = [number for number, pair in enumerate(zip(sources, targets, strict=True)) if all(pair)]
+    sources, targets = [sources[number] for number in whole], [targets[number] for number in whole]
+    looked_at: dict[tuple[bool, bool], list[NDArray[np.int64]]] = {}
+    tokens: list[int] = []
+    for number, weights in _cross_weights(model, sources, targets):
+        source = np.array([*sources[number], model.config.eos_id])
+        tokens += targets[number]
+        each = _of_each_place(weights)  # (place, step, key)
+        for eos_is_nothing in (False, True):
+            ids = source[each[:, :, : len(source) - 1 + eos_is_nothing].argmax(axis=2)]  # (place, step)
+            for shifted in (False, True):
+                looked_at.setdefault((shifted, eos_is_nothing), []).append(ids[:, 1:] if shifted else ids[:, :-1])
+    best, most = Aligner(), 0.0
+    joined = {flags: np.concatenate(ids, axis=1) for flags, ids in looked_at.items()}  # (place, token)
+    for number, place in enumerate(_places(model)):
+        for flags, ids in joined.items():
+            one = Aligner(*place, *flags)
+            shared = _shared_information(ids[number], np.array(tokens))
+            if shared > most + (CLEARLY if best.head is None and one.head is not None else 0.0):
+                best, most = one, shared
+    return best
+
+
+def _places(model: Transformer) -> list[tuple[int | None, int | None]]:
+    """Layer and head, or None for a mean: all layers, each layer, each head."""
+    layers = range(model.config.decoder_layers)
+    heads = range(model.config.decoder_num_heads or model.config.num_heads)
+    return [(None, None), *((layer, None) for layer in layers), *((layer, head) for layer in layers for head in heads)]
+
+
+def _of_each_place(weights: Floats) -> Floats:
+    """The attention of each of `_places`. weights: (layers, heads, step, key) -> (place, step, key)"""
+    of_layers = weights.mean(axis=1)
+    return np.concatenate([of_layers.mean(axis=0)[None], of_layers, weights.reshape(-1, *weights.shape[2:])])
+
+
+def _shared_information(sources: NDArray[np.int64], targets: NDArray[np.int64]) -> float:
+    """I(S; T) / H(S, T) of aligned tokens, from 0 to 1, each pair predicted by the counts of all others: what was seen
+    once is no evidence. At most a little below 0 for tokens that tell nothing of each other. (tokens,) each"""
+    of_source, of_target = _surprise(sources), _surprise(targets)
+    target_given, source_given = _surprise(targets, sources), _surprise(sources, targets)
+    shared = (of_source - source_given + of_target - target_given) / 2
+    together = shared + source_given + target_given
+    return shared / together if together > 0 else 0.0
+
+
+def _surprise(tokens: NDArray[np.int64], given: NDArray[np.int64] | None = None) -> float:
+    """Nats a token, each predicted by the counts of all others, of those with the same `given` token."""
+    _, kind, counts = np.unique(tokens, return_inverse=True, return_counts=True)
+    alone = (counts[kind] - 1 + UNSEEN) / (len(tokens) - 1 + UNSEEN * len(counts))  # (tokens,)
+    if given is None:
+        return float(-np.log(alone).mean())
+    _, condition, conditions = np.unique(given, return_inverse=True, return_counts=True)
+    _, pair, pairs = np.unique(kind + len(counts) * condition, return_inverse=True, return_counts=True)
+    together = (pairs[pair] - 1 + alone) / conditions[condition]  # one token of all is spread as without the condition
+    return float(-np.log(together).mean())
+
+
+@torch.inference_mode()
+def _cross_weights(model: Transformer, sources: Ids, targets: Ids) -> Iterator[tuple[int, Floats]]:
+    """Each pair's number with its attention (layers, heads, step, key), in any order. Step i reads token i - 1 of the
+    target and gives token i; the last gives <eos>. The last key is <eos>."""
+    config, device = model.config, next(model.parameters()).device
+    copied = sharing_copy(model)
+    cores = []
+    for layer in copied.decoder.layers:
+        attention: Any = layer.cross_attention
+        attention.core = _Watched(attention.core)
+        cores.append(attention.core)
+    if not cores:
+        return
+    for batch in _batches(model, sources, targets):
+        source = _padded([[*sources[i], config.eos_id] for i in batch], config.pad_id)
+        target = _padded([[config.bos_id, *targets[i]] for i in batch], config.pad_id)
+        copied.hidden_states(source.to(device), target.to(device))
+        weights = torch.stack([core.weights for core in cores], dim=1).float().cpu().numpy()
+        for row, number in enumerate(batch):
+            yield number, weights[row, :, :, : len(targets[number]) + 1, : len(sources[number]) + 1]
+
+
+class _Watched(nn.Module):
+    """A core of attention that keeps its weights."""
+
+    def __init__(self, core: nn.Module) -> None:
+        super().__init__()
+        self.core = core
+        self.weights = torch.empty(0)  # (batch, heads, query, key)
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, *, return_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """As the core."""
+        heads, self.weights = self.core(queries, keys, values, mask, return_weights=True)
+        return heads, self.weights
+
+
+def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[list[int]]:
+    """The numbers of pairs of like length."""
+    config = model.config
+    maps = config.decoder_layers * (config.decoder_num_heads or config.num_heads)
+    batch: list[int] = []
+    longest = 0
+    for number in sorted(range(len(sources)), key=lambda i: (len(sources[i]), len(targets[i]))):
+        steps, keys = len(targets[number]) + 1, len(sources[number]) + 1
+        longest = max(longest, steps)
+        if batch and (len(batch) + 1) * maps * longest * keys > WEIGHTS_AT_ONCE:
+            yield batch
+            batch, longest = [], steps
+        batch.append(number)
+    if batch:
+        yield batch
+
+
+def _padded(sequences: Sequence[Sequence[int]], pad_id: int) -> Tensor:
+    """(batch, longest)"""
+    longest = max(map(len, sequences))
+    return torch.tensor([[*sequence, *[pad_id] * (longest - len(sequence))] for sequence in sequences])

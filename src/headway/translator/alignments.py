@@ -1,0 +1,48 @@
+"""Alignments as people exchange them: links between the words or the pieces of a source and its translation.
+
+A link (i, j) joins number i of the source with number j of the translation, both from 0. Pharaoh's format writes the
+links of a pair as `0-0 1-2`, and is what fast_align, Marian, Moses and AER scripts read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headway.text.tokenizer import Piece
+from headway.text.words import word_spans
+
+Links = list[tuple[int, int]]
+
+
+def piece_links(alignment: Sequence[int | None]) -> Links:
+    """alignment: for each piece of the translation the piece of the source, or None."""
+    return sorted((source, target) for target, source in enumerate(alignment) if source is not None)
+
+
+def word_links(
+    source: str,
+    source_pieces: Sequence[Piece],
+    target: str,
+    target_pieces: Sequence[Piece],
+    alignment: Sequence[int | None],
+) -> Links:
+    """Two words are linked where any of their pieces are. Words are what stands between white space. source: with
+    spaces in place of its tag, which is no word."""
+    source_words, target_words = _words_of(source, source_pieces), _words_of(target, target_pieces)
+    return sorted(
+        {(one, other) for i, j in piece_links(alignment) for one in source_words[i] for other in target_words[j]}
+    )
+
+
+def to_pharaoh(links: Links) -> str:
+    """`[(0, 0), (1, 2)]` -> `0-0 1-2`"""
+    return " ".join(f"{source}-{target}" for source, target in links)
+
+
+def _words_of(text: str, pieces: Sequence[Piece]) -> list[list[int]]:
+    """The words that each piece has characters of: one, but for pieces that hold a space, and for blank ones."""
+    words = word_spans(text)
+    return [
+        [number for number, (start, end) in enumerate(words) if start < piece.end and piece.start < end]
+        for piece in pieces
+    ]
