@@ -88,9 +88,20 @@ def test_a_large_picture_has_fewer_labels_and_a_bounded_size():
 
 
 def test_curves_have_their_points_and_names():
-    figure = draw_curves({"one": ([1, 2], [3.0, 4.0]), "two": ([1, 2], [5.0, 6.0])}, "step", "rate")
-    assert [line.get_ydata().tolist() for line in figure.axes[0].lines] == [[3.0, 4.0], [5.0, 6.0]]
+    rates = {"one": ([1, 2], [3.0, 4.0]), "two": ([1, 2], [5.0, 6.0])}
+    figure = draw_curves({"rate": rates, "loss": {"_$1_$2": ([7], [8.0])}}, "step")
+    assert [[line.get_ydata().tolist() for line in axis.lines] for axis in figure.axes] == [
+        [[3.0, 4.0], [5.0, 6.0]],
+        [[8.0]],
+    ]
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["one", "two"]
+    assert [axis.get_ylabel() for axis in figure.axes] == ["rate", "loss"]
+    assert figure.axes[1].lines[0].get_marker() == "o"
+
+
+def test_a_name_that_begins_with_a_line_is_in_the_legend():
+    figure = draw_curves({"rate": {"_one": ([1, 2], [3.0, 4.0]), "$t_w_o$": ([1, 2], [5.0, 6.0])}}, "step")
+    assert [text.get_text().strip() for text in figure.axes[0].get_legend().get_texts()] == ["_one", r"\$t_w_o\$"]
 
 
 def test_paths_are_checked(tmp_path):

@@ -16,6 +16,7 @@ import typer
 from headway.cli import (
     average,
     check,
+    compare,
     data,
     demo,
     draw,
@@ -46,6 +47,7 @@ app.command("demo")(demo.demo)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)
 app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
 app.command("score")(score.score)
 app.command("average")(average.average)
 app.command("check")(check.check)

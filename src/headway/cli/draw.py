@@ -140,11 +140,12 @@ def _schedule(d_model: int | None, warmup_steps: int | None) -> Forms:
         steps = range(1, last + 1, max(1, last // 1000))
         return draw_curves(
             {
-                f"d_model {size}, {warmup:,} warm-up steps": (list(steps), rates(size, warmup, steps))
-                for size, warmup in chosen
+                "learning rate": {
+                    f"d_model {size}, {warmup:,} warm-up steps": (list(steps), rates(size, warmup, steps))
+                    for size, warmup in chosen
+                }
             },
             "step",
-            "learning rate",
         )
 
     return text, figure

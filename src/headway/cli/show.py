@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import groupby, zip_longest
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import typer
 
 from headway.cli.options import JsonOutput, Model
+from headway.cli.tables import aligned, terminal_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from headway.model import ModelConfig
 
 _BAR = re.compile(r"(?<!\\)\|")
@@ -77,14 +76,6 @@ def field_rows(config: ModelConfig) -> list[tuple[str, str]]:
     ]
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines of text, the cells of a column one below the other. A row may lack its last cells."""
-    from rich.cells import cell_len, set_cell_size
-
-    widths = [max(map(cell_len, column)) for column in zip_longest(*rows, fillvalue="")]
-    return ["  ".join(map(set_cell_size, row, widths)).rstrip() for row in rows]
-
-
 def blocks_of(markdown: str) -> Iterator[str | list[list[str]]]:
     """Text and tables in turn; a table as its rows of cells, without its rule and without a blank head."""
     for may_be_table, block in groupby(markdown.split("\n"), key=lambda line: line.startswith("|")):
@@ -108,17 +99,6 @@ def _print_in_terminal(rows: Sequence[tuple[str, str]], card: str) -> None:
     from rich.markdown import Markdown
 
     console = Console(highlight=False)
-    console.print(_table(rows))
+    console.print(terminal_table(rows))
     for block in blocks_of(card):
-        console.print(Markdown(block, hyperlinks=False) if isinstance(block, str) else _table(block))
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE, show_header=False)
-    for row in rows:
-        table.add_row(*(Text(cell, overflow="fold") for cell in row))
-    return table
+        console.print(Markdown(block, hyperlinks=False) if isinstance(block, str) else terminal_table(block))

@@ -90,17 +90,20 @@ def draw_heat_maps(
     return figure
 
 
-def draw_curves(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], x_label: str, y_label: str) -> Figure:
-    """Lines through points, one for each name: (xs, ys)."""
-    figure = _matplotlib()(figsize=(8, 4.5), layout="constrained")
-    axis = figure.subplots()
-    for number, (name, (xs, ys)) in enumerate(curves.items()):
-        axis.plot(xs, ys, ("-", "--", ":", "-.")[number % 4], label=name)
-    axis.set_xlabel(x_label)
-    axis.set_ylabel(y_label)
-    axis.grid(alpha=0.3)
-    if len(curves) > 1:
-        axis.legend()
+def draw_curves(panels: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]], x_label: str) -> Figure:
+    """Lines through points, (xs, ys) by name; those of one unit in one panel, which is named for it."""
+    figure = _matplotlib()(figsize=(8, 1.0 + 3.5 * len(panels)), layout="constrained")
+    axes = figure.subplots(len(panels), squeeze=False, sharex=True)[:, 0]
+    for axis, (y_label, curves) in zip(axes, panels.items(), strict=True):
+        for number, (name, (xs, ys)) in enumerate(curves.items()):
+            marker = "o" if len(xs) == 1 else ""  # which alone makes no line
+            label = _plain(f" {name}" if name.startswith("_") else name)  # the legend leaves out names with a _ first
+            axis.plot(xs, ys, ("-", "--", ":", "-.")[number % 4], marker=marker, label=label)
+        axis.set_ylabel(y_label)
+        axis.grid(alpha=0.3)
+        if len(curves) > 1:
+            axis.legend()
+    axes[-1].set_xlabel(x_label)
     return figure
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len
 from torch import Tensor
@@ -14,6 +15,8 @@ SHADES = " ░▒▓█"
 DARKER_FROM = (0.08, 0.35, 0.6, 0.85)
 """Where the next shade begins; the first low enough that attention to a dozen places alike still shows."""
 BAR_WIDTH = 60
+PLOT_WIDTH, PLOT_HEIGHT = 64, 12
+"""Characters and lines of a plot, without its labels."""
 
 Matrix = Tensor | NDArray[Any]
 """(rows, columns)"""
@@ -54,6 +57,27 @@ def draw_bars(values: Sequence[float], labels: Sequence[str], form: str) -> str:
         f"{label:>{margin}}  {value:{form}}  {'█' * round(BAR_WIDTH * value / largest)}".rstrip()
         for label, value in zip(labels, values, strict=True)
     )
+
+
+def draw_plot(curves: Mapping[str, Mapping[int, float]], form: str) -> str:
+    """Curves in one plot, ys by x, with values as `form` says. Each is drawn with the one character that is its name,
+    and with `*` where several meet."""
+    xs = [x for curve in curves.values() for x in curve]
+    ys = [y for curve in curves.values() for y in curve.values()]
+    left, wide, bottom, high = min(xs), (max(xs) - min(xs)) or 1, min(ys), (max(ys) - min(ys)) or 1.0
+    cells = [[" "] * PLOT_WIDTH for _ in range(PLOT_HEIGHT)]
+    for name, curve in curves.items():
+        columns = [(x - left) / wide * (PLOT_WIDTH - 1) for x in curve]
+        first, last = round(min(columns)), round(max(columns))
+        for column, y in enumerate(np.interp(range(first, last + 1), columns, list(curve.values())), first):
+            row = cells[round((bottom + high - y) / high * (PLOT_HEIGHT - 1))]
+            row[column] = name if row[column] in (" ", name) else "*"
+    labels = {0: f"{bottom + high:{form}}", PLOT_HEIGHT - 1: f"{bottom:{form}}"}
+    margin = max(map(len, labels.values()))
+    lines = [f"{labels.get(number, ''):>{margin}} │{''.join(row)}".rstrip() for number, row in enumerate(cells)]
+    left_label, right_label = f"{min(xs):,}", f"{max(xs):,}"
+    axis = f"{left_label}{right_label:>{PLOT_WIDTH - len(left_label)}}"
+    return "\n".join([*lines, f"{'':{margin}} └{'─' * PLOT_WIDTH}", f"{'':{margin}}  {axis}"])
 
 
 def shade(weight: float) -> str:

@@ -6,7 +6,7 @@ import errno
 import json
 import operator
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -88,19 +88,29 @@ def _open_board(folder: Path, step: int) -> SummaryWriter:
     return SummaryWriter(str(folder), purge_step=step + 1)
 
 
-def _cut(log: Path, step: int, validated_step: int, notice: Callable[[str], None]) -> None:
-    """Leaves the entries of steps up to `step` and of validations up to `validated_step`, each once. A line that can't
-    be read is named and left out, and costs no other; the unfinished last words of a killed process are no line."""
-    if not log.exists():
-        return
-    kept: dict[tuple[bool, int], bytes] = {}
+def read_log(log: Path, damaged: Callable[[int], None]) -> Iterator[tuple[int, tuple[bytes, dict[str, Any]]]]:
+    """The number of each line, the line itself and its entry, whose step is a number. Those of lines that can't be read
+    go to `damaged`; the unfinished last words of a killed process are no line."""
     for number, line in enumerate(log.read_bytes().split(b"\n")[:-1], 1):
         try:
             entry = json.loads(line)
-            place = "loss" in entry, operator.index(entry["step"])
+            operator.index(entry["step"])
         except (ValueError, TypeError, KeyError):
-            notice(f"warning: {log}, line {number}: is damaged, what it said is lost")
+            damaged(number)
             continue
+        yield number, (line, entry)
+
+
+def _cut(log: Path, step: int, validated_step: int, notice: Callable[[str], None]) -> None:
+    """Leaves the entries of steps up to `step` and of validations up to `validated_step`, each once. A line that can't
+    be read is named and left out, and costs no other."""
+    if not log.exists():
+        return
+    kept: dict[tuple[bool, int], bytes] = {}
+    for _, (line, entry) in read_log(
+        log, lambda number: notice(f"warning: {log}, line {number}: is damaged, what it said is lost")
+    ):
+        place = "loss" in entry, entry["step"]
         if place[1] <= (step if place[0] else validated_step):
             kept.setdefault(place, line + b"\n")
     write_file(log, b"".join(kept.values()))

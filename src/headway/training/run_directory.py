@@ -116,7 +116,7 @@ def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
     as it was when the run began, as `model_dump` gives it."""
     with suppress(ValidationError):  # a key has gone since
         before = Recipe.model_validate(before).model_dump(mode="json")  # with the keys that have come since
-    old, new = _flat(before), _flat(after.model_dump(mode="json"))
+    old, new = flattened(before), flattened(after.model_dump(mode="json"))
     changed = [
         f"{key} ({old.get(key)} -> {new.get(key)})"
         for key in sorted(old.keys() | new.keys())
@@ -134,8 +134,9 @@ def rate_will_jump(before: dict[str, Any], after: Recipe) -> bool:
     return new.schedule == "cosine" and limits != (new.max_steps, new.max_epochs)
 
 
-def _flat(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def flattened(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested dictionaries as one, with `section.key` as keys."""
     flat: dict[str, Any] = {}
     for key, value in document.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+        flat |= flattened(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
     return flat

@@ -1,0 +1,71 @@
+"""What the folders of runs tell of them, to be set side by side: their recipes and their validations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headway.errors import UserError
+from headway.training.log import read_log
+from headway.training.reading import load_recipe
+from headway.training.run_directory import flattened, is_run
+
+MEASURES = ("valid_loss", "valid_bleu")
+"""What the log has of each validation: nats a target token, less is better; BLEU, more is better."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A run, as far as its folder tells."""
+
+    folder: Path
+    recipe: dict[str, Any]
+    """Values by `section.key`."""
+    last_step: int
+    """0 where the log has none."""
+    curves: dict[str, dict[int, float]]
+    """Of each of MEASURES its values by step, in order."""
+
+    def best(self, measure: str) -> tuple[int, float] | None:
+        """Step and value; None without validations."""
+        sign = -1 if measure == "valid_loss" else 1
+        return max(self.curves[measure].items(), key=lambda point: sign * point[1], default=None)
+
+
+def read_run(folder: Path, notice: Callable[[str], None]) -> RunRecord:
+    """Raises UserError where the folder is no run's, or its recipe can't be read. A log that is missing, damaged or
+    without validations is told by `notice`, in a line, and leaves the curves without what it lacks."""
+    if not is_run(folder):
+        problem = "holds no run (recipe.yaml)" if folder.is_dir() else "no such folder"
+        raise UserError(f"{folder}: {problem}; give the folder that `headway train --out` made")
+    recipe = flattened(load_recipe(folder / "recipe.yaml").model_dump(mode="json"))
+    log = folder / "log.jsonl"
+    if not log.is_file():
+        notice(f"warning: {folder}: has no log.jsonl; nothing is known of its validations")
+        return RunRecord(folder, recipe, 0, {measure: {} for measure in MEASURES})
+    damaged: list[int] = []
+    last_step, curves = 0, {measure: dict[int, float]() for measure in MEASURES}
+    for number, (_, entry) in read_log(log, damaged.append):
+        last_step = max(last_step, entry["step"])
+        points = {measure: entry[measure] for measure in MEASURES if measure in entry}
+        if not all(type(value) in (int, float) and math.isfinite(value) for value in points.values()):
+            damaged.append(number)
+            continue
+        for measure, value in points.items():
+            curves[measure].setdefault(entry["step"], value)
+    if damaged:
+        notice(f"warning: {log}: {len(damaged)} damaged lines are left out, the first is line {min(damaged)}")
+    if not any(curves.values()):
+        notice(f"warning: {folder}: has no validation in its log.jsonl; it has no curves")
+    return RunRecord(folder, recipe, last_step, {name: dict(sorted(curve.items())) for name, curve in curves.items()})
+
+
+def differing_keys(recipes: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    """The keys, as `section.key`, that are not the same in all recipes, and the value in each; None where it has no
+    such key."""
+    keys = dict.fromkeys(key for recipe in recipes for key in recipe)
+    values = {key: [recipe.get(key) for recipe in recipes] for key in keys}
+    return {key: of_key for key, of_key in values.items() if any(value != of_key[0] for value in of_key)}
