@@ -18,7 +18,7 @@ from headway.text.words import WordTokenizer
 from headway.training.reading import make_recipe
 from headway.training.run_directory import write_recipe
 
-CONFIG = ModelConfig(7, 7, d_model=8, num_heads=2, d_ff=12, encoder_layers=1, decoder_layers=1)
+CONFIG = ModelConfig(7, 7, d_model=8, num_heads=2, d_ff=12, encoder_layers=1, decoder_layers=1, output_bias=True)
 
 
 def a_run(folder: Path, seed: int, validations: dict[int, tuple[float, float]]) -> None:
@@ -30,7 +30,10 @@ def a_run(folder: Path, seed: int, validations: dict[int, tuple[float, float]]) 
     (folder / "log.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in entries))
     torch.manual_seed(seed)
     words = WordTokenizer(["a", "b", "c"])
-    model = StoredModel(Transformer(CONFIG), words, words, "en", "ko", {"max_length": 6}, "")
+    untrained = Transformer(CONFIG)
+    with torch.no_grad():
+        untrained.output.bias[3 + seed] = 9.0  # each writes another word, so that their scores differ
+    model = StoredModel(untrained, words, words, "en", "ko", {"max_length": 6}, "")
     save_model(folder / "models" / "step-00000004", model)
     (folder / "best.json").write_text('{"model": "step-00000004"}')
 
@@ -104,11 +107,13 @@ def test_scores_are_those_of_evaluate(folder):
     for run_, of_run in zip(("two", "three"), found["comparison"], strict=True):
         assert of_run == json.loads(run("evaluate", run_, *options, "--compare", "again")[0])["comparison"]
         assert [one["metric"] for one in of_run] == ["BLEU", "chrF", "toy:ratio"]
+        assert of_run[1]["score"] != of_run[1]["other"]
 
 
 def test_scores_stand_in_a_table(folder):
     run("evaluate", "one", *TEST_SET, "--output", "found.ko")
-    text = compare("one", "two", *TEST_SET)
+    text, err = run("compare", "one", "two", *TEST_SET)
+    assert all(line.endswith("are cut off") for line in err.splitlines())
     found, references = ((folder / name).read_text().splitlines() for name in ("found.ko", "test.ko"))
     bleu = sacrebleu.corpus_bleu(found, [references], tokenize="none", force=True).score
     first, second = cells(text, "BLEU")
