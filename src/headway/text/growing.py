@@ -137,14 +137,14 @@ class _Merging:
             changed |= self._count(place, -1)
         self._known.add(text)
         for place in places:
-            word, joined = self._words[place], []
-            for symbol in word:
+            joined: list[str] = []
+            for symbol in self._words[place]:
                 if joined and joined[-1] + symbol == text:
-                    left = joined.pop()
-                    self._parts[text] = self._parts[left] + self._parts[symbol]
-                    self._scores[text] = self._scores[left] + self._scores[symbol] + LEAST_GAIN
-                    symbol = text
-                joined.append(symbol)
+                    self._parts[text] = self._parts[joined[-1]] + self._parts[symbol]
+                    self._scores[text] = self._scores[joined[-1]] + self._scores[symbol] + LEAST_GAIN
+                    joined[-1] = text
+                else:
+                    joined.append(symbol)
             self._words[place] = joined
             changed |= self._count(place, 1)
         return changed - {text}

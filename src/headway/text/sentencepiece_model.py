@@ -133,9 +133,8 @@ def grown(model: bytes, tags: Sequence[str], text_begins: int, pieces: Sequence[
     fields = list(_fields(model))
     messages = [message for number, message in fields if number == _PIECES]
     lowest = min(_processor(model).get_score(list(range(len(messages)))))
-    messages += [
-        _piece(name, lowest, _UNUSED) if score is None else _piece(name, score, _NORMAL) for name, score in pieces
-    ]
+    for name, score in pieces:
+        messages.append(_piece(name, lowest, _UNUSED) if score is None else _piece(name, score, _NORMAL))
     messages[text_begins:text_begins] = [_piece(tag, 0.0, _CONTROL) for tag in tags]
     others = [_field(number, message) for number, message in fields if number in (_TRAINER, *_NORMALIZERS)]
     return b"".join([*(_field(_PIECES, message) for message in messages), *others])

@@ -131,7 +131,8 @@ class SubwordTokenizer:
         found: list[str] = []
         pieces = self._processor.encode(_normalized(text), out_type=str)
         for is_byte, group in groupby(pieces, self._bytes.__contains__):
-            found += bytes(self._bytes[piece] for piece in group).decode() if is_byte else group
+            run = list(group)
+            found += bytes(self._bytes[piece] for piece in run).decode() if is_byte else run
         return [symbol for piece in found for symbol in ([piece] if piece in self._known else piece)]
 
     @cached_property
