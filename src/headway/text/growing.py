@@ -94,11 +94,8 @@ class _Merging:
         self._words, self._counts = [list(word) for word in counts], list(counts.values())
         self._total = sum(len(word) * count for word, count in counts.items())
         ids = {piece: id_ for id_, piece in enumerate(model.pieces)}
-        self._parts = {
-            symbol: [ids[symbol]] if symbol in ids else [model.byte[byte] for byte in symbol.encode()] or [UNK_ID]
-            for word in counts
-            for symbol in word
-        }
+        spelt = (lambda char: [model.byte[byte] for byte in char.encode()]) if model.byte else lambda _: [UNK_ID]
+        self._parts = {symbol: [ids[symbol]] if symbol in ids else spelt(symbol) for word in counts for symbol in word}
         self._lowest = min(model.scores)
         self._scores = {
             symbol: model.scores[ids[symbol]] if symbol in ids else self._lowest - UNKNOWN_PENALTY

@@ -128,9 +128,10 @@ class DataSection(Section):
     prepared: Path | None = None
     """Folder made by `headway prepare` from this recipe, to train on; by default the run makes its own."""
     source_language: str = ""
-    """A language code such as `de`; by default the suffix of the training file."""
+    """A language code such as `de`; by default that of `training.init_from`, else the suffix of the training file."""
     target_language: str = ""
-    """By default the suffix of the training file, or `mul` where corpora have tags."""
+    """By default that of `training.init_from`, else the suffix of the training file, or `mul` where corpora have
+    tags."""
 
     @model_validator(mode="after")
     def _tags(self) -> DataSection:
@@ -252,7 +253,8 @@ class TrainingSection(Section):
     ema_decay: float = Field(0.0, ge=0, lt=1)
     """Validate and keep the exponential moving average of the weights, such as 0.999; 0: the weights themselves."""
     init_from: Path | None = None
-    """Model or run directory whose weights and tokenizers the run starts from."""
+    """Model or run directory whose weights and tokenizers the run starts from. What the recipe leaves open of the
+    sections `model`, `tokenizer` and `decoding` is this model's."""
     tensorboard: bool = False
     """Also write the log for TensorBoard, into the run's folder `tensorboard` (needs the extra `track`)."""
     precision: Precision = "auto"
@@ -292,7 +294,8 @@ class TrainingSection(Section):
 
 
 class DecodingSection(Section):
-    """The model's default search options, kept in its decoding.json. Validation in training is greedy."""
+    """The model's default search options, kept in its decoding.json; by default those of `training.init_from`.
+    Validation in training is greedy."""
 
     beam_size: int = Field(SearchOptions.beam_size, ge=1, le=SearchOptions.WIDEST_BEAM)
     """Hypotheses that are followed side by side; 1 is greedy search."""
@@ -300,6 +303,8 @@ class DecodingSection(Section):
     """Alpha of GNMT's length penalty; 0 ranks by total log-probability."""
     max_length: int | None = Field(None, ge=1, le=SearchOptions.LONGEST)
     """Most pieces of a translation; by default twice the source's and 50 more."""
+    no_repeat_ngram: int = Field(SearchOptions.no_repeat_ngram, ge=0)
+    """No run of so many pieces occurs twice in a translation; 0: any may."""
 
 
 class Recipe(Section):
