@@ -107,12 +107,12 @@ class _Merging:
             self._count(place, 1)
 
     def learn(self, most: int) -> list[NewPiece]:
-        """The pieces, the most frequent first."""
+        """The pieces, the most frequent first, the longest of those that are as frequent."""
         learned: list[NewPiece] = []
-        queue = [(-count, text) for text, count in self._frequency.items()]
+        queue = [(-count, -len(text), text) for text, count in self._frequency.items()]
         heapify(queue)
         while queue and len(learned) < most:
-            count, text = heappop(queue)
+            count, _, text = heappop(queue)
             if -count < LEAST_COUNT:
                 break
             if text in self._known or self._frequency[text] != -count:
@@ -123,7 +123,7 @@ class _Merging:
             self._scores[text] = score
             learned.append(NewPiece(text, self._parts[text], score))
             for other in changed:
-                heappush(queue, (-self._frequency[other], other))
+                heappush(queue, (-self._frequency[other], -len(other), other))
         return learned
 
     def _join(self, text: str) -> set[str]:
