@@ -4,13 +4,13 @@ import random
 from collections import Counter
 
 import pytest
+from tests.text.test_sentencepiece_model import train as train_without_bytes
 
 from headway.text.growing import NewPiece, grow, learn_pieces
 from headway.text.sentencepiece_model import renumbered, text_pieces
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID
 from headway.text.words import WordTokenizer
-from tests.text.test_sentencepiece_model import train as train_without_bytes
 
 OLD = ["the cat sat on the mat", "a dog ran after the cat", "he sat in a den near the tent", "x, 7-8 (or 9)"] * 20
 NEW = ["antenna antennas attend the network", "42% of 네트워크 antennas", "the antenna, 네트워크 & networks"] * 5
@@ -48,7 +48,8 @@ def test_text_without_a_new_piece_keeps_its_pieces(old):
             assert names(larger, text) == names(old, text)
         if UNK_ID not in old.encode(text):
             assert larger.decode(larger.encode(text)) == old.decode(old.encode(text))
-    assert kept > 50 and changed > 10
+    assert kept > 50
+    assert changed > 10
 
 
 def test_new_pieces_of_bpe_join_old_ones():
@@ -67,9 +68,8 @@ def test_new_pieces_are_found_and_shorten_the_text(old):
     new = learn_pieces(old, NEW, 30)
     grown = grow(old, new)
     found = Counter(piece for line in NEW for piece in names(grown.tokenizer, line))
-    assert "▁antenna" in found and "▁antenna" not in old.vocabulary
     assert sum(map(len, grown.tokenizer.encode_all(NEW))) < 0.6 * sum(map(len, old.encode_all(NEW)))
-    assert {"▁네트워크", "%"} <= found.keys()
+    assert found.keys() - old.vocabulary >= {"▁antenna", "▁네트워크", "%"}
 
 
 def test_a_new_piece_stands_for_what_the_old_tokenizer_made_of_it(old):
@@ -90,7 +90,7 @@ def test_new_pieces_are_characters_or_letters_of_one_script(old):
     for piece in learn_pieces(old, texts, 1000):
         letters = piece.text.removeprefix("▁")
         assert len(letters) == 1 or letters.isalpha()
-        assert "한a" not in piece.text and "a한" not in piece.text
+        assert piece.text not in ("한a", "▁한a")
         assert piece.text.isprintable()
 
 

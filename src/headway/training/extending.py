@@ -19,9 +19,7 @@ from headway.storage import StoredModel
 from headway.storage.model_directory import load_named_weights, named_weights
 from headway.text.growing import Grown, NewPiece, grow, learn_pieces
 from headway.text.tokenizer import Tokenizer, fingerprint, is_too_long, language_tag
-
-NO_LANGUAGE = ("und", "mul", "source", "target")
-"""What stands for a model's language where nobody has said it."""
+from headway.training.initial import UNKNOWN_LANGUAGES
 
 
 def extend_model(
@@ -70,7 +68,7 @@ def _new_languages(stored: StoredModel, languages: Sequence[str]) -> list[str]:
             raise UserError(f"{language!r}: is not the code of a language, such as ko")
         if language in tags:
             raise UserError(f"{language}: the model has the tag {language_tag(language)} already")
-    first = [own] if languages and not tags and own not in NO_LANGUAGE else []
+    first = [own] if languages and not tags and own not in (*UNKNOWN_LANGUAGES, "mul") else []
     return list(dict.fromkeys([*first, *languages]))
 
 
