@@ -10,10 +10,11 @@ from typing import Any
 import torch
 
 from headway.errors import UserError
+from headway.interop.huggingface.importing import IMPOSSIBLE
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, load_model
 from headway.storage.model_directory import load_named_weights, named_weights
-from headway.text.tokenizer import BOS_ID
+from headway.text.tokenizer import BOS_ID, UNK_ID
 from headway.text.words import WordTokenizer
 from headway.training.recipe import DECIDED_BY_TOKENIZER, DecodingSection, Recipe
 
@@ -52,7 +53,7 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
     Raises UserError with the reason where the recipe asks for another kind of model."""
     if recipe.training.init_from is None:
         return None
-    stored = _with_own_start(load_model(recipe.training.init_from))
+    stored = _trainable(load_model(recipe.training.init_from))
     wanted, found = config.to_dict(), stored.model.config.to_dict()
     sizes = ("source_vocab_size", "target_vocab_size")
     differing = [name for name in wanted if wanted[name] != found[name] and name not in (*sizes, *FREE_TO_CHANGE)]
@@ -71,14 +72,17 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
     return stored
 
 
-def _with_own_start(stored: StoredModel) -> StoredModel:
-    """A model whose decoder starts at <sos>, as it does in training, with the embedding of the symbol that it has
-    started at: Marian's models start at <pad>. It translates as before."""
+def _trainable(stored: StoredModel) -> StoredModel:
+    """The model so that training can begin; it translates as before. A decoder that starts at another symbol, as
+    Marian's do at <pad>, starts at <sos>, with that one's embedding. Pieces that an imported model could never give
+    have the row of <unk>, and become as likely."""
     config = stored.model.config
-    if config.bos_id == BOS_ID:
-        return stored
     model = Transformer(replace(config, bos_id=BOS_ID))
     load_named_weights(model, named_weights(stored.model), "the model to start from")
     with torch.no_grad():
         model.target_embedding.weight[BOS_ID] = model.target_embedding.weight[config.bos_id]
+        if (bias := model.output.bias) is not None:
+            impossible = bias <= IMPOSSIBLE
+            impossible[BOS_ID] = False
+            bias[impossible] = bias[UNK_ID]
     return replace(stored, model=model.eval())
