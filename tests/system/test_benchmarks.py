@@ -7,8 +7,10 @@ import sys
 
 import pytest
 import yaml
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
 
-from tests.system.conftest import ROOT, TINY
+from tests.system.conftest import ROOT, TINY, reversed_pairs
 
 
 def benchmark(name, *arguments):
@@ -155,3 +157,31 @@ def test_quality(recipe, corpus, tmp_path):
     table.write_text(yaml.safe_dump([{**rows[0], "beam_size": 1}]))
     with pytest.raises(AssertionError, match="plain was run otherwise before"):
         benchmark("quality", table, "--work", work)
+
+
+def test_fine_tuning(trained, corpus, tmp_path):
+    """Of a model that reverses words, on messages that are words in their order."""
+    general, messages = tmp_path / "general", tmp_path / "messages"
+    general.mkdir()
+    messages.mkdir()
+    for split, name in (("train", "train"), ("valid", "val"), ("valid", "test_2016_flickr")):
+        for side, language in (("src", "de"), ("tgt", "en")):
+            (general / f"{name}.{language}").write_text(corpus.file(f"{split}.{side}").read_text())
+    catalog = Catalog(locale="de")
+    for number, (source, _) in enumerate(reversed_pairs(2500, 5)):
+        catalog.add(f"{source} said {chr(97 + number % 26)}{chr(97 + number // 26 % 26)}", source)
+    with open(messages / "psql-15.mo", "wb") as file:
+        write_mo(file, catalog)
+    found = benchmark(
+        *("fine_tuning", "--general", trained, "--general-text", general, "--messages", messages),
+        *("--work", tmp_path / "work", "--steps", "3", "--only", "pure", "mixed, new pieces"),
+    )
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()[2:]]
+    assert [row[0] for row in rows] == ["general", "pure", "mixed, new pieces"]
+    for _, domain, gain, kept, lost in rows[1:]:
+        assert float(gain) == pytest.approx(float(domain) - float(rows[0][1]), abs=0.011)
+        assert float(lost) == pytest.approx(float(rows[0][3]) - float(kept), abs=0.011)
+    parts = {
+        split: (tmp_path / "work" / "messages" / f"{split}.en").read_text() for split in ("train", "valid", "test")
+    }
+    assert not {*parts["train"].splitlines()} & {*parts["test"].splitlines(), *parts["valid"].splitlines()}
