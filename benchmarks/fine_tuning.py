@@ -21,9 +21,10 @@ import re
 from pathlib import Path
 
 import yaml
+
 from quality import headway
 
-PARTS = re.compile(r"(postgres|psql|pg_\w+|pgscripts|plpgsql|initdb|libpq5)-\d+\.mo")
+PARTS = re.compile(r"(postgres|psql|pg_\w+|pgscripts|plpgsql)-\d+\.mo")
 TEST, VALID = 1000, 300
 """Messages, about: those that are alike stay together."""
 MIXED_STEPS = 4 / 3
@@ -78,8 +79,7 @@ def write_messages(folder: Path, output: Path) -> None:
         raise SystemExit(f"{folder}: has no German messages of PostgreSQL; install postgresql and postgresql-client")
     splits: dict[str, list[tuple[str, str]]] = {"test": [], "valid": [], "train": []}
     for key in sorted(alike, key=lambda key: hashlib.sha256(key.encode()).digest()):
-        total = sum(map(len, splits.values()))
-        split = "test" if total < TEST else "valid" if total < TEST + VALID else "train"
+        split = "test" if len(splits["test"]) < TEST else "valid" if len(splits["valid"]) < VALID else "train"
         splits[split] += alike[key].items()
     output.mkdir(parents=True)
     for split, pairs in splits.items():
