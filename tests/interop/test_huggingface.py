@@ -537,7 +537,11 @@ def test_fine_tuning_begins_where_they_stopped_and_goes_back(separate, tmp_path)
 def test_an_imported_model_gets_new_pieces_and_goes_back(separate, tmp_path):
     opus(tmp_path / "hf", separate=separate)
     before = read_huggingface(tmp_path / "hf")
-    after = extend_model(before, 12, ["antennas"] * 9, ["Antennen"] * 9, ["fra"])
+    after = extend_model(before, 12, ["antennas"] * 9, ["Antennen", "Katzettten"] * 9, ["fra"])
+    assert "t" in LACKING
+    new = [piece for piece in after.target_tokenizer.vocabulary if piece not in before.target_tokenizer.vocabulary]
+    assert any("tt" in piece for piece in new)
+    assert after.model.output.bias[-len(new) + 1 :].min() > -10  # no part that they lack makes a new piece impossible
     texts = [f">>deu<< {text}" for text in ENGLISH[:3]]
     wanted, found = (
         Translator(one, device="cpu").translate(texts, beam_size=1, max_length=9) for one in (before, after)

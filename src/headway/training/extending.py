@@ -14,11 +14,12 @@ from dataclasses import replace
 import torch
 
 from headway.errors import UserError
+from headway.interop.huggingface.importing import IMPOSSIBLE
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.storage.model_directory import load_named_weights, named_weights
 from headway.text.growing import Grown, NewPiece, grow, learn_pieces
-from headway.text.tokenizer import Tokenizer, fingerprint, is_too_long, language_tag
+from headway.text.tokenizer import UNK_ID, Tokenizer, fingerprint, is_too_long, language_tag
 from headway.training.initial import UNKNOWN_LANGUAGES
 
 
@@ -95,10 +96,12 @@ def _grown_model(model: Transformer, source: Grown, target: Grown) -> Transforme
         ("source_embedding.weight", source.rows),
         ("target_embedding.weight", target.rows),
         ("output.weight", target.rows),
-        ("output.bias", target.rows),
     ):
         if name in weights:  # one that several share goes by its first name
             weights[name] = torch.stack([weights[name][ids].mean(0) for ids in rows])
+    if (bias := weights.get("output.bias")) is not None:
+        possible = bias.masked_fill(bias <= IMPOSSIBLE, bias[UNK_ID].item())
+        weights["output.bias"] = torch.stack([(possible if ids[1:] else bias)[ids].mean() for ids in target.rows])
     load_named_weights(larger, weights, "the extended model")
     return larger.eval()
 

@@ -73,9 +73,9 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
 
 
 def _trainable(stored: StoredModel) -> StoredModel:
-    """The model so that training can begin; it translates as before. A decoder that starts at another symbol, as
-    Marian's do at <pad>, starts at <sos>, with that one's embedding. Pieces that an imported model could never give
-    have the row of <unk>, and become as likely."""
+    """The model as training needs it. A decoder that starts at another symbol, as Marian's do at <pad>, starts at
+    <sos>, with that one's embedding. Pieces that an imported model could never give, because its vocabulary lacks them,
+    have the row of <unk> and become as likely."""
     config = stored.model.config
     model = Transformer(replace(config, bos_id=BOS_ID))
     load_named_weights(model, named_weights(stored.model), "the model to start from")
