@@ -13,14 +13,14 @@ NEW_WORDS = ["lemming", "mongoose", "nuthatch", "octopus", "penguin"]
 
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory):
-    """What the model knows, words in reverse order; the same with new words; and a new language: capitals in order."""
+    """What the model knows, words in reverse order; the same with new words; and a new language, capitals."""
     folder = tmp_path_factory.mktemp("corpora")
     chooser = random.Random(3)
     new = [chooser.choices(NEW_WORDS, k=chooser.randint(1, 4)) for _ in range(600)]
     pairs = {
         "old": reversed_pairs(600, 7),
         "new": [(" ".join(words), " ".join(reversed(words))) for words in new],
-        "capitals": [(source, source.upper()) for source, _ in reversed_pairs(600, 8)],
+        "capitals": [(source, target.upper()) for source, target in reversed_pairs(600, 8)],
     }
     for name, all_pairs in pairs.items():
         for split, some in (("train", all_pairs[50:]), ("valid", all_pairs[:50])):
