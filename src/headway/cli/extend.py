@@ -34,13 +34,15 @@ def extend(
     ] = None,
     add_language: Annotated[
         list[str] | None,
-        typer.Option(metavar="CODE", help="Target language to add a tag of, >>CODE<<. Repeat for more languages."),
+        typer.Option(
+            metavar="CODE", help="New target language: texts ask for it by the tag >>CODE<<. Repeat for more languages."
+        ),
     ] = None,
 ) -> None:
     """Give a model a larger vocabulary, to train it on with.
 
-    Learns pieces that new text has often and adds tags of target languages. Old text keeps its pieces and its
-    translations; what is new is useful only after `headway train --init-from`.
+    Learns pieces that new text has often, and adds tags of target languages; a model with tags needs one in front of
+    each text. What is new is useful only after `headway train --init-from`. Old text keeps its pieces.
 
     \b
     headway extend runs/mine --add-pieces 1000 --source new.de --target new.en --output models/larger

@@ -100,7 +100,7 @@ def _grown_model(model: Transformer, source: Grown, target: Grown) -> Transforme
         if name in weights:  # one that several share goes by its first name
             weights[name] = torch.stack([weights[name][ids].mean(0) for ids in rows])
     if (bias := weights.get("output.bias")) is not None:
-        possible = bias.masked_fill(bias <= IMPOSSIBLE, bias[UNK_ID].item())
+        possible = bias.masked_fill(bias < IMPOSSIBLE / 2, bias[UNK_ID].item())
         weights["output.bias"] = torch.stack([(possible if ids[1:] else bias)[ids].mean() for ids in target.rows])
     load_named_weights(larger, weights, "the extended model")
     return larger.eval()

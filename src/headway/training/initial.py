@@ -82,7 +82,7 @@ def _trainable(stored: StoredModel) -> StoredModel:
     with torch.no_grad():
         model.target_embedding.weight[BOS_ID] = model.target_embedding.weight[config.bos_id]
         if (bias := model.output.bias) is not None:
-            impossible = bias <= IMPOSSIBLE
+            impossible = bias < IMPOSSIBLE / 2
             impossible[BOS_ID] = False
             bias[impossible] = bias[UNK_ID]
     return replace(stored, model=model.eval())

@@ -253,8 +253,8 @@ class TrainingSection(Section):
     ema_decay: float = Field(0.0, ge=0, lt=1)
     """Validate and keep the exponential moving average of the weights, such as 0.999; 0: the weights themselves."""
     init_from: Path | None = None
-    """Model or run directory whose weights and tokenizers the run starts from. What the recipe leaves open of the
-    sections `model`, `tokenizer` and `decoding` is this model's."""
+    """Model or run directory whose weights and tokenizers the run starts from. What the recipe leaves open of languages
+    and of the sections `model`, `tokenizer` and `decoding` is this model's."""
     tensorboard: bool = False
     """Also write the log for TensorBoard, into the run's folder `tensorboard` (needs the extra `track`)."""
     precision: Precision = "auto"
