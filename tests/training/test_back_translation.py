@@ -1,6 +1,7 @@
 """Target text alone: it is translated once, by the model that the recipe names, and trained on as pairs are."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -98,6 +99,16 @@ def test_a_stopped_translation_continues(tmp_path, document, monkeypatch, sample
     assert any("continues after line" in line for line in notices)
     assert (tmp_path / "mono.src").read_bytes() == wanted
     assert all_bytes(tmp_path / "cut") == all_bytes(tmp_path / "whole")
+
+
+def test_a_kill_after_the_rename_is_no_harm(tmp_path, document, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(back_translation.Job, "_end", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            prepared(document, tmp_path / "data")
+    assert (tmp_path / "mono.src").exists()
+    prepared(document, tmp_path / "data")
+    assert sorted(file.name for file in tmp_path.glob("mono.src*")) == ["mono.src", "mono.src.done.json"]
 
 
 def test_samples_are_others(tmp_path, document):

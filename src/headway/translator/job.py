@@ -105,7 +105,7 @@ class Job:
 
     @property
     def is_begun(self) -> bool:
-        """Whether a job with `resume` was completed here before, this very one, or can continue."""
+        """Whether this very job was completed with `resume` before, or there is one that was stopped."""
         return self._journal.exists() or self._failed_before() is not None
 
     def _write_chunks(
