@@ -57,8 +57,13 @@ def all_bytes(folder):
 
 
 def test_its_pairs_are_those_of_the_text_and_its_translation(tmp_path, document, reverse):
-    data = prepared(document, tmp_path / "data")
-    wanted = [one.text for one in Translator(load_model(reverse)).translate(TEXT)]
+    notices = []
+    data = prepared(document, tmp_path / "data", notice=notices.append)
+    translations = Translator(load_model(reverse)).translate(TEXT)
+    wanted = [one.text for one in translations]
+    cut = sum(one.stopped == "max_length" for one in translations)
+    assert cut
+    assert f"monolingual: {cut} translations are missing or were cut off" in notices
     assert (tmp_path / "mono.src").read_text() == "".join(f"{text}\n" for text in wanted)
     mono = document["data"].pop("monolingual")
     del mono["reverse"]

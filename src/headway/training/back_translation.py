@@ -8,6 +8,7 @@ killed one continues, and a finished one is not repeated.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from headway.decoding import Sampling
@@ -83,9 +84,16 @@ def _translate_file(
             "data.monolingual.source, or make the two files a corpus of data.train"
         )
 
+    faults = 0
+
     def translate(lines: list[Line]) -> Written:
+        nonlocal faults
         look_around()
-        return translator.translate(lines)
+        written = translator.translate(lines)
+        faults += len(written.notices)
+        return replace(written, notices=[])
 
     notice(f"monolingual: {target}, translated by {reverse}")
     job.run(Layout().lines(read_lines(target)), translate, resume=True, notice=notice)
+    if faults:
+        notice(f"monolingual: {faults:,} translations are missing or were cut off")
