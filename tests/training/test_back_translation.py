@@ -12,6 +12,7 @@ from headway.errors import UserError
 from headway.storage import load_model, save_model
 from headway.text import lines
 from headway.training import back_translation
+from headway.training.back_translation import work_of_reverse_models
 from headway.training.prepare import prepare, prepare_folder
 from headway.training.reading import make_recipe
 from headway.training.start import shares_of
@@ -123,6 +124,15 @@ def test_samples_are_others(tmp_path, document):
     document["data"]["monolingual"]["sample"] = True
     prepared(document, tmp_path / "sampled")
     assert (tmp_path / "sampled.src").read_text() != searched
+
+
+def test_the_work_of_the_reverse_model_counts_once(tmp_path, document, reverse):
+    save_model(tmp_path / "known", replace(load_model(reverse), training_flops=5.0))
+    mono = document["data"]["monolingual"]
+    document["data"]["monolingual"] = [{**mono, "reverse": str(tmp_path / "known")}] * 2
+    assert list(work_of_reverse_models(make_recipe(document).data)) == [5.0]
+    document["data"]["monolingual"] = [mono, {**mono, "reverse": str(tmp_path / "gone")}]
+    assert list(work_of_reverse_models(make_recipe(document).data)) == [None, None]
 
 
 def test_an_epoch_has_it_by_its_weight(document):

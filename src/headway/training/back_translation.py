@@ -34,9 +34,8 @@ def back_translate(data: DataSection, notice: Callable[[str], None], look_around
 
 def work_of_reverse_models(data: DataSection) -> Sequence[float | None]:
     """The floating-point operations that training each has taken; None where that is unknown, or the model is gone."""
-    return [
-        load_model(corpus.reverse).training_flops if corpus.reverse.exists() else None for corpus in data.monolingual
-    ]
+    models = dict.fromkeys(corpus.reverse for corpus in data.monolingual)
+    return [load_model(model).training_flops if model.exists() else None for model in models]
 
 
 def _reverse_translator(corpus: MonolingualFiles, data: DataSection) -> LineTranslator:
