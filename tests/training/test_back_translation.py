@@ -163,6 +163,10 @@ def test_what_can_not_be_is_told_in_a_line(tmp_path, document, reverse):
     prepared(document, tmp_path / "data")
     (tmp_path / "data").rename(tmp_path / "good")
     assert "is there already" in refused(sample=True)
+    text = (tmp_path / "mono.tgt").read_text()
+    (tmp_path / "mono.tgt").write_text(text.replace("cat", "dog"))
+    assert "is there already" in refused()
+    (tmp_path / "mono.tgt").write_text(text)
     assert "is a pattern" in refused_recipe(document, target="mono.*")
     assert "monolingual.reverse is missing" in refused_recipe(document, reverse=None)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from headway.decoding import Sampling
 from headway.errors import UserError
 from headway.storage import StoredModel, load_model
+from headway.storage.checksums import checksum
 from headway.storage.model_directory import model_fingerprint
 from headway.text.corpus import read_lines
 from headway.text.lines import Layout, Line
@@ -74,7 +75,7 @@ def _translate_file(
         "model": model_fingerprint(reverse),
         "options": translator.options.to_dict(),
         "device": translator.translator.device.type,
-        "input": {"size": target.stat().st_size},
+        "text": checksum(target),
     }
     job = Job(source, identity, again="the same command", anew="delete it")
     if source.exists() and not job.is_begun:
