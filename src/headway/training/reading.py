@@ -91,7 +91,7 @@ def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
         recipe = Recipe.model_validate(document)
     except ValidationError as error:
         raise _Problems(*_problems(error)) from None
-    for corpus in (*recipe.data.train, *recipe.data.valid, *recipe.data.held_out):
+    for corpus in (*recipe.data.corpora, *recipe.data.valid, *recipe.data.held_out):
         for file in (*corpus.source, *corpus.target):
             check_name(file)
     _check_model(recipe)
@@ -239,14 +239,14 @@ def _anchored(document: dict[str, Any], folder: Path, *, exists: bool = True) ->
             return [anchored_corpora(corpus) for corpus in value]
         if not isinstance(value, dict):
             return value
-        return {key: anchor(below) if key in ("source", "target") else below for key, below in value.items()}
+        return {key: anchor(below) if key in ("source", "target", "reverse") else below for key, below in value.items()}
 
     document = dict(document)
     data, training = document.get("data"), document.get("training")
     if isinstance(data, dict):
         document["data"] = {
             key: anchored_corpora(value)
-            if key in ("train", "valid", "held_out")
+            if key in ("train", "monolingual", "valid", "held_out")
             else anchor(value)
             if key == "prepared"
             else value
