@@ -36,6 +36,18 @@ def definitions(tree: ast.Module) -> set[str]:
     return found
 
 
+def names(tree: ast.Module) -> set[str]:
+    """Those and the constants of a module."""
+    targets = [
+        target for node in tree.body if isinstance(node, (ast.Assign, ast.AnnAssign)) for target in _targets(node)
+    ]
+    return definitions(tree) | {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
+
+
 def of_chapters(paths):
     return pytest.mark.parametrize("chapter", paths, ids=lambda path: path.stem)
 
@@ -97,3 +109,30 @@ def test_every_heading_is_translated(chapter):
         message = catalogue.get(heading)
         assert message is not None
         assert message.string, heading
+
+
+ANCHOR = re.compile(r"`([\w/]+\.py): ([\w.]+)`")
+NUMBERED = [
+    *(f"Equation {n}" for n in (1, 2, 3)),
+    *(f"Figure {n}" for n in range(1, 6)),
+    *(f"Table {n}" for n in range(1, 5)),
+]
+
+
+def rows_of_paper() -> list[str]:
+    return [line for line in text_of(GUIDE / "paper.md").splitlines() if line.startswith("|")]
+
+
+@pytest.mark.parametrize("numbered", NUMBERED)
+def test_all_of_the_paper_is_on_the_map(numbered):
+    rows = [row for row in rows_of_paper() if re.match(rf"\| {numbered}\b", row)]
+    assert rows
+    assert numbered == "Table 4" or all(ANCHOR.search(row) for row in rows)
+
+
+def test_places_on_the_map_exist():
+    anchors = [anchor for row in rows_of_paper() for anchor in ANCHOR.findall(row)]
+    assert len(anchors) > 30
+    for file, name in anchors:
+        source = (ROOT / "src" / "headway" / file).read_text(encoding="utf-8")
+        assert name in names(ast.parse(source)), f"{file} has no {name}"
