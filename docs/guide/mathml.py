@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from docutils import nodes
-from latex2mathml.converter import convert
+from latex2mathml.converter import convert  # pyright: ignore[reportMissingImports]
 
 
 def inline(writer: Any, node: nodes.math) -> None:
