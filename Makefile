@@ -102,7 +102,7 @@ docs: $(DOCS)/.ready
 # Brings the Korean catalogues up to date with the English chapters: what is new in them waits for its translation.
 docs-messages: $(DOCS)/.ready
 	$(SPHINX) -b gettext $(GUIDE) $(GUIDE)/_build/messages
-	$(DOCS)/bin/sphinx-intl update -p $(GUIDE)/_build/messages -d $(GUIDE)/locale -l ko -w 120 --no-obsolete
+	$(DOCS)/bin/sphinx-intl update -p $(GUIDE)/_build/messages -d $(GUIDE)/locale -l ko -w 150 --no-obsolete
 
 # Speed, in an hour; leave the machine alone meanwhile. Some translations of a model that was trained for five minutes
 # run to the limit, and who waits for the longest of a batch pays for it: BENCH_MODEL=... names a better one.

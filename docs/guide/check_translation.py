@@ -20,12 +20,11 @@ def problems(pots: Path, pos: Path) -> list[str]:
     found = [f"{po}: no chapter has this name" for po in pos.glob("*.po") if not _pot_of(po, pots).exists()]
     for pot in sorted(pots.glob("*.pot")):
         po = pos / f"{pot.stem}.po"
-        asked, given = _read(pot), _read(po) if po.exists() else Catalog()
-        ready = {message.id for message in given if message.string and not message.fuzzy}
-        found += [
-            f"{po}: not translated: {message.id!r}" for message in asked if message.id and message.id not in ready
-        ]
-        found += [f"{po}: no longer there: {message.id!r}" for message in given if message.id not in asked]
+        asked = {str(message.id) for message in _read(pot)}
+        given = _read(po) if po.exists() else Catalog()
+        ready = {str(message.id) for message in given if message.string and not message.fuzzy}
+        found += [f"{po}: not translated: {id_!r}" for id_ in sorted(asked - ready)]
+        found += [f"{po}: no longer there: {id_!r}" for id_ in sorted({str(message.id) for message in given} - asked)]
     return found
 
 
