@@ -33,8 +33,8 @@ class Contrast:
 
     foils: list[int]
     """The id that each token is compared with."""
-    difference: Floats
-    """log p(token) - log p(foil), (target,); below 0 where the foil was likelier."""
+    difference: list[float]
+    """log p(token) - log p(foil) of each step, in nats; below 0 where the foil was likelier."""
     erasure: Floats
     """By how much the difference falls when a source token is erased, (target, source)."""
     gradient_x_input: Floats
@@ -53,7 +53,7 @@ def contrast(model: Transformer, reading: Reading, chosen: Mapping[int, int]) ->
         differences = torch.stack([_difference(model, one, reading.given, foils) for one in hidden])
     return Contrast(
         foils=foils.tolist(),
-        difference=differences[0].float().cpu().numpy(),
+        difference=differences[0].tolist(),
         erasure=(differences[0] - differences[1:]).T.float().cpu().numpy(),
         gradient_x_input=_gradient_x_input(model, reading, foils.clone()).float().cpu().numpy(),
     )

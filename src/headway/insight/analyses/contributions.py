@@ -3,8 +3,8 @@
 Ferrando et al. 2022, "Towards Opening the Black Box of Neural Machine Translation: Source and Target Interpretations of
 the Transformer"; the measure of a layer is that of Ferrando et al. 2022, "Measuring the Mixing of Contextual
 Information in the Transformer". A sub-layer's result y_i is a sum of vectors T_i(x_j), one for each token j that it
-reads, the residual connection with the token's own; how near one is to the whole says how much it contributes. Layers are
-joined by multiplying their contributions. The feed-forward networks are left out: they mix no tokens.
+reads, the residual connection with the token's own; how near one is to the whole says how much it contributes. Layers
+are joined by multiplying their contributions. The feed-forward networks are left out: they mix no tokens.
 
 The share of the source among the contributions falls where a model writes without regard to it: a warning of
 hallucination (Voita et al. 2021, "Analyzing the Source and Target Contributions to Predictions in Neural Machine
@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor
 
 from headway.insight.maps import Floats
 from headway.model import DecoderLayer, EncoderLayer, MultiHeadAttention, Residual, Transformer
@@ -36,8 +36,8 @@ class Contributions:
     source: Floats
     """Of the source's tokens, (target, source)."""
     target: Floats
-    """Of the tokens that the decoder reads: the start symbol and the target without its last, (target, target). A row of
-    both sums to 1."""
+    """Of the tokens that the decoder reads: the start symbol and the target without its last, (target, target). A row
+    of both sums to 1."""
     encoder: Floats
     """Of each encoder layer by itself: of the tokens that it reads, (layers, source, source)."""
     decoder: Floats
@@ -45,13 +45,13 @@ class Contributions:
     cross: Floats
     """Of each decoder layer's encoder-decoder attention by itself: of the encoder's outputs, (layers, target, source).
     What a row lacks to 1 is the residual connection's."""
-    source_share: Floats
-    """How much of each step comes from the source, (target,)."""
+    source_share: list[float]
+    """How much of each step comes from the source."""
 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The result of a sub-layer with its residual connection and norm as a sum: y_i = sum over j of T_i(x_j) + bias_i."""
+    """The result of a sub-layer, with residual connection and norm, as a sum: y_i = sum over j of T_i(x_j) + bias_i."""
 
     terms: Floats
     """T_i(x_j), (query, key, d_model). In encoder-decoder attention the last key is the residual connection."""
@@ -88,7 +88,7 @@ def contributions(model: Transformer, arrays: Arrays) -> Contributions:
         encoder=_stacked(encoder, count, count),
         decoder=_stacked(decoder, length, length),
         cross=_stacked([one[:, :-1] for one in cross], length, count),
-        source_share=source.sum(axis=1),
+        source_share=source.sum(axis=1).tolist(),
     )
 
 
@@ -150,7 +150,7 @@ def _normalised(
     return Decomposition(linear(terms, deviation[:, None]), linear(rows, deviation) + _array(norm.bias), result, own)
 
 
-def _array(parameter: nn.Parameter) -> Floats:
+def _array(parameter: Tensor) -> Floats:
     return parameter.detach().float().cpu().numpy()
 
 

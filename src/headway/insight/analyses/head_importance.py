@@ -10,12 +10,13 @@ is what the ablation would be if the loss were linear in xi and every head's los
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headway.insight.maps import AttentionKind, Floats
@@ -26,6 +27,8 @@ TOKENS_AT_ONCE = 1 << 12
 """Padded tokens of both sides that are read together, at most, unless one pair has more."""
 
 Ids = Sequence[Sequence[int]]
+Sums = Mapping[AttentionKind, NDArray[np.float64]]
+"""Over sentences, (layers, heads)."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +49,15 @@ class HeadImportance:
 def head_importance(model: Transformer, sources: Ids, targets: Ids) -> HeadImportance:
     """Ids are with <eos>."""
     gated = _Gated(model)
-    ablation, gradient = ({kind: np.zeros(shape) for kind, shape in gated.shapes.items()} for _ in range(2))
+    ablation, gradient = _zeros(gated), _zeros(gated)
     tokens = sum(map(len, targets))
     total = 0.0
     for batch in _batches(model, sources, targets):
         total += _gradients(gated, batch, gradient)
         _ablate(gated, batch, ablation)
     return HeadImportance(
-        {kind: (one / tokens).astype(np.float32) for kind, one in ablation.items()},
-        {kind: (one / tokens).astype(np.float32) for kind, one in gradient.items()},
+        _a_token(ablation, tokens),
+        _a_token(gradient, tokens),
         sentences=len(sources),
         tokens=tokens,
         log_probability=total / tokens,
@@ -96,8 +99,10 @@ class _Gated:
             "cross": [layer.cross_attention for layer in decoder],
         }
 
-    def _gate(self, kind: AttentionKind, layer: int, heads: int):  # noqa: ANN202  # a hook
-        def gate(_: nn.Module, inputs: tuple[Tensor]) -> Tensor | None:
+    def _gate(self, kind: AttentionKind, layer: int, heads: int) -> Callable[[nn.Module, Any], Tensor | None]:
+        """A hook of W_O's input."""
+
+        def gate(_: nn.Module, inputs: Any) -> Tensor | None:
             gates = self.gates.get((kind, layer))
             return None if gates is None else (inputs[0].unflatten(-1, (heads, -1)) * gates).flatten(-2)
 
@@ -139,7 +144,15 @@ class _Gated:
         return target_mask(batch.read, pad), cross_mask(padding_mask(batch.source, pad))
 
 
-def _gradients(gated: _Gated, batch: _Batch, found: Mapping[AttentionKind, np.ndarray]) -> float:
+def _zeros(gated: _Gated) -> Sums:
+    return {kind: np.zeros(shape) for kind, shape in gated.shapes.items()}
+
+
+def _a_token(sums: Sums, tokens: int) -> Mapping[AttentionKind, Floats]:
+    return {kind: (one / tokens).astype(np.float32) for kind, one in sums.items()}
+
+
+def _gradients(gated: _Gated, batch: _Batch, found: Sums) -> float:
     """Adds |d log p / d gate| of each sentence. Returns the log-probability of all."""
     rows, device = len(batch.source), batch.source.device
     for kind, (layers, heads) in gated.shapes.items():
@@ -154,11 +167,11 @@ def _gradients(gated: _Gated, batch: _Batch, found: Mapping[AttentionKind, np.nd
     for (kind, layer), gradient in zip(places, gradients, strict=True):
         found[kind][layer] += gradient[:, 0, :, 0].abs().sum(dim=0).cpu().numpy()
     gated.gates.clear()
-    return float(total)
+    return float(total.detach())
 
 
 @torch.inference_mode()
-def _ablate(gated: _Gated, batch: _Batch, found: Mapping[AttentionKind, np.ndarray]) -> None:
+def _ablate(gated: _Gated, batch: _Batch, found: Sums) -> None:
     """Adds what the translations lose without each head. What comes before its layer is computed once."""
     *encoder, memory = gated.encoder_states(batch)
     decoder = gated.decoder_inputs(batch, memory)

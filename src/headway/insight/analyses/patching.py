@@ -88,7 +88,16 @@ def patching(model: Transformer, reading: Reading, other: Tensor, text: str) -> 
         lambda layer, x: share(_through(model.decoder, layer, x, mine.expand(len(x), -1, -1), causal)[:, -1]),
         rows,
     )
-    return Patching(text, step, *pair.tolist(), here, there, encoder.cpu().numpy(), decoder.cpu().numpy())
+    return Patching(
+        text,
+        step,
+        word=int(pair[0]),
+        other_word=int(pair[1]),
+        difference=here,
+        other_difference=there,
+        encoder=encoder.cpu().numpy(),
+        decoder=decoder.cpu().numpy(),
+    )
 
 
 def _first_other(logits: Tensor, theirs: Tensor, given: Tensor) -> int | None:
@@ -121,9 +130,7 @@ def _apply(layer: nn.Module, x: Tensor, memory: Tensor | None, mask: Tensor | No
     return layer(x, mask) if memory is None else layer(x, memory, mask)
 
 
-def _patched(
-    mine: list[Tensor], theirs: list[Tensor], rest: Callable[[int, Tensor], Tensor], rows: int
-) -> Tensor:
+def _patched(mine: list[Tensor], theirs: list[Tensor], rest: Callable[[int, Tensor], Tensor], rows: int) -> Tensor:
     """`rest` of each state with one position put to the other's; it gets so many at once, (rows, length, d_model).
     -> (states, positions)"""
     places = torch.eye(mine[0].size(1), dtype=torch.bool, device=mine[0].device)[..., None]  # (row, position, 1)
