@@ -123,7 +123,7 @@ class Inspector:
             self.stored.model,
             record,
             asked,
-            source_ids=lambda text: source(text).ids,
+            source_ids=lambda text: self._tagged_ids(text, source),
             target_ids=lambda text: self._target(text).ids,
             greedy=lambda model: self._greedy(model, record.source),
         ).analyses()
@@ -199,6 +199,11 @@ class Inspector:
         [[best, *_]] = self.searcher.search(*work, beam.watch)
         beam.end(best, self.stored.model.config.eos_id, self.codec.decode)
         return best, beam
+
+    def _tagged_ids(self, text: str, source: Callable[[str], Text]) -> list[int]:
+        """With the tag that the text begins with, or as `source` does it. Raises UserError."""
+        tag, plain = self.stored.source_tokenizer.split_tag(text)
+        return (self._source(tag, plain) if tag else source(text)).ids
 
     def _greedy(self, model: Transformer, source: Text) -> Outcome:
         """What greedy search finds with another model of the same vocabularies."""
