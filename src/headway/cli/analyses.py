@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from headway.insight.analyses import AskedAnalysis
     from headway.translator import Translator
 
-MOST_PAIRS = 100
-"""Over which the importance of heads is measured."""
-
 
 def asked_analyses(options: Sequence[str], run: Path, translator: Translator) -> list[AskedAnalysis]:
     """`NAME` or `NAME=TEXT` each. run: the folder that the translator is of. Raises UserError."""
@@ -45,6 +42,7 @@ def asked_analyses(options: Sequence[str], run: Path, translator: Translator) ->
 def _pairs(file: Path | None, run: Path, translator: Translator) -> list[tuple[str, str]]:
     """Of a file with both sides, or the validation pairs of the run; those that the model can read. Raises
     UserError."""
+    from headway.insight.analyses import MOST_PAIRS
     from headway.text.corpus import is_blank, read_pairs
     from headway.training.prepared import VALID_TEXTS
 

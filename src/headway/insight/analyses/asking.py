@@ -33,8 +33,17 @@ AnalysisName = Literal[
 NAMES: tuple[AnalysisName, ...] = get_args(AnalysisName)
 
 
+MOST_PAIRS = 100
+"""Over which the importance of heads is measured."""
+
+
 class _Asked(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @property
+    def texts(self) -> list[str]:
+        """Those that come with the question."""
+        return []
 
 
 class Plain(_Asked):
@@ -51,6 +60,10 @@ class AskContrast(_Asked):
     """Another translation: where it first differs, its token is the foil. All other steps, or all where it isn't given,
     are compared with the likeliest other token."""
 
+    @property
+    def texts(self) -> list[str]:
+        return [] if self.instead is None else [self.instead]
+
 
 class AskPatching(_Asked):
     """Which place in the model makes the word another that another sentence has."""
@@ -59,13 +72,21 @@ class AskPatching(_Asked):
     other: str
     """The other sentence, of as many tokens."""
 
+    @property
+    def texts(self) -> list[str]:
+        return [self.other]
+
 
 class AskHeadImportance(_Asked):
     """How much the model needs each of its heads, over many sentences."""
 
     kind: Literal["head_importance"] = "head_importance"
-    pairs: list[tuple[str, str]] = Field(min_length=1)
+    pairs: list[tuple[str, str]] = Field(min_length=1, max_length=MOST_PAIRS)
     """Sources and their translations."""
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for pair in self.pairs for text in pair]
 
 
 AskedAnalysis = Annotated[Plain | AskContrast | AskPatching | AskHeadImportance, Field(discriminator="kind")]

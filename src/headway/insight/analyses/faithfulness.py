@@ -20,9 +20,7 @@ from headway.insight.analyses.reading import Reading, hidden_without
 from headway.insight.maps import Floats
 from headway.model import Transformer
 
-POINTS = 10
-"""Of a curve, without its beginning; fewer for a source of fewer tokens."""
-RANDOM_ORDERS = 4
+RANDOM_ORDERS = 3
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Faithfulness:
     """What is left of the translation while the source is deleted."""
 
     erased: list[int]
-    """How many tokens of the source are erased at each point, from 0 to all but <eos>."""
+    """How many tokens of the source are erased at each point: 0, 1, 2, 4, 8, ... and all but <eos>."""
     probability: DeletionCurves
     """Of the translation's tokens."""
     against_foil: DeletionCurves
@@ -54,39 +52,58 @@ def faithfulness(
     """attributions: by name, each (target, source): what is most needed is largest; <eos>, the last column, is never
     deleted. foils: an id for each step."""
     words, steps = reading.words, len(reading.given)
-    counts = sorted({round(share * words / POINTS) for share in range(POINTS + 1)})
+    counts = _counts(words)
     pairs = torch.stack([reading.given, reading.given.new_tensor(list(foils))], dim=1)  # (target, 2)
     orders = {name: [np.argsort(-one[:, :words], axis=1, kind="stable")] for name, one in attributions.items()}
     generator = np.random.default_rng(seed)
     every = np.tile(np.arange(words), (steps, 1))  # (target, words)
     orders["random"] = [generator.permuted(every, axis=1) for _ in range(RANDOM_ORDERS)]
-    found = {
-        name: np.mean([_curves(model, reading, order, counts, pairs) for order in some], axis=0)
-        for name, some in orders.items()
-    }
-    return Faithfulness(counts, *(_summed({name: one[kind] for name, one in found.items()}) for kind in (0, 1)))
+    first, last = _ends(model, reading, pairs)
+    found = {}
+    for name, some in orders.items():
+        between = np.mean([_between(model, reading, order, counts[1:-1], pairs) for order in some], axis=0)
+        found[name] = np.concatenate([first, between, last])  # (points, 2)
+    return Faithfulness(counts, *(_summed({name: one[:, kind] for name, one in found.items()}) for kind in (0, 1)))
+
+
+def _counts(words: int) -> list[int]:
+    """0, 1, 2, 4, 8, ... and all: what a ranking is worth shows in its first places."""
+    return [0, *(1 << power for power in range(words.bit_length()) if 1 << power < words), words]
 
 
 def _summed(curves: Mapping[str, NDArray[np.float64]]) -> DeletionCurves:
     return DeletionCurves(
         {name: curve.tolist() for name, curve in curves.items()},
-        {name: float(curve[1:].mean() if len(curve) > 1 else curve[0]) for name, curve in curves.items()},
+        {name: float(curve[1:].mean()) for name, curve in curves.items()},
     )
 
 
-def _curves(
+def _ends(model: Transformer, reading: Reading, pairs: Tensor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """With nothing and with everything erased: the same in any order. -> (1, 2) each, as of `_between`"""
+    erased = torch.zeros(2, len(reading.source), dtype=torch.bool, device=reading.source.device)
+    erased[1, :-1] = True
+    first, last = _means(model, hidden_without(model, reading, erased), pairs)[:, None]
+    return first, last
+
+
+def _between(
     model: Transformer, reading: Reading, order: NDArray[np.intp], counts: Sequence[int], pairs: Tensor
 ) -> NDArray[np.float64]:
-    """The mean probability of the tokens, and against their foils. order: for each step the source's tokens, first to
-    be deleted first, (target, words); pairs: tokens and foils, (target, 2) -> (2, points)"""
+    """At each of the counts the mean probability of the tokens, and that against their foils. order: for each step the
+    source's tokens, first to be deleted first, (target, words); pairs: tokens and foils, (target, 2) -> (points, 2)"""
     steps, words = order.shape
     rank = order.argsort(axis=1)  # of each token in its step's order
-    erased = np.zeros((len(counts), steps, words + 1), dtype=bool)
-    for point, count in enumerate(counts):
-        erased[point, :, :words] = rank < count
-    rows = torch.from_numpy(erased.reshape(-1, words + 1)).to(reading.source.device)
-    hidden = hidden_without(model, reading, rows).unflatten(0, (len(counts), steps))
-    own = hidden[:, range(steps), range(steps)]  # (points, target, d_model): step i of the row of step i
-    both = model.output(own).softmax(dim=-1).gather(2, pairs.expand(len(counts), -1, -1))  # (points, target, 2)
+    points = []
+    for count in counts:
+        erased = np.zeros((steps, words + 1), dtype=bool)  # row i is for step i
+        erased[:, :words] = rank < count
+        hidden = hidden_without(model, reading, torch.from_numpy(erased).to(reading.source.device))
+        points.append(_means(model, hidden[range(steps), range(steps)][None], pairs)[0])
+    return np.stack(points) if points else np.zeros((0, 2))
+
+
+def _means(model: Transformer, hidden: Tensor, pairs: Tensor) -> NDArray[np.float64]:
+    """hidden: (points, target, d_model), pairs: (target, 2) -> (points, 2)"""
+    both = model.output(hidden).softmax(dim=-1).gather(2, pairs.expand(len(hidden), -1, -1))  # (points, target, 2)
     token = both[..., 0]
-    return torch.stack([token, token / both.sum(dim=-1)]).double().mean(dim=2).cpu().numpy()
+    return torch.stack([token, token / both.sum(dim=-1)], dim=-1).double().mean(dim=1).cpu().numpy()
