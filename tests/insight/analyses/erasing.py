@@ -1,6 +1,6 @@
 """Models whose source tokens are erased in their embedding matrix: the oracle of what is erased in a pass."""
 
-import copy
+from contextlib import contextmanager
 
 import torch
 from hypothesis import strategies as st
@@ -20,12 +20,15 @@ def read(config, seed, words, target):
     return model, Reading.of(model, [*words, config.eos_id], [*target, config.eos_id])
 
 
-def without(model, ids):
-    """The model with zeros in the rows of these source ids."""
-    copied = copy.deepcopy(model)
+@contextmanager
+def without(model, ids, factor=0.0):
+    """Inside, the rows of these source ids are zero, or so many times themselves."""
+    weight = model.source_embedding.weight
+    kept = weight.detach().clone()
     with torch.no_grad():
-        copied.source_embedding.weight[list(ids)] = 0.0
-    return copied
+        weight[list(ids)] *= factor
+        yield model
+        weight.copy_(kept)
 
 
 @torch.no_grad()

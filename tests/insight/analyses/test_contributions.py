@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.models import SEEDS, configs, random_model, random_words
 
@@ -25,6 +25,7 @@ def passed(config, seed, words):
     return model, source, target, record_pass(model, source, target)
 
 
+@settings(max_examples=15)
 @given(MODELS, SEEDS, LENGTHS)
 def test_the_terms_of_a_layer_sum_to_its_result(config, seed, words):
     model, _, _, arrays = passed(config, seed, words)
@@ -141,6 +142,7 @@ class Loops:
         return source, target
 
 
+@settings(max_examples=15)
 @given(MODELS, SEEDS, LENGTHS)
 def test_contributions_are_those_of_the_equations(config, seed, words):
     model, source, target, arrays = passed(config, seed, words)
@@ -150,6 +152,7 @@ def test_contributions_are_those_of_the_equations(config, seed, words):
     np.testing.assert_allclose(found.target, of_target, atol=2e-3)
 
 
+@settings(max_examples=15)
 @given(MODELS, SEEDS, LENGTHS)
 def test_shares_sum_to_one_and_nothing_comes_from_later_words(config, seed, words):
     model, source, target, arrays = passed(config, seed, words)

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from tests.insight.analyses.erasing import MODELS, TARGETS, WORDS, logarithms, of_given, read
 from tests.properties.models import SEEDS
 
@@ -17,6 +17,7 @@ def cut(model, stack, count):
     return copied
 
 
+@settings(max_examples=15)
 @given(MODELS, SEEDS, WORDS, TARGETS)
 def test_the_logit_lens_is_a_decoder_of_fewer_layers(config, seed, words, target):
     model, reading = read(config, seed, words, target)
@@ -30,6 +31,7 @@ def test_the_logit_lens_is_a_decoder_of_fewer_layers(config, seed, words, target
         np.testing.assert_allclose(found.probabilities[count], best.values.exp(), atol=1e-9)
 
 
+@settings(max_examples=15)
 @given(MODELS, SEEDS, WORDS, TARGETS)
 def test_decoder_lens_is_an_encoder_of_fewer_layers(config, seed, words, target):
     model, reading = read(config, seed, words, target)
