@@ -5,15 +5,17 @@ does the model lose what it names?
         --alignments headway-demo/data/test.align [--sentences 200] [--json FILE]
 
 For each method the alignment error rate of its largest source token, where alignments are known, and the area below its
-deletion curve. Then where attention looks beside what erasure needs; the source's share of the contributions with the
-right translation and with that of another sentence; and the seconds that each analysis takes. Translations are the
-references.
+deletion curve; translations are the references. Then where attention looks beside what erasure needs. Then warnings of
+hallucination, for the model's own translations of the sentences, and of the same with their letters shuffled: the
+source's share of the contributions, the gain from the source, and the log-probability a token. Then the seconds that
+each analysis takes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -23,17 +25,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from machine import versions
 from numpy.typing import NDArray
 
+from headway.errors import UserError
 from headway.evaluation import alignment_error_rate, parse_pharaoh
 from headway.glass import ShownRecord
-from headway.insight.analyses import NAMES, AskHeadImportance, AskPatching
-from headway.insight.analyses.erasure import needed
+from headway.insight.analyses import MOST_PAIRS, NAMES, AnalysisName, AskHeadImportance, AskPatching
+from headway.insight.analyses.erasure import DETACHED, needed
 from headway.text.corpus import read_lines
 from headway.text.tokenizer import Piece
 from headway.translator import Translator
 from headway.translator.alignments import word_links
+from machine import versions
 
 METHODS = ("attention", "contributions", "erasure", "contrast_erasure", "contrast_gradient_x_input")
 Alignment = list[int | None]
@@ -42,7 +45,9 @@ Alignment = list[int | None]
 def attributions(record: ShownRecord) -> dict[str, NDArray[np.float32]]:
     """(target, source) each."""
     found = record.analyses
-    assert found.contributions and found.erasure and found.contrast
+    assert found.contributions is not None
+    assert found.erasure is not None
+    assert found.contrast is not None
     matrices = (
         record.attention["cross"].mean(axis=(0, 1)),
         found.contributions.source,
@@ -84,14 +89,14 @@ def qualities(
     found_links: dict[str, list[list[tuple[int, int]]]] = defaultdict(list)
     areas: dict[str, list[tuple[float, float]]] = defaultdict(list)
     looks: dict[str, Counter[str]] = defaultdict(Counter)
-    wanted = ["contributions", "erasure", "contrast", "faithfulness"]
+    wanted: list[AnalysisName] = ["contributions", "erasure", "contrast", "faithfulness"]
     for source, target in zip(sources, targets, strict=True):
         record = translator.inspect(source, target, analyses=wanted)
         found = alignments(record)
         for name, alignment in found.items():
             found_links[name].append(links(record, alignment))
         faithful = record.analyses.faithfulness
-        assert faithful
+        assert faithful is not None
         for name, area in faithful.probability.areas.items():
             areas[name].append((area, faithful.against_foil.areas[name]))
         needs = found["erasure, or nothing"]
@@ -116,34 +121,65 @@ def qualities(
     return report
 
 
-def source_shares(translator: Translator, sources: Sequence[str], targets: Sequence[str]) -> dict[str, float]:
-    """With each sentence's translation, and with that of the sentence before it."""
-    shares: dict[str, list[float]] = {"right": [], "another sentence's": []}
-    for number, source in enumerate(sources):
-        for name, target in zip(shares, (targets[number], targets[number - 1]), strict=True):
-            found = translator.inspect(source, target, analyses=["contributions"]).analyses.contributions
-            assert found
-            shares[name].append(float(np.mean(found.source_share)))
-    right, other = (np.array(one) for one in shares.values())
-    told = float(np.mean(right[:, None] > other[None]) + np.mean(right[:, None] == other[None]) / 2)
-    found = {"right": float(right.mean()), "another sentence's": float(other.mean()), "told apart": told}
-    found["lowest of right"] = float(right.min())
-    print("source's share, " + ", ".join(f"{name} {value:.3f}" for name, value in found.items()))
-    return found
+def warnings(translator: Translator, sources: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Of each measure its mean for translations of sentences and of nonsense, and how often the nonsense has less."""
+    measures: dict[str, tuple[list[float], list[float]]] = {
+        name: ([], []) for name in ("source's share", "gain", "log-probability")
+    }
+    shuffle = random.Random(1).shuffle
+    for source in sources:
+        letters = list(source)
+        shuffle(letters)
+        for kind, text in enumerate((source, "".join(letters).strip())):
+            record = translator.inspect(text, beam_size=1, analyses=["contributions", "erasure"])
+            contributions, erasure = record.analyses.contributions, record.analyses.erasure
+            assert contributions is not None
+            assert erasure is not None
+            shares = contributions.source_share
+            values = np.mean(shares[:-1] or shares), erasure.mean_gain, record.score / len(record.steps)
+            for (_, found), value in zip(measures.items(), values, strict=True):
+                found[kind].append(float(value))
+    report = {}
+    for name, (right, nonsense) in measures.items():
+        one, other = np.array(right), np.array(nonsense)
+        told = float(np.mean(one[:, None] > other[None]) + np.mean(one[:, None] == other[None]) / 2)
+        report[name] = {"sentences": float(one.mean()), "nonsense": float(other.mean()), "told apart": told}
+        if name == "gain":
+            report[name]["warned of sentences"] = float(np.mean(one < DETACHED))
+            report[name]["warned of nonsense"] = float(np.mean(other < DETACHED))
+        print(f"{name:16}" + "".join(f"  {what} {value:.3f}" for what, value in report[name].items()))
+    return report
 
 
-def seconds(translator: Translator, sources: Sequence[str], targets: Sequence[str], other: str) -> dict[str, float]:
-    """Of each analysis of the first sentence, less those of a record without."""
-    pairs = list(zip(sources, targets, strict=True))[:100]
+def seconds(translator: Translator, sources: Sequence[str], targets: Sequence[str]) -> dict[str, float]:
+    """Of a record of the sentence of middle length, and of each analysis beside it; the least of three. Patching is
+    from the next best sentence that the model tells apart."""
+    middle = sorted(range(len(sources)), key=lambda number: len(sources[number]))[len(sources) // 2]
+    pairs = list(zip(sources, targets, strict=True))[:MOST_PAIRS]
+    other = next(one for one in sources if _is_patched(translator, sources[middle], targets[middle], one))
     asked: dict[str, Any] = {"head_importance": AskHeadImportance(pairs=pairs), "patching": AskPatching(other=other)}
-    times = {}
+    times: dict[str, float] = {}
     for name in ("record", *NAMES):
-        wanted = [] if name == "record" else [asked.get(name, name)]
-        start = time.perf_counter()
-        translator.inspect(sources[0], targets[0], analyses=wanted)
-        times[name] = time.perf_counter() - start
-    print("seconds: " + ", ".join(f"{name} {value:.2f}" for name, value in times.items()))
+        analyses = [] if name == "record" else [asked.get(name, name)]
+        rounds = []
+        for _ in range(3):
+            start = time.perf_counter()
+            translator.inspect(sources[middle], targets[middle], analyses=analyses)
+            rounds.append(time.perf_counter() - start)
+        times[name] = min(rounds) - times.get("record", 0.0)
+    record = translator.inspect(sources[middle], targets[middle])
+    tokens = len(record.source.tokens), len(record.target.tokens)
+    told = ", ".join(f"{name} {value:.2f}" for name, value in times.items())
+    print(f"seconds, {tokens[0]} source and {tokens[1]} target tokens: {told}")
     return times
+
+
+def _is_patched(translator: Translator, source: str, target: str, other: str) -> bool:
+    try:
+        translator.inspect(source, target, analyses=[AskPatching(other=other)])
+    except UserError:
+        return False
+    return True
 
 
 def main() -> None:
@@ -159,9 +195,10 @@ def main() -> None:
     translator = Translator.load(options.model, device="cpu")
     files = [options.source, options.target, *([options.alignments] if options.alignments else [])]
     sources, targets, *known = (list(islice(read_lines(file), options.sentences)) for file in files)
-    found = {"versions": versions(), "sentences": len(sources)}
+    found: dict[str, Any] = {"versions": versions(), "sentences": len(sources)}
     found["methods"] = qualities(translator, sources, targets, known[0] if known else None)
-    found["source_share"] = source_shares(translator, sources, targets)
+    found["warnings"] = warnings(translator, sources)
+    found["seconds"] = seconds(translator, sources, targets)
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 

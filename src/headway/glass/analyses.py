@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from headway.glass.plain import plain, rounded
-from headway.insight.analyses import Analyses, Contrast, DecoderLens, Faithfulness, HeadImportance, LogitLens, Patching
+from headway.insight.analyses import (
+    Analyses,
+    Contrast,
+    DecoderLens,
+    Erasure,
+    Faithfulness,
+    HeadImportance,
+    LogitLens,
+    Patching,
+)
 from headway.insight.analyses.faithfulness import DeletionCurves
 
 
@@ -16,7 +25,7 @@ def analyses_document(analyses: Analyses, vocabulary: Sequence[str]) -> dict[str
     if analyses.contributions is not None:
         found["contributions"] = {"source_share": _numbers(analyses.contributions.source_share)}
     if analyses.erasure is not None:
-        found["erasure"] = {"needs": analyses.erasure.needs}
+        found["erasure"] = _erasure(analyses.erasure)
     if analyses.contrast is not None:
         found["contrast"] = _contrast(analyses.contrast, vocabulary)
     if analyses.logit_lens is not None:
@@ -30,6 +39,11 @@ def analyses_document(analyses: Analyses, vocabulary: Sequence[str]) -> dict[str
     if analyses.faithfulness is not None:
         found["faithfulness"] = _faithfulness(analyses.faithfulness)
     return found
+
+
+def _erasure(found: Erasure) -> dict[str, Any]:
+    gains = {"gain": _numbers(found.gain), "mean_gain": rounded(found.mean_gain)}
+    return {"needs": found.needs, **gains, "detached": found.detached}
 
 
 def _contrast(found: Contrast, vocabulary: Sequence[str]) -> dict[str, Any]:

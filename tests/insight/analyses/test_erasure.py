@@ -1,6 +1,7 @@
 """Erasing a token is translating with a model whose embedding of that token is zero."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from tests.insight.analyses.erasing import MODELS, TARGETS, WORDS, of_given, read, without
@@ -22,6 +23,10 @@ def test_the_effect_is_that_of_a_model_that_does_not_know_the_token(config, seed
             wanted.append(before - of_given(model, reading))
     np.testing.assert_allclose(found.effect, torch.stack(wanted, dim=1), atol=1e-6)
     assert found.needs == needed(found.effect)
+    with without(model, words):
+        np.testing.assert_allclose(found.gain, before - of_given(model, reading), atol=1e-6)
+    assert found.mean_gain == pytest.approx(np.mean(found.gain[:-1] or found.gain))
+    assert found.detached == (found.mean_gain < 2.0)
 
 
 def test_what_is_needed_is_what_costs_most_and_never_the_end():

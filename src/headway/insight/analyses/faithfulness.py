@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headway.insight.analyses.reading import Reading, hidden_without
+from headway.insight.analyses.reading import Reading, hidden_without, nothing_erased, words_erased
 from headway.insight.maps import Floats
 from headway.model import Transformer
 
@@ -80,8 +80,7 @@ def _summed(curves: Mapping[str, NDArray[np.float64]]) -> DeletionCurves:
 
 def _ends(model: Transformer, reading: Reading, pairs: Tensor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """With nothing and with everything erased: the same in any order. -> (1, 2) each, as of `_between`"""
-    erased = torch.zeros(2, len(reading.source), dtype=torch.bool, device=reading.source.device)
-    erased[1, :-1] = True
+    erased = torch.cat([nothing_erased(reading), words_erased(reading)])
     first, last = _means(model, hidden_without(model, reading, erased), pairs)[:, None]
     return first, last
 

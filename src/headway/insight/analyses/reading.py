@@ -76,6 +76,13 @@ def nothing_erased(reading: Reading) -> Tensor:
     return torch.zeros(1, len(reading.source), dtype=torch.bool, device=reading.source.device)
 
 
+def words_erased(reading: Reading) -> Tensor:
+    """All but <eos>. -> (1, source length)"""
+    erased = ~nothing_erased(reading)
+    erased[:, -1] = False
+    return erased
+
+
 def each_erased(reading: Reading) -> Tensor:
     """Row j has token j of the source erased. -> (source length, source length)"""
     return torch.eye(len(reading.source), dtype=torch.bool, device=reading.source.device)

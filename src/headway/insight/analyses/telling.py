@@ -34,7 +34,7 @@ class Teller:
         if found.contributions is not None:
             yield from self.contributions(found.contributions)
         if found.erasure is not None:
-            yield self.erasure(found.erasure)
+            yield from self.erasure(found.erasure)
         if found.contrast is not None:
             yield self.contrast(found.contrast)
         if found.logit_lens is not None:
@@ -53,10 +53,14 @@ class Teller:
         rows = [[shown(piece), f"{share:.0%}"] for piece, share in zip(self.target, found.source_share, strict=True)]
         yield f"the source's share of the contributions to each token\n\n{_table(rows)}"
 
-    def erasure(self, found: Erasure) -> str:
+    def erasure(self, found: Erasure) -> Iterator[str]:
         lost = 1.0 - np.exp(-np.maximum(found.effect, 0.0))  # (target, source)
         title = "erasure: the share of its probability that each token loses without a token of the source"
-        return f"{title}\n\n{draw_map(lost, self.target, self.source)}"
+        yield f"{title}\n\n{draw_map(lost, self.target, self.source)}"
+        rows = [[shown(piece), f"{gain:+.2f}"] for piece, gain in zip(self.target, found.gain, strict=True)]
+        warning = "; so little that it may have nothing to do with the source" if found.detached else ""
+        title = "what each token gains in log-probability from the source as a whole"
+        yield f"{title}, {found.mean_gain:.2f} on average{warning}\n\n{_table(rows)}"
 
     def contrast(self, found: Contrast) -> str:
         rows = [
