@@ -14,18 +14,13 @@ ONNX, takes turns on the same sentences in the same browser, with one thread, an
 from __future__ import annotations
 
 import argparse
-import functools
-import http.server
 import shutil
 import statistics
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
+from static_host import static_host
 
 from headway import Translator
 from headway.evaluation import score_translations
@@ -64,7 +59,7 @@ def main() -> None:
             shutil.copy(HERE / "web_onnx.js", folder)
         for precision in ("int8", "float32"):
             (folder / precision / "empty.html").write_text("<!doctype html><title>empty</title>")
-        with host(folder) as address, sync_playwright() as playwright:
+        with static_host(folder) as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             page = browser.new_page()
             report_size(folder, peer)
@@ -74,21 +69,6 @@ def main() -> None:
             references = options.reference.read_text(encoding="utf-8").splitlines()[lines]
             report_quality(page, address, options.model, sources[lines], references)
             browser.close()
-
-
-@contextmanager
-def host(folder: Path) -> Iterator[str]:
-    """A static host of the folder. -> its address"""
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 def report_size(folder: Path, peer: Path | None) -> None:
