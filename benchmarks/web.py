@@ -20,13 +20,13 @@ import tempfile
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
-from static_host import static_host
 
 from headway import Translator
 from headway.evaluation import score_translations
 from headway.interop.onnx import export_onnx
 from headway.storage import load_model
 from headway.web.export import export_web
+from static_host import static_host
 
 PIECES = 20
 """Of the sentences that are timed, <eos> included: those that are nearest to it."""

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 import torch
-
 from benchmarks.static_host import static_host
+
 from headway import ModelConfig, Transformer, Translator
 from headway.insight.what_if import read_edits
 from headway.storage import StoredModel
