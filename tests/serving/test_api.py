@@ -435,6 +435,7 @@ def test_the_page_and_the_description_are_there(serve):
         "/translate",
         "/detect",
         "/inspect",
+        "/align",
         "/languages",
         "/frontend/settings",
         "/health",

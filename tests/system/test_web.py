@@ -17,7 +17,7 @@ from benchmarks.static_host import static_host
 
 from headway import ModelConfig, Transformer, Translator
 from headway.insight.what_if import read_edits
-from headway.storage import StoredModel
+from headway.storage import Aligner, StoredModel
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.web.export import export_web
@@ -205,7 +205,9 @@ def stored_model(kind: str) -> StoredModel:
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(2.0 if weight.dim() > 1 else 1.0)
-    return StoredModel(model, source, target, "de", "mul" if tags else "en", {"beam_size": 3, "max_length": 8})
+    aligner = {"tagged": Aligner(1, 2, shifted=True), "two": Aligner(0, None, eos_is_nothing=True)}.get(kind)
+    languages = "de", "mul" if tags else "en"
+    return StoredModel(model, source, target, *languages, {"beam_size": 3, "max_length": 8}, aligner=aligner)
 
 
 @pytest.mark.parametrize("kind", ["tagged", "unigram", "two", "words"])

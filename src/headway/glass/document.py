@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 import headway
 from headway.insight import BeamTree, Text, TranslationRecord, WordOrder
-from headway.insight.heads import alignment
 from headway.insight.maps import SUBLAYERS, word_groups
 
 FORMAT, FORMAT_VERSION = "headway-record", 1
@@ -48,7 +47,7 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
             }
             for kind, maps in record.attention.items()
         },
-        "alignment": alignment(record.attention["cross"]).tolist() if "cross" in record.attention else None,
+        "alignment": record.alignment,
         "edits": [edit.model_dump() for edit in record.edits],
         "before": None if record.before is None else _plain(record.before),
         "cases": [

@@ -31,7 +31,7 @@ from headway.insight import (
     word_order,
 )
 from headway.insight.recomputing import RecomputingEngine
-from headway.storage import StoredModel, load_model
+from headway.storage import Aligner, StoredModel, load_model
 from headway.storage.steps import step_of
 from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.codec import Codec
@@ -105,6 +105,7 @@ class Inspector:
             vocabulary=self.stored.target_tokenizer.vocabulary,
             beam=beam,
             alternatives=alternatives,
+            aligner=self.stored.aligner or Aligner(),
             step=step_of(self.stored.name),
         )
 
