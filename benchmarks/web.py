@@ -4,8 +4,8 @@
 
 Exports the model as a page and opens it in Chromium: bytes; milliseconds from opening the page to a model that is
 ready; milliseconds a sentence of about 20 pieces by greedy search and with a beam of 5, with the kernel of WebAssembly
-and without, and milliseconds of processor time (Linux). Then translates lines with float32 and int8 weights, and compares them with headway's translations and in
-BLEU.
+and without, as one waits and of processor time (Linux). Then translates lines with float32 and int8 weights, and
+compares them with headway's translations and in BLEU.
 
 FOLDER is onnxruntime-web as `npm pack onnxruntime-web` and `tar` leave it (`package/dist`): the same model, exported to
 ONNX, takes turns on the same sentences in the same browser, with one thread, and with as many steps as our search took.

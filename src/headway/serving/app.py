@@ -139,7 +139,6 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         record = await service.inspect(pair, wanted.q, options, wanted.arrays)
         return Response(record, media_type="application/json")
 
-
     @app.post("/align", responses=PROBLEMS, response_model=AlignAnswer, openapi_extra=align_body)
     async def align(request: Request) -> Response:
         """Links the words of a sentence with those of its translation, by the model's attention."""
