@@ -197,7 +197,7 @@ def _links(texts: Sequence[tuple[Pair, str, str]]) -> list[Links]:
     for pair in dict.fromkeys(pair for pair, _, _ in texts):
         some = [number for number, text in enumerate(texts) if text[0] == pair]
         sources, translations = [texts[number][1] for number in some], [texts[number][2] for number in some]
-        if not all(map(pair.translator.is_readable, [*sources, *translations])):
+        if not all([*map(pair.is_readable, sources), *map(pair.translator.is_readable, translations)]):
             raise UserError("the text is too long to align; give one sentence at a time")
         tagged = [pair.prefix + source for source in sources]
         for number, links in zip(some, pair.translator.align(tagged, translations), strict=True):
