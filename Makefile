@@ -25,7 +25,12 @@ PYTEST_ON_EACH_CORE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --ma
 test: setup
 	$(PYTEST_ON_EACH_CORE) --ignore tests/system --ignore tests/faults
 
-test-system: setup
+# What tests need of npm, where it is installed: 60 MB.
+NODE_PACKAGES := tests/node_modules/.package-lock.json
+$(NODE_PACKAGES): tests/package-lock.json
+	npm ci --silent --no-audit --no-fund --prefix tests
+
+test-system: setup $(if $(shell command -v npm),$(NODE_PACKAGES))
 	$(PYTEST_ON_EACH_CORE) tests/system
 
 # What Argos Translate does with our package, in an environment of its own: it brings 1.5 GB.
@@ -179,4 +184,4 @@ bench-peers: $(PEERS)/.ready $(BENCH_MODEL)/best.json
 	$(PEERS)/bin/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(FUZZ) $(ARGOS) $(RAY) $(DOCS) $(GUIDE)/_build $(DIST) dist .mutants headway-demo
+	rm -rf $(VENV) $(PEERS) $(FUZZ) $(ARGOS) $(RAY) $(DOCS) $(GUIDE)/_build $(DIST) dist .mutants headway-demo tests/node_modules

@@ -5,6 +5,7 @@ import pytest
 
 from headway.insight import measure_heads
 from headway.insight.heads import alignment
+from headway.storage import Aligner
 
 
 def looking_at(keys, count) -> np.ndarray:
@@ -40,7 +41,7 @@ def test_aligned_is_where_all_heads_together_look_and_never_the_end():
     agreeing = 0.55 * looking_at([2, 0, 1], 4) + 0.45 * looking_at([3, 3, 3], 4)
     other = 0.1 * looking_at([1, 1, 2], 4) + 0.9 * looking_at([3, 3, 3], 4)
     maps = np.stack([np.stack([agreeing, agreeing]), np.stack([agreeing, other])]).astype(np.float32)
-    assert alignment(maps).tolist() == [2, 0, 1]
+    assert alignment(maps) == [2, 0, 1]
     [[first, _], [_, last]] = measure_heads("cross", maps)
     assert first.aligned == pytest.approx(0.55)
     assert first.control == pytest.approx(0.45)
@@ -49,6 +50,20 @@ def test_aligned_is_where_all_heads_together_look_and_never_the_end():
     assert last.next == pytest.approx((0.9 + 0.1 + 0.1) / 3)
     assert last.previous == pytest.approx(0.05)  # of the two that have a token before theirs
     assert first.same is None
+
+
+def test_a_choice_of_layer_head_and_step_aligns():
+    """Layer 1 head 0 gives 2, 0, nothing; the step that reads a token is the one after."""
+    chosen = looking_at([3, 2, 0, 3], 4)
+    maps = np.stack([np.stack([looking_at([1] * 4, 4)] * 2), np.stack([chosen, looking_at([0] * 4, 4)])])
+    assert alignment(maps, Aligner(1, 0, eos_is_nothing=True)) == [None, 2, 0, None]
+    assert alignment(maps, Aligner(1, 0, shifted=True, eos_is_nothing=True)) == [2, 0, None, None]
+    assert alignment(maps, Aligner(0)) == [1, 1, 1, 1]
+    _, [head, other] = measure_heads("cross", maps, Aligner(1, 0, eos_is_nothing=True))
+    assert (head.aligned, head.control, other.aligned) == (1.0, 0.5, 0.5)
+    assert other.previous == 0.0  # of the one token whose aligned token has one before it
+    shifted, _ = measure_heads("cross", maps, Aligner(1, 0, True, True))[1]
+    assert shifted.aligned == 0.0
 
 
 def test_a_single_token_has_nothing_before_or_after():

@@ -63,6 +63,14 @@ class CopyingTranslator:
         }
         return SimpleNamespace(to_json=lambda arrays: json.dumps({"text": text, "arrays": arrays, **shown}))
 
+    def align(self, sources: list[str], targets: list[str]) -> list[list[tuple[int, int]]]:
+        """Links equal words."""
+        pairs = [(one.split(), other.split()) for one, other in zip(sources, targets, strict=True)]
+        return [
+            [(i, j) for i, word in enumerate(one) for j, other_word in enumerate(other) if word == other_word]
+            for one, other in pairs
+        ]
+
     def _translation(self, text: str, n_best: int) -> Any:
         found = self._change(text)
         others = [SimpleNamespace(text=f"{number} {found}") for number in range(2, n_best + 1)]

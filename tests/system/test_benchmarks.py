@@ -1,6 +1,7 @@
 """Every benchmark runs, at sizes of seconds, and says what its page says that it says."""
 
 import json
+import random
 import re
 import subprocess
 import sys
@@ -155,6 +156,19 @@ def test_web(trained, corpus):
     assert "kernel, beam 5:" in said
     assert "plain, beam 1:" in said
     assert len(re.findall(r"float32 in the page: [\d.]+, 10 lines are equal", said)) == 2
+
+
+@pytest.mark.skipif(not (ROOT / "tests" / "node_modules").is_dir(), reason="packages of npm aren't installed")
+def test_tokenizing(tmp_path):
+    """Korean in both forms: the page alone is sentencepiece wherever a text needs bytes or is decomposed."""
+    chance = random.Random(1)
+    often = [chr(chance.randrange(0xAC00, 0xD7A4)) for _ in range(60)]
+    texts = [" ".join("".join(chance.choices(often, k=3)) for _ in range(4)) for _ in range(300)]
+    (tmp_path / "text.ko").write_text("".join(f"{text}\n" for text in [*texts, "헉 🚂"]), encoding="utf-8")
+    said = benchmark("tokenizing", tmp_path / "text.ko", "--vocabulary", 400)
+    assert len(re.findall("page: 301 equal", said)) == 4
+    assert re.findall(r"NF[CD], 301 lines: peer: (\d+) equal", said) == ["301", "301", "300", "300"]
+    assert re.findall(r"NFD, 301 lines: tokenizers: (\d+) equal", said) == ["0", "0"]
 
 
 def test_quality(recipe, corpus, tmp_path):

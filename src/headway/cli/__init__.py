@@ -14,6 +14,7 @@ import sys
 import typer
 
 from headway.cli import (
+    aligner,
     average,
     check,
     compare,
@@ -58,6 +59,7 @@ app.command("serve")(serve.serve)
 app.command("export")(export.export)
 app.command("extend")(extend.extend)
 app.command("import")(import_.import_)
+app.command("aligner")(aligner.aligner)
 app.command("shortlist")(shortlist.shortlist)
 app.command("show")(show.show)
 app.command("data")(data.data)

@@ -15,7 +15,6 @@ import headway
 from headway.glass.analyses import analyses_document
 from headway.glass.plain import plain, rounded
 from headway.insight import BeamTree, Text, TranslationRecord, WordOrder
-from headway.insight.heads import alignment
 from headway.insight.maps import SUBLAYERS, word_groups
 
 FORMAT, FORMAT_VERSION = "headway-record", 1
@@ -49,7 +48,7 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
             }
             for kind, maps in record.attention.items()
         },
-        "alignment": alignment(record.attention["cross"]).tolist() if "cross" in record.attention else None,
+        "alignment": record.alignment,
         "edits": [edit.model_dump() for edit in record.edits],
         "before": None if record.before is None else plain(record.before),
         "cases": [

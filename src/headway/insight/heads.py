@@ -8,6 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.insight.maps import AttentionKind, Floats
+from headway.storage.aligner import Aligner
+
+MEAN = Aligner()
+"""Of all layers and heads."""
 
 
 @dataclass(frozen=True)
@@ -24,26 +28,36 @@ class HeadMeasures:
     """Of encoder-decoder attention."""
 
 
-def alignment(cross: Floats) -> NDArray[np.intp]:
-    """The source token of each target token. cross: (layers, heads, target, source), <eos> last -> (target,)"""
-    mean = cross.mean(axis=(0, 1))
-    return (mean[:, :-1] if mean.shape[1] > 1 else mean).argmax(axis=1)
+def alignment(cross: Floats, aligner: Aligner = MEAN, first: int = 0) -> list[int | None]:
+    """The number of the source token, from `first` on, that each target token is aligned with; None: with nothing.
+
+    cross: (layers, heads, target, source), <eos> last of both. No step reads the target's <eos>: where others are
+    aligned by the step that reads them, it is by the one that gives it.
+    """
+    layers = cross if aligner.layer is None else cross[[aligner.layer]]
+    mean = (layers if aligner.head is None else layers[:, [aligner.head]]).mean(axis=(0, 1))  # (target, source)
+    if aligner.shifted:
+        mean = np.concatenate([mean[1:], mean[-1:]])
+    length = max(mean.shape[1] - 1, 1)  # a source of <eos> alone is aligned with it
+    places = mean[:, first : length + aligner.eos_is_nothing].argmax(axis=1) + first
+    return [place if place < length else None for place in places.tolist()]
 
 
-def measure_heads(kind: AttentionKind, maps: Floats) -> list[list[HeadMeasures]]:
+def measure_heads(kind: AttentionKind, maps: Floats, aligner: Aligner = MEAN) -> list[list[HeadMeasures]]:
     """For each layer and head. maps: (layers, heads, query, key)"""
-    count = maps.shape[-2]
-    centre = alignment(maps) if kind == "cross" else np.arange(count)
+    centre = alignment(maps, aligner) if kind == "cross" else list(range(maps.shape[-2]))
+    queries = np.array([query for query, key in enumerate(centre) if key is not None], dtype=np.intp)
+    keys = np.array([key for key in centre if key is not None], dtype=np.intp)
     own = "aligned" if kind == "cross" else "same"
     control = 0 if kind == "decoder" else -1
     return [
         [
             HeadMeasures(
-                previous=_mean_at(head, centre - 1),
-                next=_mean_at(head, centre + 1),
+                previous=_mean_at(head, queries, keys - 1),
+                next=_mean_at(head, queries, keys + 1),
                 control=float(head[:, control].mean()),
                 entropy=_entropy(head),
-                **{own: _mean_at(head, centre)},
+                **{own: _mean_at(head, queries, keys)},
             )
             for head in layer
         ]
@@ -51,10 +65,10 @@ def measure_heads(kind: AttentionKind, maps: Floats) -> list[list[HeadMeasures]]
     ]
 
 
-def _mean_at(head: Floats, keys: NDArray[np.intp]) -> float:
+def _mean_at(head: Floats, queries: NDArray[np.intp], keys: NDArray[np.intp]) -> float:
     """The mean weight that each query gives to its key, of those whose key exists."""
-    queries = np.flatnonzero((keys >= 0) & (keys < head.shape[1]))
-    return float(head[queries, keys[queries]].mean()) if len(queries) else 0.0
+    there = (keys >= 0) & (keys < head.shape[1])
+    return float(head[queries[there], keys[there]].mean()) if there.any() else 0.0
 
 
 def _entropy(head: Floats) -> float:

@@ -58,6 +58,15 @@ class InspectRequest(_Request):
     arrays: Arrays = Field("layers", description="Which numbers the record has; `layers`: all but the logits.")
 
 
+class AlignRequest(_Request):
+    """Texts and their translations, whose words are to be linked."""
+
+    q: str | list[str] = Field(description="A sentence, or a list of sentences.")
+    translation: str | list[str] = Field(description="Its translation, or those of a list.")
+    source: str = Field(description="Language code, or `auto`.")
+    target: str = Field(description="Language code.")
+
+
 class Detection(BaseModel):
     """A language and how sure it is, from 0 to 100."""
 
@@ -73,6 +82,15 @@ class TranslateAnswer(BaseModel):
     alternatives: list[str] | list[list[str]] | None = None
     truncated: bool | list[bool] | None = Field(
         None, description="There where a translation was cut off because it came to be as long as the model allows."
+    )
+
+
+class AlignAnswer(BaseModel):
+    """`links` are those of each text where `q` is a list."""
+
+    links: list[tuple[int, int]] | list[list[tuple[int, int]]] = Field(
+        description="Pairs: number of the word of `q`, number of the word of `translation`, from 0. Words are what "
+        "stands between white space."
     )
 
 

@@ -33,7 +33,7 @@ from headway.insight import (
 from headway.insight.analyses import Analyses, AskedAnalysis
 from headway.insight.recomputing import RecomputingEngine
 from headway.model import Transformer
-from headway.storage import StoredModel, load_model
+from headway.storage import Aligner, StoredModel, load_model
 from headway.storage.steps import step_of
 from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.analysing import Analyst
@@ -112,6 +112,7 @@ class Inspector:
             vocabulary=self.stored.target_tokenizer.vocabulary,
             beam=beam,
             alternatives=alternatives,
+            aligner=self.stored.aligner or Aligner(),
             step=step_of(self.stored.name),
         )
 

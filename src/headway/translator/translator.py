@@ -36,7 +36,7 @@ from headway.devices import (
 )
 from headway.errors import UserError
 from headway.glass import ShownRecord
-from headway.insight import Edit, align
+from headway.insight import Edit, align, choose_aligner
 from headway.insight.analyses import AnalysisName, AskedAnalysis, read_analyses
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import Aligner, StoredModel, load_model
@@ -254,6 +254,14 @@ class Translator:
                 target_pieces = self.stored.target_tokenizer.encoded_pieces(targets[i])
                 links[i] = word_links(text, source_pieces, targets[i], target_pieces, alignment)
         return links
+
+    def choose_aligner(self, sources: Sequence[str], targets: Sequence[str]) -> Aligner:
+        """The attention that aligns the words of these pairs best, as training chooses it; docs/alignments.md. Raises
+        UserError where none can be read."""
+        readable = self._readable(self._pairs(sources, targets))
+        if not readable:
+            raise UserError("no pair has text on both sides that the model can read")
+        return choose_aligner(self.model, *([pair[side] for pair in readable.values()] for side in (0, 1)))
 
     def inspect(
         self,

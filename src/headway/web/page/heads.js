@@ -1,30 +1,35 @@
 // What a head does, in numbers: where it looks, and how sharply, as in insight/heads.py. docs/record.md defines the measures.
 
-/** A kind of attention: weights of each layer, of shape (heads, query, key). -> of each target token its source token. */
-export function alignment(layers) {
-  const [heads, queries, keys] = layers[0].shape;
-  const candidates = keys > 1 ? keys - 1 : 1; // <eos> stands last
-  return Array.from({ length: queries }, (_, query) => {
+/** layers: weights of each layer, of shape (heads, query, key), <eos> last; aligner: as storage/aligner.py has it. -> of
+ * each target token its source token; null: it is aligned with nothing */
+export function alignment(layers, { layer, head, shifted, eos_is_nothing: eosIsNothing }) {
+  const [count, queries, keys] = layers[0].shape;
+  const length = Math.max(keys - 1, 1); // a source of <eos> alone is aligned with it
+  const candidates = Math.min(length + (eosIsNothing ? 1 : 0), keys);
+  const heads = head === null ? Array.from({ length: count }, (_, number) => number) : [head];
+  return Array.from({ length: queries }, (_, number) => {
+    const query = shifted ? Math.min(number + 1, queries - 1) : number; // no step reads the target's <eos>
     const sums = new Float64Array(candidates);
-    for (const { values } of layers) {
-      for (let head = 0; head < heads; head++) {
-        const start = (head * queries + query) * keys;
+    for (const { values } of layer === null ? layers : [layers[layer]]) {
+      for (const one of heads) {
+        const start = (one * queries + query) * keys;
         for (let key = 0; key < candidates; key++) sums[key] += values[start + key];
       }
     }
-    return sums.indexOf(Math.max(...sums));
+    const place = sums.indexOf(Math.max(...sums));
+    return place < length ? place : null;
   });
 }
 
 /** For each layer and head. kind: "encoder", "decoder" or "cross" */
-export function measureHeads(kind, layers) {
+export function measureHeads(kind, layers, aligner) {
   const [heads, queries, keys] = layers[0].shape;
-  const centre = kind === "cross" ? alignment(layers) : Array.from({ length: queries }, (_, query) => query);
+  const centre = kind === "cross" ? alignment(layers, aligner) : Array.from({ length: queries }, (_, query) => query);
   const control = kind === "decoder" ? 0 : keys - 1;
   return layers.map(({ values }) =>
     Array.from({ length: heads }, (_, head) => {
       const weights = values.subarray(head * queries * keys, (head + 1) * queries * keys);
-      const meanAt = (move) => meanWeight(weights, keys, centre.map((key) => key + move));
+      const meanAt = (move) => meanWeight(weights, keys, centre.map((key) => (key === null ? -1 : key + move)));
       return {
         previous: meanAt(-1),
         next: meanAt(1),
