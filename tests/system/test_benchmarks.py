@@ -131,6 +131,18 @@ def test_recording(trained, corpus):
     assert "inspect:" in benchmark("recording", trained, corpus.file("test.src"), "--before", "HEAD", *few)
 
 
+def test_explaining(trained, corpus, tmp_path):
+    texts = corpus.file("test.src"), corpus.file("test.tgt")
+    known, found = tmp_path / "test.align", tmp_path / "found.json"
+    known.write_text("\n".join(["0-0"] * 100) + "\n")
+    said = benchmark("explaining", trained, *texts, "--alignments", known, "--sentences", "6", "--json", found)
+    assert "the model's aligner" in said
+    report = json.loads(found.read_text())
+    assert {"attention", "contributions", "erasure", "random"} <= report["methods"].keys()
+    assert {"source's share", "gain", "log-probability"} == report["warnings"].keys()
+    assert report["seconds"].keys() >= {"record", "patching", "head_importance"}
+
+
 def test_serving(trained, corpus):
     few = ["--seconds", "1", "--only", "steady", "lists"]
     assert "sentences/s" in benchmark("serving", trained, corpus.file("test.src"), *few)
