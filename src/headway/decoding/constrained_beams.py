@@ -1,0 +1,221 @@
+"""Beams of hypotheses that must have given phrases: lexically constrained decoding.
+
+Hypotheses with equally many phrases form a bank, and the banks share the beam equally, as in grid beam search (Hokamp
+and Liu, 2017) with dynamic beam allocation (Post and Vilar, 2018), as arrays (Hu et al., 2019). These count a phrase's
+tokens; here a phrase counts as a whole from its first token on, and once begun it is ended, so that one phrase more
+takes one bank more, however long it is. A hypothesis may go on with the first token of a phrase in two ways: it begins
+the phrase, or it doesn't. Hence each translation that has the phrases is reached, and a beam that is wide enough finds
+the best of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headway.decoding.beams import Beams, Continuations
+from headway.decoding.phrases import Demands, Phrase
+from headway.kernels.likeliest import likeliest
+
+NONE = -1
+
+
+@dataclass
+class PhraseTable:
+    """The phrases of each sentence; a sentence with fewer than others has empty ones."""
+
+    ids: np.ndarray
+    """(sentences, phrases, longest), padded with 0."""
+    lengths: np.ndarray
+    """0 for an empty one. (sentences, phrases)"""
+    after: np.ndarray
+    """The phrase of the same ids that must be begun before, or NONE. (sentences, phrases)"""
+    ends_word: np.ndarray
+    """(sentences, phrases)"""
+    guarded: np.ndarray
+    """Whether reserved tokens may stand in phrases alone. (sentences,)"""
+
+    @staticmethod
+    def of(demands: Demands) -> PhraseTable:
+        phrases = demands.phrases
+        size = len(phrases), max(map(len, phrases))
+        longest = max(len(one.ids) for each in phrases for one in each)
+        table = PhraseTable(
+            np.zeros((*size, longest), dtype=np.int64),
+            np.zeros(size, dtype=np.int64),
+            np.full(size, NONE),
+            np.zeros(size, dtype=bool),
+            np.array(demands.guarded or [False] * len(phrases)),
+        )
+        for sentence, each in enumerate(phrases):
+            before: dict[Phrase, int] = {}
+            for number, one in enumerate(each):
+                table.ids[sentence, number, : len(one.ids)] = one.ids
+                table.lengths[sentence, number] = len(one.ids)
+                table.after[sentence, number] = before.get(one, NONE)
+                table.ends_word[sentence, number] = one.ends_word
+                before[one] = number
+        return table
+
+    def keep(self, kept: list[int]) -> PhraseTable:
+        return PhraseTable(
+            self.ids[kept], self.lengths[kept], self.after[kept], self.ends_word[kept], self.guarded[kept]
+        )
+
+
+@dataclass
+class Coverage:
+    """Which phrases each hypothesis has. Shapes begin with (sentences, width)."""
+
+    begun: np.ndarray
+    """Whether each phrase is there, or begun; empty ones are there. (..., phrases)"""
+    current: np.ndarray
+    """The phrase that it is in the middle of, or NONE. (...)"""
+    offset: np.ndarray
+    """Tokens of that phrase that it has. (...)"""
+    closed: np.ndarray
+    """Whether its last token ended a phrase whose last word may not go on. (...)"""
+
+    def at(self, *place: object) -> Coverage:
+        return Coverage(self.begun[place], self.current[place], self.offset[place], self.closed[place])
+
+
+@dataclass
+class PhraseContinuations(Continuations):
+    """Continuations, and the phrase whose next token each is, or NONE. (sentences, candidates)"""
+
+    phrases: np.ndarray
+
+
+@dataclass
+class ConstrainedBeams(Beams):
+    """The hypotheses of sentences that have phrases, each at least one."""
+
+    table: PhraseTable
+    coverage: Coverage
+    word_parts: NDArray[np.bool_]
+    reserved: Sequence[int]
+    eos_id: int
+
+    @staticmethod
+    def start(bos_id: int, eos_id: int, demands: Demands) -> ConstrainedBeams:
+        batch = len(demands.phrases)
+        table = PhraseTable.of(demands)
+        nowhere, zeros = np.full((batch, 1), NONE), np.zeros((batch, 1), dtype=np.int64)
+        coverage = Coverage(table.lengths[:, None] == 0, nowhere, zeros, np.zeros((batch, 1), dtype=bool))
+        return ConstrainedBeams(
+            np.arange(batch),
+            np.full((batch, 1, 1), bos_id),
+            np.zeros((batch, 1)),
+            table,
+            coverage,
+            demands.word_parts,
+            demands.reserved,
+            eos_id,
+        )
+
+    def keep(self, kept: list[int]) -> ConstrainedBeams:
+        return self._with(
+            self.sentences[kept],
+            self.tokens[kept],
+            self.scores[kept],
+            table=self.table.keep(kept),
+            coverage=self.coverage.at(kept),
+        )
+
+    @torch.inference_mode()
+    def continuations(self, log_probabilities: Tensor, beam_size: int) -> PhraseContinuations:
+        """The best of each bank, then the second of each, and so on, the bank with the most phrases first. Forbids in
+        `log_probabilities` what free text may not have."""
+        sentences, width, count = self.coverage.begun.shape
+        tokens, wanted = self._wanted()
+        by_place = log_probabilities.view(sentences, width, -1)
+        asked = by_place.gather(2, torch.from_numpy(tokens).to(by_place.device)).cpu().numpy()
+        asked = np.where(wanted, asked, -np.inf)  # (sentences, width, phrases)
+        self._forbid(by_place)
+        candidates = min(beam_size + 1, by_place.size(2))
+        free, ids = (
+            one.cpu().numpy().reshape(sentences, width, -1) for one in likeliest(log_probabilities, candidates)
+        )
+
+        def joined(of_free: np.ndarray, of_phrases: np.ndarray) -> np.ndarray:
+            shape = (sentences, width)
+            parts = [np.broadcast_to(of_free, (*shape, candidates)), np.broadcast_to(of_phrases, (*shape, count))]
+            return np.concatenate(parts, axis=2).reshape(sentences, -1)
+
+        totals = joined(free, asked) + self.scores.repeat(candidates + count, axis=1)
+        places = joined(*[np.arange(width)[:, None]] * 2)
+        phrases = joined(np.array(NONE), np.arange(count))
+        banks = self.coverage.begun.sum(axis=2)[:, :, None]  # (sentences, width, 1)
+        begins = self.coverage.current[:, :, None] == NONE
+        order = _in_turns(totals, joined(banks, banks + begins))[:, : 2 * beam_size]
+        each = np.arange(sentences)[:, None]
+        return PhraseContinuations(
+            places[each, order], joined(ids, tokens)[each, order], totals[each, order], phrases[each, order]
+        )
+
+    def extended(self, chosen: Continuations, ranks: np.ndarray, scores: np.ndarray) -> ConstrainedBeams:
+        assert isinstance(chosen, PhraseContinuations)
+        each = np.arange(len(self.sentences))[:, None]
+        phrase = chosen.phrases[each, ranks]  # (sentences, width)
+        before = self.coverage.at(each, chosen.places[each, ranks])
+        takes = (phrase != NONE) & np.isfinite(scores)
+        begun = before.begun | (np.arange(before.begun.shape[2]) == phrase[:, :, None])
+        offset = np.where(before.current == NONE, 0, before.offset) + takes
+        ends = takes & (offset == self.table.lengths[each, phrase])
+        coverage = Coverage(
+            begun, np.where(takes & ~ends, phrase, NONE), offset, ends & self.table.ends_word[each, phrase]
+        )
+        tokens = self._extended_tokens(chosen, ranks)
+        return self._with(self.sentences, tokens, scores, table=self.table, coverage=coverage)
+
+    def _with(
+        self, sentences: np.ndarray, tokens: np.ndarray, scores: np.ndarray, *, table: PhraseTable, coverage: Coverage
+    ) -> ConstrainedBeams:
+        return ConstrainedBeams(sentences, tokens, scores, table, coverage, self.word_parts, self.reserved, self.eos_id)
+
+    def _wanted(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each hypothesis the next token of each phrase, and whether it may be the next: of the phrase that it is
+        in, or the first of one that it lacks. Both (sentences, width, phrases)."""
+        table, state = self.table, self.coverage
+        each, numbers = np.arange(len(self.sentences))[:, None, None], np.arange(table.lengths.shape[1])
+        inside = state.current[:, :, None] == numbers
+        tokens = table.ids[each, numbers, np.where(inside, state.offset[:, :, None], 0)]
+        after = table.after[:, None, :]
+        ready = (after == NONE) | np.take_along_axis(state.begun, np.broadcast_to(after, tokens.shape), axis=2)
+        begins = ~state.begun & ready & (state.current == NONE)[:, :, None]
+        begins &= ~(state.closed[:, :, None] & self.word_parts[tokens])
+        return tokens, inside | begins
+
+    def _forbid(self, log_probabilities: Tensor) -> None:
+        """What free text may not have: the tokens that are reserved, <eos> before all phrases are there, what would go
+        on with the last word of a phrase; in a phrase, anything. log_probabilities: (sentences, width, vocabulary)"""
+
+        def of(places: np.ndarray) -> Tensor:
+            return torch.from_numpy(places).to(log_probabilities.device)
+
+        state = self.coverage
+        for token in self.reserved:
+            log_probabilities[..., token][of(self.table.guarded)] = -torch.inf
+        log_probabilities[..., self.eos_id][of(~state.begun.all(axis=2))] = -torch.inf
+        if state.closed.any():
+            log_probabilities.masked_fill_(of(state.closed)[:, :, None] & of(self.word_parts), -torch.inf)
+        log_probabilities[of(state.current != NONE)] = -torch.inf
+
+
+def _in_turns(totals: np.ndarray, banks: np.ndarray) -> np.ndarray:
+    """The order in which the banks take turns, those with the most phrases first, each with the best it has left.
+    Both (sentences, candidates)."""
+    order = np.lexsort((-totals, -banks), axis=1)
+    each = np.arange(len(order))[:, None]
+    ranked = banks[each, order]
+    numbers = np.arange(order.shape[1])
+    first = np.where(np.diff(ranked, axis=1, prepend=-1) != 0, numbers, 0)  # where a bank begins
+    rank = numbers - np.maximum.accumulate(first, axis=1)
+    rank = np.where(np.isfinite(totals[each, order]), rank, len(numbers))
+    return order[each, np.argsort(rank, axis=1, kind="stable")]
