@@ -11,6 +11,7 @@ from headway.decoding import greedy
 from headway.decoding.beam import beam_search, length_penalty
 from tests.decoding.tables import STEPS, SYMBOLS, TableEngine, exhaustive
 
+
 @given(seed=st.integers(0, 2**31), cap=st.integers(1, STEPS - 1), alpha=st.sampled_from([0.0, 0.6, 1.0, 10.0]))
 def test_a_beam_as_wide_as_the_tree_finds_every_translation_best_first(seed, cap, alpha):
     engine, wide = TableEngine(seed), SYMBOLS**STEPS

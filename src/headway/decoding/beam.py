@@ -108,7 +108,7 @@ def beam_search(
     if demands is None:
         beams = Beams(np.arange(batch), np.full((batch, 1, 1), engine.bos_id), np.zeros((batch, 1)))
     else:
-        beams = ConstrainedBeams.start(engine.bos_id, engine.eos_id, demands)
+        beams = ConstrainedBeams.start(engine.bos_id, engine.eos_id, demands, max_lengths)
     while True:
         tokens = torch.from_numpy(beams.tokens).flatten(0, 1).to(source.device)  # (sentences * width, length)
         log_probabilities = engine.step(state, tokens[:, -1])  # (sentences * width, vocabulary)

@@ -1,17 +1,19 @@
 """Beams of hypotheses that must have given phrases: lexically constrained decoding.
 
 Hypotheses with equally many phrases form a bank, and the banks share the beam equally, as in grid beam search (Hokamp
-and Liu, 2017) with dynamic beam allocation (Post and Vilar, 2018), as arrays (Hu et al., 2019). These count a phrase's
-tokens; here a phrase counts as a whole from its first token on, and once begun it is ended, so that one phrase more
-takes one bank more, however long it is. A hypothesis may go on with the first token of a phrase in two ways: it begins
-the phrase, or it doesn't. Hence each translation that has the phrases is reached, and a beam that is wide enough finds
-the best of them.
+and Liu, 2017) with dynamic beam allocation (Post and Vilar, 2018), as arrays (Hu et al., 2019). These count the tokens
+of phrases; here a phrase counts as a whole from its first token on, and once begun it is ended, so that a phrase more
+is a bank more, however long it is. For that, a hypothesis in the middle of a phrase is ranked by what the rest of it
+will cost, as far as that is known from hypotheses that were there before.
+
+A hypothesis may go on with the first token of a phrase in two ways: it begins the phrase, or it doesn't. Hence every
+translation that has the phrases can be reached, and a beam that is wide enough finds the best of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -96,36 +98,45 @@ class PhraseContinuations(Continuations):
 class ConstrainedBeams(Beams):
     """The hypotheses of sentences that have phrases, each at least one."""
 
+    caps: np.ndarray
+    """The most tokens of each sentence. (sentences,)"""
     table: PhraseTable
     coverage: Coverage
+    costs: np.ndarray
+    """For each token of each phrase the highest log-probability after those before it, 0 as long as none is known.
+    (sentences, phrases, longest)"""
     word_parts: NDArray[np.bool_]
     reserved: Sequence[int]
     eos_id: int
 
     @staticmethod
-    def start(bos_id: int, eos_id: int, demands: Demands) -> ConstrainedBeams:
+    def start(bos_id: int, eos_id: int, demands: Demands, caps: Sequence[int]) -> ConstrainedBeams:
         batch = len(demands.phrases)
         table = PhraseTable.of(demands)
         nowhere, zeros = np.full((batch, 1), NONE), np.zeros((batch, 1), dtype=np.int64)
-        coverage = Coverage(table.lengths[:, None] == 0, nowhere, zeros, np.zeros((batch, 1), dtype=bool))
         return ConstrainedBeams(
-            np.arange(batch),
-            np.full((batch, 1, 1), bos_id),
-            np.zeros((batch, 1)),
-            table,
-            coverage,
-            demands.word_parts,
-            demands.reserved,
-            eos_id,
+            sentences=np.arange(batch),
+            tokens=np.full((batch, 1, 1), bos_id),
+            scores=np.zeros((batch, 1)),
+            caps=np.array(caps),
+            table=table,
+            coverage=Coverage(table.lengths[:, None] == 0, nowhere, zeros, np.zeros((batch, 1), dtype=bool)),
+            costs=np.zeros(table.ids.shape),
+            word_parts=demands.word_parts,
+            reserved=demands.reserved,
+            eos_id=eos_id,
         )
 
     def keep(self, kept: list[int]) -> ConstrainedBeams:
-        return self._with(
-            self.sentences[kept],
-            self.tokens[kept],
-            self.scores[kept],
+        return replace(
+            self,
+            sentences=self.sentences[kept],
+            tokens=self.tokens[kept],
+            scores=self.scores[kept],
+            caps=self.caps[kept],
             table=self.table.keep(kept),
             coverage=self.coverage.at(kept),
+            costs=self.costs[kept],
         )
 
     @torch.inference_mode()
@@ -133,31 +144,30 @@ class ConstrainedBeams(Beams):
         """The best of each bank, then the second of each, and so on, the bank with the most phrases first. Forbids in
         `log_probabilities` what free text may not have."""
         sentences, width, count = self.coverage.begun.shape
-        tokens, wanted = self._wanted()
+        tokens, offsets, wanted = self._wanted()
         by_place = log_probabilities.view(sentences, width, -1)
         asked = by_place.gather(2, torch.from_numpy(tokens).to(by_place.device)).cpu().numpy()
         asked = np.where(wanted, asked, -np.inf)  # (sentences, width, phrases)
+        self._learn_costs(asked, offsets)
         self._forbid(by_place)
         candidates = min(beam_size + 1, by_place.size(2))
         free, ids = (
             one.cpu().numpy().reshape(sentences, width, -1) for one in likeliest(log_probabilities, candidates)
         )
 
-        def joined(of_free: np.ndarray, of_phrases: np.ndarray) -> np.ndarray:
+        def joined(of_free: np.ndarray | int, of_phrases: np.ndarray) -> np.ndarray:
+            """(sentences, width * (candidates + phrases))"""
             shape = (sentences, width)
             parts = [np.broadcast_to(of_free, (*shape, candidates)), np.broadcast_to(of_phrases, (*shape, count))]
             return np.concatenate(parts, axis=2).reshape(sentences, -1)
 
         totals = joined(free, asked) + self.scores.repeat(candidates + count, axis=1)
-        places = joined(*[np.arange(width)[:, None]] * 2)
-        phrases = joined(np.array(NONE), np.arange(count))
-        banks = self.coverage.begun.sum(axis=2)[:, :, None]  # (sentences, width, 1)
-        begins = self.coverage.current[:, :, None] == NONE
-        order = _in_turns(totals, joined(banks, banks + begins))[:, : 2 * beam_size]
-        each = np.arange(sentences)[:, None]
-        return PhraseContinuations(
-            places[each, order], joined(ids, tokens)[each, order], totals[each, order], phrases[each, order]
-        )
+        begun = self.coverage.begun.sum(axis=2)[:, :, None]  # (sentences, width, 1)
+        banks = joined(begun, begun + (self.coverage.current[:, :, None] == NONE))
+        order = _in_turns(totals + joined(0, self._costs_after(offsets)), banks)[:, : 2 * beam_size]
+        place = np.arange(width)[:, None]
+        found = (joined(place, place), joined(ids, tokens), totals, joined(NONE, np.arange(count)))
+        return PhraseContinuations(*(np.take_along_axis(one, order, axis=1) for one in found))
 
     def extended(self, chosen: Continuations, ranks: np.ndarray, scores: np.ndarray) -> ConstrainedBeams:
         assert isinstance(chosen, PhraseContinuations)
@@ -165,47 +175,58 @@ class ConstrainedBeams(Beams):
         phrase = chosen.phrases[each, ranks]  # (sentences, width)
         before = self.coverage.at(each, chosen.places[each, ranks])
         takes = (phrase != NONE) & np.isfinite(scores)
-        begun = before.begun | (np.arange(before.begun.shape[2]) == phrase[:, :, None])
+        begun = before.begun | ((np.arange(before.begun.shape[2]) == phrase[:, :, None]) & takes[:, :, None])
         offset = np.where(before.current == NONE, 0, before.offset) + takes
         ends = takes & (offset == self.table.lengths[each, phrase])
-        coverage = Coverage(
-            begun, np.where(takes & ~ends, phrase, NONE), offset, ends & self.table.ends_word[each, phrase]
-        )
-        tokens = self._extended_tokens(chosen, ranks)
-        return self._with(self.sentences, tokens, scores, table=self.table, coverage=coverage)
+        closed = ends & self.table.ends_word[each, phrase]
+        coverage = Coverage(begun, np.where(takes & ~ends, phrase, NONE), offset, closed)
+        return replace(self, tokens=self._extended_tokens(chosen, ranks), scores=scores, coverage=coverage)
 
-    def _with(
-        self, sentences: np.ndarray, tokens: np.ndarray, scores: np.ndarray, *, table: PhraseTable, coverage: Coverage
-    ) -> ConstrainedBeams:
-        return ConstrainedBeams(sentences, tokens, scores, table, coverage, self.word_parts, self.reserved, self.eos_id)
-
-    def _wanted(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each hypothesis the next token of each phrase, and whether it may be the next: of the phrase that it is
-        in, or the first of one that it lacks. Both (sentences, width, phrases)."""
+    def _wanted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """For each hypothesis the next token of each phrase, its place in the phrase, and whether it may be the next:
+        of the phrase that the hypothesis is in, or the first of one that it lacks. All (sentences, width, phrases)."""
         table, state = self.table, self.coverage
         each, numbers = np.arange(len(self.sentences))[:, None, None], np.arange(table.lengths.shape[1])
         inside = state.current[:, :, None] == numbers
-        tokens = table.ids[each, numbers, np.where(inside, state.offset[:, :, None], 0)]
+        offsets = np.where(inside, state.offset[:, :, None], 0)
+        tokens = table.ids[each, numbers, offsets]
         after = table.after[:, None, :]
         ready = (after == NONE) | np.take_along_axis(state.begun, np.broadcast_to(after, tokens.shape), axis=2)
         begins = ~state.begun & ready & (state.current == NONE)[:, :, None]
         begins &= ~(state.closed[:, :, None] & self.word_parts[tokens])
-        return tokens, inside | begins
+        return tokens, offsets, inside | begins
+
+    def _learn_costs(self, asked: np.ndarray, offsets: np.ndarray) -> None:
+        """asked: log-probabilities of the tokens at `offsets` of each phrase, (sentences, width, phrases)."""
+        known = np.where(self.costs < 0, self.costs, -np.inf)
+        there = np.where(np.isfinite(self.scores)[:, :, None], asked, -np.inf)
+        each, _, number = np.indices(asked.shape, sparse=True)
+        np.maximum.at(known, (each, number, offsets), there)
+        self.costs = np.where(np.isfinite(known), known, 0.0)
+
+    def _costs_after(self, offsets: np.ndarray) -> np.ndarray:
+        """What the tokens of each phrase after those at `offsets` will cost. (sentences, width, phrases)"""
+        rest = np.cumsum(self.costs[:, :, ::-1], axis=2)[:, :, ::-1] - self.costs  # (sentences, phrases, longest)
+        each, _, number = np.indices(offsets.shape, sparse=True)
+        return rest[each, number, offsets]
 
     def _forbid(self, log_probabilities: Tensor) -> None:
         """What free text may not have: the tokens that are reserved, <eos> before all phrases are there, what would go
-        on with the last word of a phrase; in a phrase, anything. log_probabilities: (sentences, width, vocabulary)"""
+        on with the last word of a phrase; anything, inside of a phrase and where those that are missing need all the
+        room. log_probabilities: (sentences, width, vocabulary)"""
 
         def of(places: np.ndarray) -> Tensor:
             return torch.from_numpy(places).to(log_probabilities.device)
 
-        state = self.coverage
+        state, lengths = self.coverage, self.table.lengths[:, None]
         for token in self.reserved:
             log_probabilities[..., token][of(self.table.guarded)] = -torch.inf
         log_probabilities[..., self.eos_id][of(~state.begun.all(axis=2))] = -torch.inf
         if state.closed.any():
             log_probabilities.masked_fill_(of(state.closed)[:, :, None] & of(self.word_parts), -torch.inf)
-        log_probabilities[of(state.current != NONE)] = -torch.inf
+        missing = (lengths * ~state.begun).sum(axis=2)  # (sentences, width)
+        no_room = (missing > 0) & (missing >= self.caps[:, None] - self.length)
+        log_probabilities[of((state.current != NONE) | no_room)] = -torch.inf
 
 
 def _in_turns(totals: np.ndarray, banks: np.ndarray) -> np.ndarray:
