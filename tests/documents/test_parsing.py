@@ -163,7 +163,7 @@ def test_addresses_may_change_their_order():
 
 def test_marks_that_stand_in_the_text_are_text():
     document = parse_document("Das ⟦0⟧ ist 😀 ein ⟦1⟧ Zeichen.", "text", "de")
-    assert [one.whole for one in document.sentences] == [None]
+    assert [one.whole for one in document.sentences] == ["Das ⟦0⟧ ist ⟦1⟧ ein ⟦2⟧ Zeichen."]
     assert copied(document) == "Das ⟦0⟧ ist 😀 ein ⟦1⟧ Zeichen."
 
 

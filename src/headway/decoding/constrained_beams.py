@@ -83,7 +83,7 @@ class Coverage:
     closed: np.ndarray
     """Whether its last token ended a phrase whose last word may not go on. (...)"""
 
-    def at(self, *place: object) -> Coverage:
+    def at(self, place: list[int] | tuple[np.ndarray, np.ndarray]) -> Coverage:
         return Coverage(self.begun[place], self.current[place], self.offset[place], self.closed[place])
 
 
@@ -173,7 +173,7 @@ class ConstrainedBeams(Beams):
         assert isinstance(chosen, PhraseContinuations)
         each = np.arange(len(self.sentences))[:, None]
         phrase = chosen.phrases[each, ranks]  # (sentences, width)
-        before = self.coverage.at(each, chosen.places[each, ranks])
+        before = self.coverage.at((each, chosen.places[each, ranks]))
         takes = (phrase != NONE) & np.isfinite(scores)
         begun = before.begun | ((np.arange(before.begun.shape[2]) == phrase[:, :, None]) & takes[:, :, None])
         offset = np.where(before.current == NONE, 0, before.offset) + takes
@@ -200,14 +200,14 @@ class ConstrainedBeams(Beams):
         """asked: log-probabilities of the tokens at `offsets` of each phrase, (sentences, width, phrases)."""
         known = np.where(self.costs < 0, self.costs, -np.inf)
         there = np.where(np.isfinite(self.scores)[:, :, None], asked, -np.inf)
-        each, _, number = np.indices(asked.shape, sparse=True)
+        each, number = np.arange(asked.shape[0])[:, None, None], np.arange(asked.shape[2])
         np.maximum.at(known, (each, number, offsets), there)
         self.costs = np.where(np.isfinite(known), known, 0.0)
 
     def _costs_after(self, offsets: np.ndarray) -> np.ndarray:
         """What the tokens of each phrase after those at `offsets` will cost. (sentences, width, phrases)"""
         rest = np.cumsum(self.costs[:, :, ::-1], axis=2)[:, :, ::-1] - self.costs  # (sentences, phrases, longest)
-        each, _, number = np.indices(offsets.shape, sparse=True)
+        each, number = np.arange(offsets.shape[0])[:, None, None], np.arange(offsets.shape[2])
         return rest[each, number, offsets]
 
     def _forbid(self, log_probabilities: Tensor) -> None:
@@ -226,7 +226,7 @@ class ConstrainedBeams(Beams):
             log_probabilities.masked_fill_(of(state.closed)[:, :, None] & of(self.word_parts), -torch.inf)
         missing = (lengths * ~state.begun).sum(axis=2)  # (sentences, width)
         no_room = (missing > 0) & (missing >= self.caps[:, None] - self.length)
-        log_probabilities[of((state.current != NONE) | no_room)] = -torch.inf
+        log_probabilities[of(np.where(state.current == NONE, no_room, True))] = -torch.inf
 
 
 def _in_turns(totals: np.ndarray, banks: np.ndarray) -> np.ndarray:

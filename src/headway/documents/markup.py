@@ -11,7 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from headway.documents.elements import Atom, Element, elements_of
+from headway.documents.elements import elements_of
+from headway.text.protected import Atom, Element
 
 
 def _names(names: str) -> frozenset[str]:

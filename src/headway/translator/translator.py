@@ -8,7 +8,7 @@ print(translation.text)
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ from headway.glass import ShownRecord
 from headway.insight import Edit, align
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import Aligner, StoredModel, load_model
+from headway.text.glossary import Glossary
 from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.alignments import Links, piece_links, word_links
 from headway.translator.codec import Codec
@@ -46,6 +47,7 @@ from headway.translator.documents import DocumentFormat, translate_documents
 from headway.translator.inspecting import Inspector
 from headway.translator.risk import least_risk
 from headway.translator.translation import Pieces, TranslatedDocument, Translation
+from headway.translator.wanted import Demanding, MarkedText
 
 
 class Translator:
@@ -67,6 +69,7 @@ class Translator:
         for other in ensemble:
             _check_vocabularies(stored, other)
         self._codec = Codec(stored, min(one.model.config.max_length for one in (stored, *ensemble)))
+        self._demanding = Demanding(self._codec)
         self._single = not ensemble
         self._searcher: Searcher
         if engine == "ctranslate2":
@@ -150,9 +153,14 @@ class Translator:
         sample: Sampling | None = None,
         mbr: int | None = None,
         prefix: str | Sequence[str] = "",
+        glossary: Glossary | Sequence[Glossary] | None = None,
         alignments: bool = False,
     ) -> list[Translation]:
         """Translates each text, in order, one `Translation` each; options as in `SearchOptions`.
+
+        Placeholders, code and addresses of a text stand in its translation as they are (`headway.text.protected`). With
+        a `glossary`, one for all or one for each text, the targets of the terms in a text stand in its translation, as
+        often as the terms.
 
         `mbr` makes so many translations, the best of a beam that is at least as wide, or with `sample` samples, and
         ranks them by their likeness to all (`headway.translator.risk`).
@@ -172,15 +180,9 @@ class Translator:
             sample=sample,
             mbr=mbr,
         )
+        glossaries = self._glossaries(glossary, len(texts), options)
         prefixes = self._codec.prefixes(prefix, len(texts), options.max_length)
-        sources = self._codec.sources(texts)
-        readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self.longest_source}
-        hypotheses = self._search(list(readable.values()), options, [prefixes[i] for i in readable])
-        found = dict(zip(readable, hypotheses, strict=True))
-        translations = [
-            self._translation(text, ids, found.get(i, []))
-            for i, (text, ids) in enumerate(zip(texts, sources, strict=True))
-        ]
+        translations = self._translated(texts, options, prefixes, glossaries)
         if mbr is not None:
             translations = [least_risk(one, n_best or 1, drawn=sample is not None) for one in translations]
         if alignments:
@@ -310,38 +312,122 @@ class Translator:
         for one, alignment in zip(pieces, alignments, strict=True):
             one.alignment = alignment
 
+    def _translated(
+        self,
+        texts: Sequence[str],
+        options: SearchOptions,
+        prefixes: Sequence[list[int]],
+        glossaries: Sequence[Glossary],
+    ) -> list[Translation]:
+        """Where no translation has all protected text of its source, it is made of those of the words between."""
+        marked = [MarkedText.of(text, self.stored.source_tokenizer) for text in texts]
+        sources = self._codec.sources([one.text for one in marked])
+        readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self.longest_source}
+        hypotheses = self._search(
+            list(readable.values()),
+            options,
+            [prefixes[i] for i in readable],
+            [marked[i] for i in readable],
+            [glossaries[i] for i in readable],
+        )
+        found = dict(zip(readable, hypotheses, strict=True))
+        translations = [
+            self._translation(text, ids, found.get(i, []))
+            for i, (text, ids) in enumerate(zip(marked, sources, strict=True))
+        ]
+        lost = [i for i, one in enumerate(translations) if one is None]
+        runs = [(run, glossaries[i]) for i in lost for run in marked[i].runs]
+        texts_of_runs, glossaries_of_runs = [run for run, _ in runs], [glossary for _, glossary in runs]
+        of_runs = iter(self._translated(texts_of_runs, options, [[] for _ in runs], glossaries_of_runs) if runs else ())
+        made = {i: [next(of_runs) for _ in marked[i].runs] for i in lost}
+        return [
+            one or marked[i].from_runs(self._codec.decode(prefixes[i]), made[i]) for i, one in enumerate(translations)
+        ]
+
+    def _glossaries(
+        self, glossary: Glossary | Sequence[Glossary] | None, count: int, options: SearchOptions
+    ) -> list[Glossary]:
+        """One for each of so many texts. Raises UserError where their terms can't be demanded."""
+        if glossary is None:
+            return [Glossary(())] * count
+        given = [glossary] * count if isinstance(glossary, Glossary) else list(glossary)
+        if len(given) != count:
+            raise UserError(f"{len(given)} glossaries for {count} texts: give one for each, or one for all")
+        if not isinstance(self._searcher, TorchSearcher):
+            raise UserError("a glossary needs engine torch: CTranslate2 can't demand words of a translation")
+        if options.sample is not None:
+            raise UserError("a glossary needs a beam: leave sample out")
+        if options.no_repeat_ngram:
+            raise UserError("a glossary may demand what no_repeat_ngram forbids: give one of them")
+        for one in {id(one): one for one in given}.values():
+            self._demanding.check(one)
+        return given
+
     def _search(
-        self, sources: list[list[int]], options: SearchOptions, prefixes: list[list[int]]
+        self,
+        sources: list[list[int]],
+        options: SearchOptions,
+        prefixes: list[list[int]],
+        texts: list[MarkedText],
+        glossaries: list[Glossary],
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each source, best first."""
         caps = [
             self._codec.length_cap(len(source), len(prefix), options.max_length)
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
-        return self._searcher.search(sources, options, caps, prefixes)
+        searcher = self._searcher
+        if options.sample is not None or not isinstance(searcher, TorchSearcher):
+            return searcher.search(sources, options, caps, prefixes)
+        phrases = [self._demanding.phrases(*each) for each in zip(texts, glossaries, strict=True)]
+        found: dict[int, list[Hypothesis]] = {}
+        for demanding in (False, True):
+            chosen = [i for i, each in enumerate(phrases) if bool(each) == demanding]
+            work = [sources[i] for i in chosen], options, [caps[i] for i in chosen], [prefixes[i] for i in chosen]
+            if demanding and chosen:
+                demands = self._demanding.demands([phrases[i] for i in chosen], [texts[i] for i in chosen])
+                hypotheses = searcher.search_with_phrases(*work, demands)
+            else:
+                hypotheses = searcher.search(*work)
+            found.update(zip(chosen, hypotheses, strict=True))
+        return [found[i] for i in range(len(sources))]
 
-    def _translation(self, text: str, source: list[int] | None, hypotheses: list[Hypothesis]) -> Translation:
-        """Of a text with these ids. Without hypotheses it was blank, or too long."""
-        source_pieces = partial(self.stored.source_tokenizer.encoded_pieces, text, tagged=True) if source else list
+    def _translation(
+        self, text: MarkedText, source: list[int] | None, hypotheses: list[Hypothesis]
+    ) -> Translation | None:
+        """Of a text with these ids. Without hypotheses it was blank, or too long. None where no hypothesis has all
+        protected text."""
         if not hypotheses:
-            return Translation("", 0.0, "blank" if source == [] else "too_long", _pieces=Pieces(source=source_pieces))
-        best, *others = [self._from_hypothesis(one, text, source or [], source_pieces) for one in hypotheses]
+            pieces = Pieces(source=partial(self._source_pieces, text) if source else list)
+            return Translation("", 0.0, "blank" if source == [] else "too_long", _pieces=pieces)
+        every = (self._from_hypothesis(one, text, source or []) for one in hypotheses)
+        whole = [one for one in every if one is not None]
+        if not whole:
+            return None
+        best, *others = whole
         return replace(best, alternatives=others) if others else best
 
+    def _source_pieces(self, text: MarkedText) -> list[Piece]:
+        return text.moved(self.stored.source_tokenizer.encoded_pieces(text.text, tagged=True), text.text)
+
     def _from_hypothesis(
-        self, hypothesis: Hypothesis, source_text: str, source: list[int], source_pieces: Callable[[], list[Piece]]
-    ) -> Translation:
+        self, hypothesis: Hypothesis, source_text: MarkedText, source: list[int]
+    ) -> Translation | None:
+        """None where it lacks protected text of the source."""
+        decoded = self._codec.decode(hypothesis.ids)
+        text = source_text.restored(decoded)
+        if text is None:
+            return None
         ids = source, hypothesis.ids
-        tags, body = self._split_tag(source_text)
+        tags, body = self._split_tag(source_text.original)
         pieces = Pieces(
-            target=partial(self.stored.target_tokenizer.decoded_pieces, hypothesis.ids),
-            source=source_pieces,
+            target=lambda: source_text.moved(self.stored.target_tokenizer.decoded_pieces(hypothesis.ids), decoded),
+            source=partial(self._source_pieces, source_text),
             alignment=lambda: self._align([ids], [tags])[0],
             source_text=body,
             ids=ids,
             tags=tags,
         )
-        text = self._codec.decode(hypothesis.ids)
         return Translation(text, hypothesis.score, hypothesis.stopped, _pieces=pieces)
 
 

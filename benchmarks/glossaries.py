@@ -1,0 +1,146 @@
+"""What a glossary does to a test set: terms honoured, BLEU and time, beside translating without it.
+
+    python benchmarks/glossaries.py MODEL data/multi30k/raw test_2016_flickr de en
+
+Two glossaries are made of the data alone. `reference`: for each sentence the words of its reference that the model's
+own translation lacks, each with the source word that it most likely translates; what a translator who knows the text
+would demand. `training`: the nouns that are frequent in the training text (German writes them with a capital), each
+with its likeliest translation; the same terms for every sentence, whatever its reference says. Likely is what model 1
+of Brown et al. (1993) says after it has read the training text (`headway.text.shortlist`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import time
+from collections import Counter
+from pathlib import Path
+
+from sacrebleu import corpus_bleu
+
+from headway.text.corpus import read_lines
+from headway.text.glossary import Glossary
+from headway.text.shortlist import learn_shortlist
+from headway.text.tokenizer import CONTROL_PIECES
+from headway.text.words import WordTokenizer
+from headway.translator import Translation, Translator
+
+MOST_WORDS = 20_000
+FREQUENT = 30
+"""Occurrences that a noun of the training glossary has, at least."""
+SHORTEST = 3
+"""Letters of a term, at least."""
+
+
+class Dictionary:
+    """The likeliest translations of words."""
+
+    def __init__(self, source: list[str], target: list[str]) -> None:
+        sides = [[" ".join(words(line)) for line in lines] for lines in (source, target)]
+        tokenizers = [WordTokenizer.train(lines, MOST_WORDS, 2, lowercase=False) for lines in sides]
+        encoded = zip(*(one.encode_all(lines) for one, lines in zip(tokenizers, sides, strict=True)), strict=True)
+        self._source, self._target = (one.vocabulary for one in tokenizers)
+        self._table = learn_shortlist(encoded, *tokenizers).of_token
+        self._ids = {word: id_ for id_, word in enumerate(self._source)}
+
+    def translations(self, word: str, most: int) -> list[str]:
+        """Likeliest first; none for a word that is unknown."""
+        if word not in self._ids:
+            return []
+        found = self._table[self._ids[word]][:most].tolist()
+        return [self._target[id_] for id_ in found if id_ >= len(CONTROL_PIECES)]
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+def reference_glossary(source: str, reference: str, own: str, dictionary: Dictionary) -> Glossary:
+    """Words of the reference that its own translation lacks."""
+    missing = Counter(words(reference)) - Counter(words(own))
+    pairs: dict[str, str] = {}
+    for word in words(source):
+        for target in dictionary.translations(word, 5):
+            if missing[target] and len(target) >= SHORTEST and word not in pairs:
+                pairs[word] = target
+                missing[target] -= words(source).count(word)
+    return Glossary.of(pairs.items())
+
+
+def training_glossary(source: list[str], dictionary: Dictionary) -> Glossary:
+    """Frequent nouns. A word that begins a sentence may be no noun."""
+    counts = Counter(word for line in source for word in words(line)[1:] if word[0].isupper() and len(word) >= SHORTEST)
+    frequent = [word for word, count in counts.items() if count >= FREQUENT]
+    return Glossary.of((word, found[0]) for word in frequent if (found := dictionary.translations(word, 1)))
+
+
+def honoured(glossary: Glossary, source: str, translation: str) -> tuple[int, int]:
+    """Terms that the translation has, as whole words, and those that the source has."""
+    wanted = Counter(term.target for term in glossary.find(source))
+    there = sum(
+        min(count, len(re.findall(rf"(?<!\w){re.escape(t)}(?!\w)", translation))) for t, count in wanted.items()
+    )
+    return there, sum(wanted.values())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("test")
+    parser.add_argument("source")
+    parser.add_argument("target")
+    parser.add_argument("--rounds", type=int, default=3, help="timings in turns; each figure is the fastest")
+    arguments = parser.parse_args()
+
+    def lines(name: str, language: str) -> list[str]:
+        return list(read_lines(arguments.folder / f"{name}.{language}"))
+
+    train, test = ([lines(name, arguments.source), lines(name, arguments.target)] for name in ("train", arguments.test))
+    dictionary = Dictionary(*train)
+    translator = Translator.load(arguments.model, device="cpu")
+    sources, references = test
+    free = translator.translate(sources)
+    glossaries = {
+        "reference": [
+            reference_glossary(source, reference, own.text, dictionary)
+            for source, reference, own in zip(sources, references, free, strict=True)
+        ],
+        "training": [training_glossary(train[0], dictionary)] * len(sources),
+    }
+
+    def bleu(translations: list[Translation]) -> float:
+        return corpus_bleu([one.text for one in translations], [references]).score
+
+    for name, each in glossaries.items():
+        seconds = {"without": float("inf"), "with": float("inf")}
+        found = free
+        for _ in range(arguments.rounds):
+            for kind in seconds:
+                start = time.perf_counter()
+                found = translator.translate(sources, glossary=each if kind == "with" else None)
+                seconds[kind] = min(seconds[kind], time.perf_counter() - start)
+        of = {"with": found, "without": free}
+        counts = {
+            kind: [honoured(*one) for one in zip(each, sources, (t.text for t in of[kind]), strict=True)] for kind in of
+        }
+        terms = sum(count for _, count in counts["with"])
+        figures = {
+            "glossary": name,
+            "terms": terms,
+            "sentences with terms": sum(count > 0 for _, count in counts["with"]),
+            "sentences": len(sources),
+            "honoured": round(sum(there for there, _ in counts["with"]) / terms, 4),
+            "honoured without": round(sum(there for there, _ in counts["without"]) / terms, 4),
+            "BLEU": round(bleu(found), 2),
+            "BLEU without": round(bleu(free), 2),
+            "time ratio": round(seconds["with"] / seconds["without"], 2),
+            "seconds without": round(seconds["without"], 2),
+        }
+        print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()
