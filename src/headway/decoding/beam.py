@@ -116,7 +116,7 @@ def beam_search(
         before = beams
         beams, rows = _advance(before, log_probabilities, engine.eos_id, beam_size, finished, watch)
         kept = []
-        for i, best in enumerate(beams.scores.max(axis=1).tolist()):
+        for i, best in enumerate(beams.promise().tolist()):
             ended = finished[beams.sentences[i]]
             if ended.wants_more(best, beams.length):
                 if before.length < ended.cap:

@@ -52,6 +52,10 @@ class Beams:
         others[kept] = False
         self.scores[others] = -np.inf
 
+    def promise(self) -> np.ndarray:
+        """What the total log-probability of each sentence's hypotheses will be at best. (sentences,)"""
+        return self.scores.max(axis=1)
+
     def continuations(self, log_probabilities: Tensor, beam_size: int) -> Continuations:
         """The likeliest of each sentence, best first, up to twice as many as the beam is wide: half of them may be
         <eos>. log_probabilities: (sentences * width, vocabulary)"""

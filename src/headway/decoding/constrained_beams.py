@@ -139,6 +139,14 @@ class ConstrainedBeams(Beams):
             costs=self.costs[kept],
         )
 
+    def promise(self) -> np.ndarray:
+        """As that of free hypotheses, with what the missing phrases will cost, as far as it is known."""
+        inside = self.coverage.current[:, :, None] == np.arange(self.table.lengths.shape[1])
+        each, number = np.arange(len(self.sentences))[:, None, None], np.arange(self.table.lengths.shape[1])
+        known = np.cumsum(self.costs[:, :, ::-1], axis=2)[:, :, ::-1]  # of each token and those after it
+        missing = known[each, number, np.where(inside, self.coverage.offset[:, :, None], 0)]
+        return (self.scores + np.where(inside | ~self.coverage.begun, missing, 0.0).sum(axis=2)).max(axis=1)
+
     @torch.inference_mode()
     def continuations(self, log_probabilities: Tensor, beam_size: int) -> PhraseContinuations:
         """The best of each bank, then the second of each, and so on, the bank with the most phrases first. Forbids in
