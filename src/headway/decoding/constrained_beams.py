@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -39,8 +40,6 @@ class PhraseTable:
     """The phrase of the same ids that must be begun before, or NONE. (sentences, phrases)"""
     ends_word: np.ndarray
     """(sentences, phrases)"""
-    guarded: np.ndarray
-    """Whether reserved tokens may stand in phrases alone. (sentences,)"""
 
     @staticmethod
     def of(demands: Demands) -> PhraseTable:
@@ -52,7 +51,6 @@ class PhraseTable:
             np.zeros(size, dtype=np.int64),
             np.full(size, NONE),
             np.zeros(size, dtype=bool),
-            np.array(demands.guarded or [False] * len(phrases)),
         )
         for sentence, each in enumerate(phrases):
             before: dict[Phrase, int] = {}
@@ -65,9 +63,7 @@ class PhraseTable:
         return table
 
     def keep(self, kept: list[int]) -> PhraseTable:
-        return PhraseTable(
-            self.ids[kept], self.lengths[kept], self.after[kept], self.ends_word[kept], self.guarded[kept]
-        )
+        return PhraseTable(self.ids[kept], self.lengths[kept], self.after[kept], self.ends_word[kept])
 
 
 @dataclass
@@ -106,7 +102,6 @@ class ConstrainedBeams(Beams):
     """For each token of each phrase the highest log-probability after those before it, 0 as long as none is known.
     (sentences, phrases, longest)"""
     word_parts: NDArray[np.bool_]
-    reserved: Sequence[int]
     eos_id: int
 
     @staticmethod
@@ -123,7 +118,6 @@ class ConstrainedBeams(Beams):
             coverage=Coverage(table.lengths[:, None] == 0, nowhere, zeros, np.zeros((batch, 1), dtype=bool)),
             costs=np.zeros(table.ids.shape),
             word_parts=demands.word_parts,
-            reserved=demands.reserved,
             eos_id=eos_id,
         )
 
@@ -219,22 +213,21 @@ class ConstrainedBeams(Beams):
         return rest[each, number, offsets]
 
     def _forbid(self, log_probabilities: Tensor) -> None:
-        """What free text may not have: the tokens that are reserved, <eos> before all phrases are there, what would go
+        """What free text may not have: <eos> before all phrases are there, what would go
         on with the last word of a phrase; anything, inside of a phrase and where those that are missing need all the
         room. log_probabilities: (sentences, width, vocabulary)"""
 
-        def of(places: np.ndarray) -> Tensor:
+        def of(places: Any) -> Tensor:
             return torch.from_numpy(places).to(log_probabilities.device)
 
         state, lengths = self.coverage, self.table.lengths[:, None]
-        for token in self.reserved:
-            log_probabilities[..., token][of(self.table.guarded)] = -torch.inf
         log_probabilities[..., self.eos_id][of(~state.begun.all(axis=2))] = -torch.inf
         if state.closed.any():
             log_probabilities.masked_fill_(of(state.closed)[:, :, None] & of(self.word_parts), -torch.inf)
         missing = (lengths * ~state.begun).sum(axis=2)  # (sentences, width)
         no_room = (missing > 0) & (missing >= self.caps[:, None] - self.length)
-        log_probabilities[of(np.where(state.current == NONE, no_room, True))] = -torch.inf
+        no_choice = (state.current != NONE) | no_room
+        log_probabilities[of(no_choice)] = -torch.inf
 
 
 def _in_turns(totals: np.ndarray, banks: np.ndarray) -> np.ndarray:

@@ -26,12 +26,7 @@ class Demands:
     """Those of each source."""
     word_parts: NDArray[np.bool_]
     """Which target tokens go on with the word before them. (target vocabulary,)"""
-    reserved: Sequence[int] = ()
-    """Target tokens that some translations may have in phrases alone."""
-    guarded: Sequence[bool] = ()
-    """Whether the translation of each source is one of these; empty: none is."""
 
     def of(self, sources: Sequence[int]) -> Demands:
         """Those of some of the sources."""
-        guarded = [self.guarded[i] for i in sources] if self.guarded else ()
-        return Demands([self.phrases[i] for i in sources], self.word_parts, self.reserved, guarded)
+        return Demands([self.phrases[i] for i in sources], self.word_parts)

@@ -65,8 +65,6 @@ class ShortlistEngine:
                 for phrases in demands.phrases
             ],
             demands.word_parts[self.tokens],
-            [place for place in self.places(demands.reserved) if place >= 0],
-            demands.guarded,
         )
 
     def restore(self, hypotheses: Sequence[Hypothesis]) -> None:

@@ -1,8 +1,9 @@
 """A text as sentences for the model, and back: white space, paragraphs, tags and addresses stay where they were.
 
-What stands in the middle of a sentence, such as an address or a tag, travels as a mark: ⟦0⟧. A model that was trained
-to copy such marks keeps the sentence whole. Where a mark is lost, doubled, or tags change their order, the words
-between the marks are translated by themselves, so that whatever the model does every atom comes back.
+What stands in the middle of a sentence, such as a tag or an emoji, travels as a mark: ⟦0⟧. A model that was trained to
+copy such marks keeps the sentence whole. Where a mark is lost, doubled, or tags change their order, the words between
+the marks are translated by themselves, so that whatever the model does every atom comes back. Protected text in the
+middle, such as an address, is among the words: a translator keeps it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import sentencex
 
 from headway.documents.elements import elements_of
 from headway.documents.markup import blocks_of, escape, tag_pairs
-from headway.text.protected import Atom, Element, edges, has_words, marked, runs_of, unmarked, with_runs
+from headway.text.protected import Atom, Element, edges, has_words, runs_of, with_runs
 
 TextFormat = Literal["text", "html"]
 _LINE_BREAKS = re.compile(r"([\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+)")
+_MARK = re.compile(r"⟦(\d{1,4})⟧")
 _WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
 """White space that isn't ASCII."""
 
@@ -40,7 +42,14 @@ class Sentence:
     def from_whole(self, translation: str) -> list[Element] | None:
         """The translation with atoms in place of the marks; None where not each is there once, tags in order."""
         atoms = [one for one in self.elements if isinstance(one, Atom)]
-        return unmarked(translation, atoms) if atoms else [translation]
+        if not atoms:
+            return [translation]
+        parts = _MARK.split(translation)  # words and numbers in turns
+        numbers = [int(number) for number in parts[1::2]]
+        tags = [number for number in numbers if number < len(atoms) and atoms[number].in_order]
+        if sorted(numbers) != list(range(len(atoms))) or tags != sorted(tags):
+            return None
+        return [atoms[int(part)] if place % 2 else part for place, part in enumerate(parts)]
 
     def from_runs(self, translations: Sequence[str]) -> list[Element]:
         """The same from the translations of its runs."""
@@ -159,9 +168,12 @@ def _readable_parts(
     elements: list[Element], format_: TextFormat, is_readable: Callable[[str], bool]
 ) -> list[str | Sentence]:
     """One sentence; or, where the model can't read it as a whole, more of its parts."""
-    whole = marked(elements)
-    if is_readable(whole):
-        return [Sentence(elements, whole)]
+    spoken = _with_protected(elements)
+    number = iter(range(len(spoken)))
+    whole = "".join(f"⟦{next(number)}⟧" if isinstance(one, Atom) else one for one in spoken)
+    marked = any(isinstance(one, str) and _MARK.search(one) for one in spoken)
+    if not marked and is_readable(whole):
+        return [Sentence(spoken, whole)]
     runs: list[Element] = []
     for one in elements:
         runs += [one] if isinstance(one, Atom) or not has_words(one) else _readable_runs(one, is_readable)
@@ -176,6 +188,19 @@ def _readable_parts(
         inner = Sentence([words], words) if has_words(words) else _words(words, format_)
         parts += [start, inner, end]
     return parts
+
+
+def _with_protected(elements: Sequence[Element]) -> list[Element]:
+    """The elements with protected text among the words around it."""
+    joined: list[Element] = []
+    for one in elements:
+        words = one if isinstance(one, str) else one.words
+        last = joined[-1] if joined else None
+        if words is not None and isinstance(last, str):
+            joined[-1] = last + words
+        else:
+            joined.append(one if words is None else words)
+    return joined
 
 
 def _readable_runs(words: str, is_readable: Callable[[str], bool]) -> list[str]:

@@ -106,7 +106,11 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
             _check_length("q", text, settings.max_characters)
         chosen, detected = await _choose(service, texts, wanted.source, wanted.target)
         found = await service.translate(
-            list(zip(texts, chosen, strict=True)), wanted.format, wanted.beam_size, 1 + wanted.alternatives
+            list(zip(texts, chosen, strict=True)),
+            wanted.format,
+            wanted.beam_size,
+            1 + wanted.alternatives,
+            wanted.terms(),
         )
         answer: dict[str, Any] = {"translatedText": [one.texts[0] for one in found]}
         if detected is not None:

@@ -1,15 +1,14 @@
 """Protected text: placeholders, code and addresses, which a translation has exactly as its source does.
 
-The model gets a mark in place of each, ⟦0⟧, ⟦1⟧ and so on. Where it doesn't give all of them back, the words between
-are translated by themselves, so that whatever a model does nothing that is protected gets lost.
+The model gets it as it stands, and its translation is searched among those that have it. Where there is none, the
+words between are translated by themselves, so that whatever a model does nothing that is protected gets lost.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import count
 from typing import TypeAlias
 
 _LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff"
@@ -27,10 +26,8 @@ _PLACEHOLDER = rf"""
   | \$ \d{{1,2}} (?! [\d.,]*\d )
 """
 """Code in backticks; {{name}}, {{0}}, ${{name}}; %s, %(x)d, %1$s; $1, but not $1.50."""
-MARK_START = "⟦"
-MARK = re.compile(rf"{MARK_START}(\d{{1,4}})⟧")
-_PROTECTED = re.compile(f"{_ADDRESS}|{_PLACEHOLDER}|{MARK.pattern}", re.VERBOSE)
-_LIKELY = re.compile(r"[@{%$`⟦]|://|www\.")
+_PROTECTED = re.compile(f"{_ADDRESS}|{_PLACEHOLDER}", re.VERBOSE)
+_LIKELY = re.compile(r"[@{%$`]|://|www\.")
 """What any protected text has a part of: far faster to look for."""
 
 
@@ -44,6 +41,8 @@ class Atom:
     """What stands for it where sentences are looked for."""
     in_order: bool = False
     """Whether it must stay in its order with others of the kind, as tags must."""
+    words: str | None = None
+    """What the model gets of it, for protected text, which a translator keeps; None: a mark."""
 
 
 Element: TypeAlias = str | Atom
@@ -59,7 +58,8 @@ def split_protected(text: str) -> list[Element]:
     for match in _PROTECTED.finditer(text):
         if match.start() > end:
             elements.append(text[end : match.start()])
-        elements.append(Atom(match.group(), "x" * len(match.group())))
+        found = match.group()
+        elements.append(Atom(found, "x" * len(found), words=found))
         end = match.end()
     return [*elements, text[end:]] if end < len(text) else elements
 
@@ -69,30 +69,9 @@ def has_words(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
-def mark(number: int) -> str:
-    """What stands for an atom."""
-    return f"{MARK_START}{number}⟧"
-
-
-def marked(elements: Iterable[Element]) -> str:
-    """Words with marks between them, one for each atom."""
-    numbers = count()
-    return "".join(mark(next(numbers)) if isinstance(one, Atom) else one for one in elements)
-
-
 def joined(elements: Iterable[Element]) -> str:
     """The text of which they are the elements."""
     return "".join(one.raw if isinstance(one, Atom) else one for one in elements)
-
-
-def unmarked(translation: str, atoms: Sequence[Atom]) -> list[Element] | None:
-    """The translation with atoms in place of their marks; None where not each is there once, or not in order."""
-    parts = MARK.split(translation)  # words and numbers in turns
-    numbers = [int(number) for number in parts[1::2]]
-    ordered = [number for number in numbers if number < len(atoms) and atoms[number].in_order]
-    if sorted(numbers) != list(range(len(atoms))) or ordered != sorted(ordered):
-        return None
-    return [atoms[int(part)] if place % 2 else part for place, part in enumerate(parts)]
 
 
 def runs_of(elements: Iterable[Element]) -> list[str]:

@@ -116,9 +116,9 @@ class Codec:
 
 
 def _is_word_part(piece: str) -> bool:
-    """Whether a subword begins in the middle of a word; one byte of a character may."""
+    """Whether a subword may go on with a word; one byte of a character may, a Korean particle begins anew."""
     byte = _BYTE.fullmatch(piece)
-    return int(byte[1], 16) >= 0x80 if byte else piece[0].isalnum()
+    return int(byte[1], 16) >= 0x80 if byte else piece[0].isalnum() and not follows_freely(piece[0])
 
 
 def _check_characters(text: str) -> None:

@@ -19,6 +19,7 @@ import torch
 from headway.decoding import (
     EnsembleEngine,
     Hypothesis,
+    Phrase,
     Sampling,
     Searcher,
     SearchOptions,
@@ -47,7 +48,9 @@ from headway.translator.documents import DocumentFormat, translate_documents
 from headway.translator.inspecting import Inspector
 from headway.translator.risk import least_risk
 from headway.translator.translation import Pieces, TranslatedDocument, Translation
-from headway.translator.wanted import Demanding, MarkedText
+from headway.translator.wanted import Demanding, ProtectedText
+
+NO_TERMS = Glossary(())
 
 
 class Translator:
@@ -180,7 +183,11 @@ class Translator:
             sample=sample,
             mbr=mbr,
         )
-        glossaries = self._glossaries(glossary, len(texts), options)
+        glossaries = [glossary] * len(texts) if isinstance(glossary, Glossary) else glossary or [NO_TERMS] * len(texts)
+        if len(glossaries) != len(texts):
+            raise UserError(f"{len(glossaries)} glossaries for {len(texts)} texts: give one for each, or one for all")
+        for one in {id(one): one for one in glossaries}.values():
+            self._check_glossary(one, options)
         prefixes = self._codec.prefixes(prefix, len(texts), options.max_length)
         translations = self._translated(texts, options, prefixes, glossaries)
         if mbr is not None:
@@ -190,7 +197,13 @@ class Translator:
         return translations
 
     def translate_document(
-        self, text: str, *, format: DocumentFormat = "text", beam_size: int | None = None, n_best: int = 1
+        self,
+        text: str,
+        *,
+        format: DocumentFormat = "text",
+        beam_size: int | None = None,
+        n_best: int = 1,
+        glossary: Glossary | None = None,
     ) -> TranslatedDocument:
         """Translates a text of many sentences, or an HTML document, as a server's `POST /translate` does: the model
         gets its sentences; white space, markup, addresses and emoji stay as they are (docs/serving.md).
@@ -198,11 +211,17 @@ class Translator:
         For a model of several target languages a tag stands in front of the text, as in `translate`. Needs the extra
         `documents`. Raises UserError.
         """
-        [found] = self.translate_documents([text], format=format, beam_size=beam_size, n_best=n_best)
+        [found] = self.translate_documents([text], format=format, beam_size=beam_size, n_best=n_best, glossary=glossary)
         return found
 
     def translate_documents(
-        self, texts: Sequence[str], *, format: DocumentFormat = "text", n_best: int = 1, **search: Any
+        self,
+        texts: Sequence[str],
+        *,
+        format: DocumentFormat = "text",
+        n_best: int = 1,
+        glossary: Glossary | None = None,
+        **search: Any,
     ) -> list[TranslatedDocument]:
         """The same for many at once: sentences of different texts share batches. search: options as in
         `SearchOptions`."""
@@ -220,9 +239,13 @@ class Translator:
             self.stored.source_language,
             prefixes,
             is_readable=self.is_readable,
-            translate=lambda parts: self.translate(parts, n_best=n_best, **search),
+            translate=lambda parts: self.translate(parts, n_best=n_best, glossary=glossary, **search),
             n_best=n_best,
         )
+
+    def check_glossary(self, glossary: Glossary, **search: Any) -> None:
+        """Raises UserError where `translate` would, with options as in `SearchOptions`."""
+        self._check_glossary(glossary, self.search_options(**search))
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The total log-probability of each target as the translation of its source, <eos> included: what `translate`
@@ -320,58 +343,50 @@ class Translator:
         glossaries: Sequence[Glossary],
     ) -> list[Translation]:
         """Where no translation has all protected text of its source, it is made of those of the words between."""
-        marked = [MarkedText.of(text, self.stored.source_tokenizer) for text in texts]
-        sources = self._codec.sources([one.text for one in marked])
+        given = [ProtectedText.of(text, self.stored.source_tokenizer) for text in texts]
+        sources = self._codec.sources(texts)
         readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self.longest_source}
+        searched = [i for i in readable if not given[i].is_all_protected]
         hypotheses = self._search(
-            list(readable.values()),
+            [readable[i] for i in searched],
             options,
-            [prefixes[i] for i in readable],
-            [marked[i] for i in readable],
-            [glossaries[i] for i in readable],
+            [prefixes[i] for i in searched],
+            [self._demanding.phrases(given[i], glossaries[i]) for i in searched],
         )
-        found = dict(zip(readable, hypotheses, strict=True))
+        found = dict(zip(searched, hypotheses, strict=True))
         translations = [
-            self._translation(text, ids, found.get(i, []))
-            for i, (text, ids) in enumerate(zip(marked, sources, strict=True))
+            self._translation(text, ids, found.get(i, [])) if i in found or i not in readable else None
+            for i, (text, ids) in enumerate(zip(given, sources, strict=True))
         ]
         lost = [i for i, one in enumerate(translations) if one is None]
-        runs = [(run, glossaries[i]) for i in lost for run in marked[i].runs]
+        runs = [(run, glossaries[i]) for i in lost for run in given[i].runs]
         texts_of_runs, glossaries_of_runs = [run for run, _ in runs], [glossary for _, glossary in runs]
         of_runs = iter(self._translated(texts_of_runs, options, [[] for _ in runs], glossaries_of_runs) if runs else ())
-        made = {i: [next(of_runs) for _ in marked[i].runs] for i in lost}
+        made = {i: [next(of_runs) for _ in given[i].runs] for i in lost}
         return [
-            one or marked[i].from_runs(self._codec.decode(prefixes[i]), made[i]) for i, one in enumerate(translations)
+            one or given[i].from_runs(self._codec.decode(prefixes[i]), made[i]) for i, one in enumerate(translations)
         ]
 
-    def _glossaries(
-        self, glossary: Glossary | Sequence[Glossary] | None, count: int, options: SearchOptions
-    ) -> list[Glossary]:
-        """One for each of so many texts. Raises UserError where their terms can't be demanded."""
-        if glossary is None:
-            return [Glossary(())] * count
-        given = [glossary] * count if isinstance(glossary, Glossary) else list(glossary)
-        if len(given) != count:
-            raise UserError(f"{len(given)} glossaries for {count} texts: give one for each, or one for all")
+    def _check_glossary(self, glossary: Glossary, options: SearchOptions) -> None:
+        if not glossary.terms:
+            return
         if not isinstance(self._searcher, TorchSearcher):
             raise UserError("a glossary needs engine torch: CTranslate2 can't demand words of a translation")
         if options.sample is not None:
             raise UserError("a glossary needs a beam: leave sample out")
         if options.no_repeat_ngram:
             raise UserError("a glossary may demand what no_repeat_ngram forbids: give one of them")
-        for one in {id(one): one for one in given}.values():
-            self._demanding.check(one)
-        return given
+        self._demanding.check(glossary)
 
     def _search(
         self,
         sources: list[list[int]],
         options: SearchOptions,
         prefixes: list[list[int]],
-        texts: list[MarkedText],
-        glossaries: list[Glossary],
+        phrases: list[tuple[Phrase, ...]],
     ) -> list[list[Hypothesis]]:
-        """The hypotheses of each source, best first."""
+        """The hypotheses of each source, best first. phrases: what each translation must have; sampling and CTranslate2
+        don't heed them."""
         caps = [
             self._codec.length_cap(len(source), len(prefix), options.max_length)
             for source, prefix in zip(sources, prefixes, strict=True)
@@ -379,13 +394,12 @@ class Translator:
         searcher = self._searcher
         if options.sample is not None or not isinstance(searcher, TorchSearcher):
             return searcher.search(sources, options, caps, prefixes)
-        phrases = [self._demanding.phrases(*each) for each in zip(texts, glossaries, strict=True)]
         found: dict[int, list[Hypothesis]] = {}
         for demanding in (False, True):
             chosen = [i for i, each in enumerate(phrases) if bool(each) == demanding]
             work = [sources[i] for i in chosen], options, [caps[i] for i in chosen], [prefixes[i] for i in chosen]
             if demanding and chosen:
-                demands = self._demanding.demands([phrases[i] for i in chosen], [texts[i] for i in chosen])
+                demands = self._demanding.demands([phrases[i] for i in chosen])
                 hypotheses = searcher.search_with_phrases(*work, demands)
             else:
                 hypotheses = searcher.search(*work)
@@ -393,41 +407,32 @@ class Translator:
         return [found[i] for i in range(len(sources))]
 
     def _translation(
-        self, text: MarkedText, source: list[int] | None, hypotheses: list[Hypothesis]
+        self, text: ProtectedText, source: list[int] | None, hypotheses: list[Hypothesis]
     ) -> Translation | None:
         """Of a text with these ids. Without hypotheses it was blank, or too long. None where no hypothesis has all
         protected text."""
         if not hypotheses:
-            pieces = Pieces(source=partial(self._source_pieces, text) if source else list)
+            pieces = Pieces(source=partial(self._source_pieces, text.text) if source else list)
             return Translation("", 0.0, "blank" if source == [] else "too_long", _pieces=pieces)
-        every = (self._from_hypothesis(one, text, source or []) for one in hypotheses)
-        whole = [one for one in every if one is not None]
-        if not whole:
-            return None
-        best, *others = whole
-        return replace(best, alternatives=others) if others else best
+        every = [self._from_hypothesis(one, text.text, source or []) for one in hypotheses]
+        best, *others = [one for one in every if text.is_kept_by(one.text)] or [None]
+        return replace(best, alternatives=others) if best and others else best
 
-    def _source_pieces(self, text: MarkedText) -> list[Piece]:
-        return text.moved(self.stored.source_tokenizer.encoded_pieces(text.text, tagged=True), text.text)
+    def _source_pieces(self, text: str) -> list[Piece]:
+        return self.stored.source_tokenizer.encoded_pieces(text, tagged=True)
 
-    def _from_hypothesis(
-        self, hypothesis: Hypothesis, source_text: MarkedText, source: list[int]
-    ) -> Translation | None:
-        """None where it lacks protected text of the source."""
-        decoded = self._codec.decode(hypothesis.ids)
-        text = source_text.restored(decoded)
-        if text is None:
-            return None
+    def _from_hypothesis(self, hypothesis: Hypothesis, source_text: str, source: list[int]) -> Translation:
         ids = source, hypothesis.ids
-        tags, body = self._split_tag(source_text.original)
+        tags, body = self._split_tag(source_text)
         pieces = Pieces(
-            target=lambda: source_text.moved(self.stored.target_tokenizer.decoded_pieces(hypothesis.ids), decoded),
+            target=partial(self.stored.target_tokenizer.decoded_pieces, hypothesis.ids),
             source=partial(self._source_pieces, source_text),
             alignment=lambda: self._align([ids], [tags])[0],
             source_text=body,
             ids=ids,
             tags=tags,
         )
+        text = self._codec.decode(hypothesis.ids)
         return Translation(text, hypothesis.score, hypothesis.stopped, _pieces=pieces)
 
 
