@@ -14,7 +14,7 @@ from typing import TypeAlias
 _LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff"
 _ADDRESS = rf"""
     (?: https?:// | ftp:// | www\. ) [{_LATIN}\d\-._~:/?\#\[\]@!$&'()*+,;=%]* [{_LATIN}\d/\#=%_~\-]
-  | (?<![\w.+\-]) [\w.+\-]{{1,64}} @ [\w\-]{{1,63}} (?: \. [\w\-]{{1,63}} ){{1,8}}
+  | (?<![\w.+\-]) [\w.+\-]{{1,64}} @ [{_LATIN}\d\-]{{1,63}} (?: \. [{_LATIN}\d\-]{{1,63}} ){{1,8}}
 """
 """URLs and e-mail addresses."""
 _PLACEHOLDER = rf"""

@@ -118,7 +118,10 @@ class Codec:
 def _is_word_part(piece: str) -> bool:
     """Whether a subword may go on with a word; one byte of a character may, a Korean particle begins anew."""
     byte = _BYTE.fullmatch(piece)
-    return int(byte[1], 16) >= 0x80 if byte else piece[0].isalnum() and not follows_freely(piece[0])
+    if byte and int(byte[1], 16) >= 0x80:
+        return True
+    first = chr(int(byte[1], 16)) if byte else piece[0]
+    return first.isalnum() and not follows_freely(first)
 
 
 def _check_characters(text: str) -> None:
