@@ -223,7 +223,8 @@ class ConstrainedBeams(Beams):
         state, lengths = self.coverage, self.table.lengths[:, None]
         log_probabilities[..., self.eos_id][of(~state.begun.all(axis=2))] = -torch.inf
         if state.closed.any():
-            log_probabilities.masked_fill_(of(state.closed)[:, :, None] & of(self.word_parts), -torch.inf)
+            closed = of(state.closed)
+            log_probabilities[closed] = log_probabilities[closed].masked_fill(of(self.word_parts), -torch.inf)
         missing = (lengths * ~state.begun).sum(axis=2)  # (sentences, width)
         no_room = (missing > 0) & (missing >= self.caps[:, None] - self.length)
         no_choice = (state.current != NONE) | no_room
