@@ -83,7 +83,8 @@ def training_glossary(source: list[str], dictionary: Dictionary, back: Dictionar
 
 
 def honoured(glossary: Glossary, source: str, translation: str) -> tuple[int, int]:
-    """Terms that the translation has, as whole words, and those that the source has."""
+    """Terms that the translation has, as whole words, and those that the source has. A term may begin the translation
+    with a capital."""
     wanted = Counter(term.target for term in glossary.find(source))
     there = sum(
         min(count, len(re.findall(rf"(?<!\w){re.escape(t)}(?!\w)", translation))) for t, count in wanted.items()
@@ -97,10 +98,7 @@ def with_placeholders(source: str, reference: str, dictionary: Dictionary) -> tu
     for word in reversed(words(source)):
         for target in dictionary.translations(word, 1):
             if word[0].isupper() and of_source[word] == of_reference[target] == 1 and len(target) >= SHORTEST:
-                return tuple(
-                    re.sub(rf"\b{re.escape(one)}\b", "{name}", text)
-                    for one, text in ((word, source), (target, reference))
-                )
+                return re.sub(rf"\b{word}\b", "{name}", source), re.sub(rf"\b{target}\b", "{name}", reference)
     return None
 
 

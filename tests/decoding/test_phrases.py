@@ -15,7 +15,12 @@ from tests.decoding.tables import EOS, STEPS, SYMBOLS, TableEngine, exhaustive
 TEXT = [token for token in range(SYMBOLS) if token != EOS]
 NO_PARTS = np.zeros(SYMBOLS, dtype=bool)
 phrases_of_a_sentence = st.lists(
-    st.builds(Phrase, st.lists(st.sampled_from(TEXT), min_size=1, max_size=2).map(tuple), st.booleans()),
+    st.builds(
+        Phrase,
+        st.lists(st.sampled_from(TEXT), min_size=1, max_size=2).map(tuple),
+        st.booleans(),
+        st.lists(st.sampled_from(TEXT), max_size=2).map(tuple),
+    ),
     min_size=1,
     max_size=2,
 )
@@ -23,10 +28,15 @@ phrases_of_a_sentence = st.lists(
 
 def holds(ids, phrases, word_parts):
     """Whether the ids have all phrases, none in the place of another: tried with every way to place them."""
-    places = [[i for i in range(len(ids)) if tuple(ids[i : i + len(one.ids)]) == one.ids] for one in phrases]
-    for starts in itertools.product(*places):
-        taken = [i for start, one in zip(starts, phrases, strict=True) for i in range(start, start + len(one.ids))]
-        ends = [start + len(one.ids) for start, one in zip(starts, phrases, strict=True) if one.ends_word]
+    places = []
+    for one in phrases:
+        found = [(i, i + len(one.ids)) for i in range(len(ids)) if tuple(ids[i : i + len(one.ids)]) == one.ids]
+        if one.initial and tuple(ids[: len(one.initial)]) == one.initial:
+            found.append((0, len(one.initial)))
+        places.append(found)
+    for spans in itertools.product(*places):
+        taken = [i for span in spans for i in range(*span)]
+        ends = [end for (_, end), one in zip(spans, phrases, strict=True) if one.ends_word]
         if len(set(taken)) == len(taken) and not any(end < len(ids) and word_parts[ids[end]] for end in ends):
             return True
     return False

@@ -40,30 +40,44 @@ class PhraseTable:
     """The phrase of the same ids that must be begun before, or NONE. (sentences, phrases)"""
     ends_word: np.ndarray
     """(sentences, phrases)"""
+    stands_for: np.ndarray
+    """The phrase that is there with this one: itself, or that which this is the initial form of.
+    (sentences, phrases)"""
+    initial: np.ndarray
+    """Whether it is an initial form, which may only begin a translation. (sentences, phrases)"""
 
     @staticmethod
     def of(demands: Demands) -> PhraseTable:
-        phrases = demands.phrases
-        size = len(phrases), max(map(len, phrases))
-        longest = max(len(one.ids) for each in phrases for one in each)
+        forms = [[*each, *dict.fromkeys(one for one in each if one.initial)] for each in demands.phrases]
+        size = len(forms), max(map(len, forms))
+        longest = max(max(len(one.ids), len(one.initial)) for each in forms for one in each)
         table = PhraseTable(
-            np.zeros((*size, longest), dtype=np.int64),
-            np.zeros(size, dtype=np.int64),
-            np.full(size, NONE),
-            np.zeros(size, dtype=bool),
+            ids=np.zeros((*size, longest), dtype=np.int64),
+            lengths=np.zeros(size, dtype=np.int64),
+            after=np.full(size, NONE),
+            ends_word=np.zeros(size, dtype=bool),
+            stands_for=np.tile(np.arange(size[1]), (size[0], 1)),
+            initial=np.zeros(size, dtype=bool),
         )
-        for sentence, each in enumerate(phrases):
+        for sentence, (each, phrases) in enumerate(zip(forms, demands.phrases, strict=True)):
             before: dict[Phrase, int] = {}
             for number, one in enumerate(each):
-                table.ids[sentence, number, : len(one.ids)] = one.ids
-                table.lengths[sentence, number] = len(one.ids)
-                table.after[sentence, number] = before.get(one, NONE)
+                is_initial = number >= len(phrases)
+                ids = one.initial if is_initial else one.ids
+                table.ids[sentence, number, : len(ids)] = ids
+                table.lengths[sentence, number] = len(ids)
                 table.ends_word[sentence, number] = one.ends_word
-                before[one] = number
+                table.initial[sentence, number] = is_initial
+                if is_initial:
+                    table.stands_for[sentence, number] = phrases.index(one)
+                else:
+                    table.after[sentence, number] = before.get(one, NONE)
+                    before[one] = number
         return table
 
     def keep(self, kept: list[int]) -> PhraseTable:
-        return PhraseTable(self.ids[kept], self.lengths[kept], self.after[kept], self.ends_word[kept])
+        each = (self.ids, self.lengths, self.after, self.ends_word, self.stands_for, self.initial)
+        return PhraseTable(*(one[kept] for one in each))
 
 
 @dataclass
@@ -71,7 +85,7 @@ class Coverage:
     """Which phrases each hypothesis has. Shapes begin with (sentences, width)."""
 
     begun: np.ndarray
-    """Whether each phrase is there, or begun; empty ones are there. (..., phrases)"""
+    """Whether each phrase is there, or begun; empty ones and initial forms always are. (..., phrases)"""
     current: np.ndarray
     """The phrase that it is in the middle of, or NONE. (...)"""
     offset: np.ndarray
@@ -108,6 +122,7 @@ class ConstrainedBeams(Beams):
     def start(bos_id: int, eos_id: int, demands: Demands, caps: Sequence[int]) -> ConstrainedBeams:
         batch = len(demands.phrases)
         table = PhraseTable.of(demands)
+        begun = ((table.lengths == 0) | table.initial)[:, None]
         nowhere, zeros = np.full((batch, 1), NONE), np.zeros((batch, 1), dtype=np.int64)
         return ConstrainedBeams(
             sentences=np.arange(batch),
@@ -115,7 +130,9 @@ class ConstrainedBeams(Beams):
             scores=np.zeros((batch, 1)),
             caps=np.array(caps),
             table=table,
-            coverage=Coverage(table.lengths[:, None] == 0, nowhere, zeros, np.zeros((batch, 1), dtype=bool)),
+            coverage=Coverage(
+                ((table.lengths == 0) | table.initial)[:, None], nowhere, zeros, np.zeros((batch, 1), dtype=bool)
+            ),
             costs=np.zeros(table.ids.shape),
             word_parts=demands.word_parts,
             eos_id=eos_id,
@@ -177,7 +194,8 @@ class ConstrainedBeams(Beams):
         phrase = chosen.phrases[each, ranks]  # (sentences, width)
         before = self.coverage.at((each, chosen.places[each, ranks]))
         takes = (phrase != NONE) & np.isfinite(scores)
-        begun = before.begun | ((np.arange(before.begun.shape[2]) == phrase[:, :, None]) & takes[:, :, None])
+        there = self.table.stands_for[each, phrase][:, :, None] == np.arange(before.begun.shape[2])
+        begun = before.begun | (there & takes[:, :, None])
         offset = np.where(before.current == NONE, 0, before.offset) + takes
         ends = takes & (offset == self.table.lengths[each, phrase])
         closed = ends & self.table.ends_word[each, phrase]
@@ -194,7 +212,8 @@ class ConstrainedBeams(Beams):
         tokens = table.ids[each, numbers, offsets]
         after = table.after[:, None, :]
         ready = (after == NONE) | np.take_along_axis(state.begun, np.broadcast_to(after, tokens.shape), axis=2)
-        begins = ~state.begun & ready & (state.current == NONE)[:, :, None]
+        missing = ~state.begun | (table.initial[:, None, :] & (self.length == 0))
+        begins = missing & ready & (state.current == NONE)[:, :, None]
         begins &= ~(state.closed[:, :, None] & self.word_parts[tokens])
         return tokens, offsets, inside | begins
 

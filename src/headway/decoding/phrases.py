@@ -16,6 +16,8 @@ class Phrase:
     ids: tuple[int, ...]
     ends_word: bool = False
     """Whether the token after it may not be a part of its last word."""
+    initial: tuple[int, ...] = ()
+    """Ids that may stand in place of these where a translation begins with them; empty: none."""
 
 
 @dataclass(frozen=True)

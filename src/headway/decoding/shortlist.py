@@ -59,13 +59,11 @@ class ShortlistEngine:
 
     def demands(self, demands: Demands) -> Demands:
         """The same with places; the ids of all phrases are in the list."""
-        return Demands(
-            [
-                tuple(Phrase(tuple(self.places(one.ids)), one.ends_word) for one in phrases)
-                for phrases in demands.phrases
-            ],
-            demands.word_parts[self.tokens],
-        )
+
+        def placed(one: Phrase) -> Phrase:
+            return Phrase(tuple(self.places(one.ids)), one.ends_word, tuple(self.places(one.initial)))
+
+        return Demands([tuple(map(placed, each)) for each in demands.phrases], demands.word_parts[self.tokens])
 
     def restore(self, hypotheses: Sequence[Hypothesis]) -> None:
         """Puts the target ids in place of the places."""

@@ -146,7 +146,7 @@ class TorchSearcher:
             row[prefix] = True
         if demands is not None:
             for row, phrases in zip(allowed, demands.phrases, strict=True):
-                row[[id_ for phrase in phrases for id_ in phrase.ids]] = True
+                row[[id_ for phrase in phrases for id_ in (*phrase.ids, *phrase.initial)]] = True
         assert isinstance(self._engine, TorchEngine)
         engine = ShortlistEngine(self._engine, allowed)
         given = [engine.places(prefix) for prefix in prefixes] if any(prefixes) else ()

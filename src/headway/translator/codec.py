@@ -88,16 +88,19 @@ class Codec:
         cap = max_length if max_length is not None else max(2 * source_length, prefix_length) + 50
         return min(cap, self.max_length - 1)  # <bos> takes a place
 
-    def phrase(self, text: str, *, inside: bool = False) -> Phrase | None:
+    def phrase(self, text: str, *, inside: bool = False, capital: bool = False) -> Phrase | None:
         """The ids that give exactly this text in a translation; None where there are none. inside: as it is written
-        after another character, without a space."""
+        after another character, without a space. capital: where it is all in small letters, it may also begin a
+        translation with a capital."""
         tokenizer = self.stored.target_tokenizer
         before = _NO_WORD if inside or begins_anywhere(text) else ""
         start = tokenizer.encode(before)
         ids = tokenizer.encode(before + text)
         if ids[: len(start)] != start or tokenizer.decode(ids) != before + text or UNK_ID in ids:
             return None
-        return Phrase(tuple(ids[len(start) :]), ends_word=text[-1].isalnum() and not follows_freely(text))
+        initial = self.phrase(text[0].upper() + text[1:]) if capital and text.islower() and text[0].islower() else None
+        ends_word = text[-1].isalnum() and not follows_freely(text)
+        return Phrase(tuple(ids[len(start) :]), ends_word, () if initial is None else initial.ids)
 
     @cached_property
     def word_parts(self) -> NDArray[np.bool_]:

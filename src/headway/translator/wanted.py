@@ -88,12 +88,14 @@ class Demanding:
         """The protected text of a source, as far as the model can write it, and the targets of the terms in it."""
         copied = [self._phrase(span, inside=inside) for span, inside in text.spans]
         terms = glossary.find(text.words) if glossary.terms else []
-        return tuple(one for one in (*copied, *(self._phrase(term.target) for term in terms)) if one is not None)
+        return tuple(
+            one for one in (*copied, *(self._phrase(term.target, capital=True) for term in terms)) if one is not None
+        )
 
     def check(self, glossary: Glossary) -> None:
         """Raises UserError for a term that the model can't write."""
         for term in glossary.terms:
-            if self._phrase(term.target) is None:
+            if self._phrase(term.target, capital=True) is None:
                 raise UserError(f"glossary: the model's vocabulary can't write {term.target!r}; choose another target")
 
     def demands(self, phrases: Sequence[tuple[Phrase, ...]]) -> Demands:
