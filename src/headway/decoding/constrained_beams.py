@@ -130,9 +130,7 @@ class ConstrainedBeams(Beams):
             scores=np.zeros((batch, 1)),
             caps=np.array(caps),
             table=table,
-            coverage=Coverage(
-                ((table.lengths == 0) | table.initial)[:, None], nowhere, zeros, np.zeros((batch, 1), dtype=bool)
-            ),
+            coverage=Coverage(begun, nowhere, zeros, np.zeros((batch, 1), dtype=bool)),
             costs=np.zeros(table.ids.shape),
             word_parts=demands.word_parts,
             eos_id=eos_id,
