@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from headway.documents.elements import Element
 from headway.documents.parsing import Document, Sentence
+from headway.text.protected import Element
 
 
 class Found(NamedTuple):

@@ -107,7 +107,11 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         texts = _texts("q", wanted.q, settings)
         chosen, detected = await _choose(service, texts, wanted.source, wanted.target)
         found = await service.translate(
-            list(zip(texts, chosen, strict=True)), wanted.format, wanted.beam_size, 1 + wanted.alternatives
+            list(zip(texts, chosen, strict=True)),
+            wanted.format,
+            wanted.beam_size,
+            1 + wanted.alternatives,
+            wanted.terms(),
         )
         answer: dict[str, Any] = {"translatedText": [one.texts[0] for one in found]}
         if detected is not None:

@@ -10,6 +10,7 @@ from typing import Any
 from headway.decoding import Sampling
 from headway.errors import UserError
 from headway.text.corpus import is_blank
+from headway.text.glossary import Glossary
 from headway.text.lines import Line
 from headway.text.tokenizer import language_tag
 from headway.translator.alignments import Links, to_pharaoh
@@ -33,6 +34,8 @@ class LineOptions:
     sample: Sampling | None = None
     mbr: int | None = None
     prefix: str = ""
+    glossary: tuple[tuple[str, str], ...] = ()
+    """Source and target of each term."""
     target_language: str | None = None
     as_json: bool = False
     """Write one JSON document per line, not its text."""
@@ -50,7 +53,8 @@ class LineOptions:
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> LineOptions:
         sample = document["sample"]
-        return cls(**{**document, "sample": None if sample is None else Sampling(**sample)})
+        glossary = tuple((source, target) for source, target in document["glossary"])
+        return cls(**{**document, "sample": None if sample is None else Sampling(**sample), "glossary": glossary})
 
 
 @dataclass
@@ -76,7 +80,8 @@ class LineTranslator:
             name: getattr(options, name)
             for name in ("beam_size", "length_penalty", "max_length", "n_best", "no_repeat_ngram", "sample", "mbr")
         }
-        translator.search_options(**self._search)
+        self._glossary = Glossary.of(options.glossary)
+        translator.check_glossary(self._glossary, **self._search)
         if options.pieces and not options.alignments:
             raise UserError("--pieces says what --alignments join: give both")
         if options.split:
@@ -109,9 +114,14 @@ class LineTranslator:
         texts = ["" if is_blank(line.text) else self._tag + line.text for line in lines]
         try:
             if self.options.split:
-                return [_of_document(one) for one in self.translator.translate_documents(texts, **self._search)]
+                documents = self.translator.translate_documents(texts, glossary=self._glossary, **self._search)
+                return [_of_document(one) for one in documents]
             return self.translator.translate(
-                texts, prefix=self.options.prefix, alignments=self.options.alignments, **self._search
+                texts,
+                prefix=self.options.prefix,
+                glossary=self._glossary,
+                alignments=self.options.alignments,
+                **self._search,
             )
         except UserError:
             raise
