@@ -118,7 +118,7 @@ def test_segmentations_are_of_the_same_pairs(folder, monkeypatch):
         make(recipe_of(folder, *SEGMENTATIONS), folder / str(processes), processes)
     assert files(folder / "1") == files(folder / "2")
     usual, drawn = (ParallelIds(folder / name / "train") for name in ("usual", "1"))
-    assert (drawn.segmentations, usual.segmentations) == (3, 1)
+    assert (drawn.versions, usual.versions) == (3, 1)
     assert drawn.sizes == usual.sizes
     assert len(drawn) == 3 * len(usual) == 3 * sum(usual.sizes)
     tokenizer = find_tokenizer(folder / "1", "source")
