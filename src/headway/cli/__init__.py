@@ -15,6 +15,7 @@ import typer
 
 from headway.cli import (
     average,
+    calibrate,
     check,
     compare,
     data,
@@ -24,6 +25,7 @@ from headway.cli import (
     export,
     import_,
     inspect,
+    perturb,
     plan,
     prepare,
     score,
@@ -49,6 +51,7 @@ app.command("translate")(translate.translate)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("score")(score.score)
+app.command("calibrate")(calibrate.calibrate)
 app.command("average")(average.average)
 app.command("check")(check.check)
 app.command("inspect")(inspect.inspect)
@@ -61,6 +64,7 @@ app.command("show")(show.show)
 app.command("data")(data.data)
 app.command("plan")(plan.plan)
 app.command("prepare")(prepare.prepare)
+app.command("perturb")(perturb.perturb)
 
 
 @app.callback(invoke_without_command=True)

@@ -10,6 +10,7 @@ from headway.evaluation.scores import (
     compare_measured,
     compare_translations,
     score_translations,
+    sentence_chrf,
     tokenization,
 )
 
@@ -27,5 +28,6 @@ __all__ = [
     "load_metric",
     "parse_pharaoh",
     "score_translations",
+    "sentence_chrf",
     "tokenization",
 ]

@@ -120,8 +120,8 @@ class EncodingSettings:
 
 @dataclass
 class EncodedChunk:
-    """The kept pairs of a chunk, as ids without control symbols: all versions of the first pair, then those of the second,
-    and so on."""
+    """The kept pairs of a chunk, as ids without control symbols: all versions of the first pair, then those of the
+    second, and so on."""
 
     corpus: int
     done: float
