@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from headway.decoding import SearchOptions
+from headway.errors import UserError
 from headway.serving.app import make_app
 from headway.serving.pairs import Pairs
 from headway.serving.service import Service
@@ -39,6 +40,8 @@ class CopyingTranslator:
         self.calls: list[list[str]] = []
         self.options: list[dict[str, Any]] = []
         self.stopped = "eos"
+        self.confidences: dict[str, float] = {}
+        """Of texts; a text with a question mark is out of domain."""
         self._change, self._longest, self._seconds = change, longest, seconds
         self.go_on = threading.Event()
         self.go_on.set()
@@ -56,6 +59,10 @@ class CopyingTranslator:
         time.sleep(self._seconds)
         return [self._translation(text, options["n_best"]) for text in texts]
 
+    def calibration(self) -> None:
+        if not self.confidences:
+            raise UserError("isn't calibrated")
+
     def inspect(self, text: str, **options: Any) -> Any:
         shown = {
             name: [str(one) for one in value] if name in ("edits", "cases") else value
@@ -67,7 +74,13 @@ class CopyingTranslator:
         found = self._change(text)
         others = [SimpleNamespace(text=f"{number} {found}") for number in range(2, n_best + 1)]
         return SimpleNamespace(
-            text=found, alternatives=others, source_tokens=list(text), tokens=list(found), stopped=self.stopped
+            text=found,
+            alternatives=others,
+            source_tokens=list(text),
+            tokens=list(found),
+            stopped=self.stopped,
+            confidence=self.confidences.get(text),
+            out_of_domain="?" in text,
         )
 
 

@@ -37,8 +37,7 @@ def perturb(
     from headway.text.lines import Layout
     from headway.text.noise import KINDS, TYPOS, perturbed
 
-    known = next((one for one in KINDS if one == kind), None)
-    if known is None:
+    if kind not in KINDS:
         raise UserError(f"--kind {kind}: there are {', '.join(KINDS)}")
     if typos is not None and kind != "typos":
         raise UserError(f"--typos is for --kind typos, not for {kind}")
@@ -49,4 +48,4 @@ def perturb(
     lines = input_lines(file, Layout(), None)
     with nullcontext(sys.stdout) if output is None else writer(output) as out:
         for line in lines:
-            out.write(perturbed(line.text, known, seed, share) + "\n")
+            out.write(perturbed(line.text, kind, seed, share) + "\n")

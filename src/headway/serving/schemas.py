@@ -33,6 +33,9 @@ class TranslateRequest(_Request):
     beam_size: int | None = Field(
         None, ge=1, le=WIDEST_BEAM, description="Hypotheses side by side; default: the model's own. Of headway alone."
     )
+    confidence: bool = Field(
+        False, description="Also how likely each translation is acceptable. Needs a calibrated model. Of headway alone."
+    )
 
 
 class DetectRequest(_Request):
@@ -71,6 +74,14 @@ class TranslateAnswer(BaseModel):
     alternatives: list[str] | list[list[str]] | None = None
     truncated: bool | list[bool] | None = Field(
         None, description="There where a translation was cut off because it came to be as long as the model allows."
+    )
+    confidence: float | list[float | None] | None = Field(
+        None,
+        description="Where it was asked for: the probability, of the least likely sentence, that its translation is "
+        "acceptable; null for a text without words.",
+    )
+    outOfDomain: bool | list[bool] | None = Field(  # noqa: N815
+        None, description="With `confidence`: whether a sentence is unlike the text that the model was calibrated on."
     )
 
 

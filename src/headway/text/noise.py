@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal, get_args
@@ -93,7 +93,7 @@ def _swapped(word: str, place: int, _: Random) -> str:
 
 def _dropped(word: str, place: int, _: Random) -> str:
     jamo = _jamo_of(word[place])
-    left = _syllable(*jamo[:2], 0) if jamo and jamo[2] else ""
+    left = _syllable((*jamo[:2], 0)) if jamo and jamo[2] else ""
     return word[:place] + left + word[place + 1 :]
 
 
@@ -106,7 +106,7 @@ def _beside(word: str, place: int, random: Random) -> str:
     char = word[place]
     if jamo := _jamo_of(char):
         hit = [
-            _syllable(*jamo[:part], JAMO[part].index(key), *jamo[part + 1 :])
+            _syllable((*jamo[:part], JAMO[part].index(key), *jamo[part + 1 :]))
             for part in range(3)
             for key in NEIGHBOURS.get(JAMO[part][jamo[part]], ())
         ]
@@ -135,7 +135,9 @@ def _jamo_of(char: str) -> tuple[int, int, int] | None:
     return *divmod(rest, len(JAMO[1])), final
 
 
-def _syllable(initial: int, vowel: int, final: int) -> str:
+def _syllable(jamo: Sequence[int]) -> str:
+    """As `_jamo_of` gives them."""
+    initial, vowel, final = jamo
     return chr(ord(FIRST_SYLLABLE) + (initial * len(JAMO[1]) + vowel) * len(JAMO[2]) + final)
 
 
