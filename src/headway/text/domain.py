@@ -15,8 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-FALSE_ALARMS = 0.05
-"""The share of known text that is as far away as text of another domain."""
+FALSE_ALARMS = 0.03
+"""The share of known text that is as far away as text of another domain. On further text it is a little more."""
+LEAST_VARIANCE = 1e-4
+"""Added to that of both numbers, because a few texts may be all alike."""
 UNSEEN = 0.5
 """Added to the count of each piece."""
 
@@ -67,11 +69,11 @@ def learn_domain(texts: Sequence[str], ids: Sequence[Sequence[int]], vocab_size:
     looks = np.array(
         [_look(text, one, unfitted._surprise(one, total, Counter(one))) for text, one in _pairs(texts, ids)]
     )
-    ((of_first, between), (_, of_second)) = np.linalg.pinv(np.cov(looks.T)).tolist()
+    ((of_first, between), (_, of_second)) = np.linalg.inv(np.cov(looks.T) + LEAST_VARIANCE * np.eye(2)).tolist()
     mean = (float(looks[:, 0].mean()), float(looks[:, 1].mean()))
     found = Domain(counts, vocab_size, mean, (of_first, between, of_second), 1.0)
     farthest = float(np.quantile(found._mahalanobis(looks), 1 - FALSE_ALARMS))
-    return Domain(counts, vocab_size, mean, found.precision, max(farthest, 1e-6))
+    return Domain(counts, vocab_size, mean, found.precision, max(farthest, 1.0))
 
 
 def _look(text: str, ids: Sequence[int], surprise: float) -> tuple[float, float]:

@@ -349,6 +349,8 @@ def _encoded(
 def _mapped(file: Path, dtype: np.dtype[Any], *, scattered: bool = False) -> NDArray[Any]:
     """scattered: reads are small and far apart. By default the system also reads the neighbourhood of each. That is
     much more data, and if the file is larger than memory, it is evicted before it is used."""
+    if not file.stat().st_size:  # of a shard whose only chunk kept no pair; no empty file can be mapped
+        return np.empty(0, dtype)
     with open(file, "rb") as opened:
         memory = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
     if scattered and hasattr(mmap, "MADV_RANDOM"):
