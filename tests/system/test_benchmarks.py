@@ -8,6 +8,9 @@ import sys
 import pytest
 import yaml
 
+from headway.storage import load_model, save_model
+from headway.translator import Translator
+from headway.translator.confidence import learn_calibration
 from tests.system.conftest import ROOT, TINY
 
 
@@ -120,6 +123,28 @@ def test_web(trained, corpus):
     assert "kernel, beam 5:" in said
     assert "plain, beam 1:" in said
     assert len(re.findall(r"float32 in the page: [\d.]+, 10 lines are equal", said)) == 2
+
+
+def test_robustness(trained, corpus):
+    files = ["--source", corpus.file("test.src"), "--reference", corpus.file("test.tgt"), "--lines", "20"]
+    rows = benchmark("robustness", trained, trained, *files).splitlines()[-2:]
+    assert [row.count("|") for row in rows] == [11, 11]
+    assert rows[1].split("|")[2:9] == rows[0].split("|")[2:9]
+    assert rows[1].split("|")[9].strip() == "0%"
+
+
+def test_confidence(trained, corpus, tmp_path):
+    sides = [corpus.file("test.src"), corpus.file("test.tgt")]
+    stored = load_model(trained)
+    translations = Translator(stored, device="cpu").translate(sides[0].read_text().splitlines(), beam_size=1)
+    references = [one.text if number % 2 else "-" for number, one in enumerate(translations)]
+    stored.calibration = learn_calibration(stored, translations, references)
+    save_model(tmp_path / "calibrated", stored)
+    said = benchmark(
+        "confidence", tmp_path / "calibrated", "--test", *sides, "--noise", "--outside", f"targets={sides[1]}"
+    )
+    assert re.search(r"expected calibration error +0\.\d{4}", said)
+    assert len(re.findall(r"^\| .* \| [\d.]+% \|$", said, re.M)) == 7
 
 
 def test_quality(recipe, corpus, tmp_path):
