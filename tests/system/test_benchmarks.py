@@ -140,9 +140,8 @@ def test_confidence(trained, corpus, tmp_path):
     references = [one.text if number % 2 else "-" for number, one in enumerate(translations)]
     stored.calibration = learn_calibration(stored, translations, references)
     save_model(tmp_path / "calibrated", stored)
-    said = benchmark(
-        "confidence", tmp_path / "calibrated", "--test", *sides, "--noise", "--outside", f"targets={sides[1]}"
-    )
+    more = ["--noise", "--outside", f"targets={sides[1]}"]
+    said = benchmark("confidence", tmp_path / "calibrated", "--test", *sides, *more)
     assert re.search(r"expected calibration error +0\.\d{4}", said)
     assert len(re.findall(r"^\| .* \| [\d.]+% \|$", said, re.M)) == 7
 

@@ -119,14 +119,14 @@ def test_the_rate_of_typos():
 
 def test_the_share_of_noise_and_its_kinds():
     """Of 4,000 versions of a text that each kind changes, the share has noise; alone or two together."""
-    text, noise = "Ein schöner Hund läuft über die Straße.", Noise(0.25, typos=1.0)
+    text, noise = "Ein schöner Hund läuft über die Straße.", Noise(0.25)
     versions = [noise.applied(text, version) for version in range(4000)]
     assert versions == [noise.applied(text, version) for version in range(4000)]
     noisy = [one for one in versions if one != text]
     assert 900 < len(noisy) < 1100
     for kind in ("lower", "upper", "punctuation", "diacritics"):
         alone = sum(one == perturbed(text, kind, 0) for one in noisy)
-        assert 0.06 < alone / len(noisy) < 0.14  # a half of them has one kind, a fifth of these has this one
+        assert 0.06 < alone / len(noisy) < 0.18  # a tenth, and those of two whose typos hit no word
     assert text.lower()[:-1] in noisy
     only = Noise(1.0, ("upper",))
     assert {only.applied(text, version) for version in range(20)} == {text.upper()}

@@ -44,7 +44,6 @@ class Noise:
     """The share of the sentences that get noise."""
     kinds: tuple[NoiseKind, ...] = KINDS
     """A sentence gets one of them, or two."""
-    typos: float = TYPOS
 
     def applied(self, text: str, version: int) -> str:
         """The text with the noise of this version of it, or as it is."""
@@ -53,7 +52,7 @@ class Noise:
             return text
         count = min(random.choice((1, 2)), len(self.kinds))
         for kind in random.sample(self.kinds, count):
-            text = perturbed(text, kind, version, self.typos)
+            text = perturbed(text, kind, version)
         return text
 
 

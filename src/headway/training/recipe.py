@@ -24,7 +24,7 @@ from headway.model.config import PRESETS, ModelConfig
 from headway.text.chunks import CorpusFiles, as_corpus
 from headway.text.corpus import is_two_sided
 from headway.text.filters import DuplicateOf, Filters, Overlap
-from headway.text.noise import KINDS, TYPOS, Noise, NoiseKind
+from headway.text.noise import KINDS, Noise, NoiseKind
 from headway.text.tokenizer import TokenizerKind
 from headway.translator import SearchOptions
 
@@ -118,17 +118,15 @@ class NoiseSection(Section):
     share: float = Field(gt=0, le=1)
     """The share of the source sentences that get noise, such as 0.3."""
     kinds: Annotated[list[NoiseKind], BeforeValidator(_listed), Field(min_length=1)] = list(KINDS)
-    """One of these, or two, are applied to such a sentence: `lower` and `upper` case, `typos`, no final `punctuation`,
-    no `diacritics`."""
-    typos: float = Field(TYPOS, gt=0, le=1)
-    """The share of the words that get a typo, for the kind `typos`."""
+    """One of these, or two, are applied to such a sentence: `lower` and `upper` case, `typos` in one word of ten, no
+    final `punctuation`, no `diacritics`."""
     versions: int = Field(8, ge=2, le=1000)
     """The training text is prepared so many times, each time with other noise, and each epoch takes the next; as often
     as `tokenizer.segmentations` if that is more. Prepared data grow with it."""
 
     def chosen(self) -> Noise:
         """As `text.encoding` takes it."""
-        return Noise(self.share, tuple(dict.fromkeys(self.kinds)), self.typos)
+        return Noise(self.share, tuple(dict.fromkeys(self.kinds)))
 
 
 class DataSection(Section):
