@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-argos test-ray test-faults mutants fuzz lint bench bench-peers results results-quick soak reference clean
+.PHONY: setup demo test test-system test-argos test-ray test-faults mutants fuzz lint bench bench-peers results results-quick soak reference dist clean
 
 setup: $(READY)
 
@@ -121,6 +121,26 @@ results-quick: setup $(BENCH_SOURCE) data/tatoeba-ko-en/test.ko
 soak: setup $(BENCH_MODEL)/best.json
 	$(BIN)/python benchmarks/serving.py $(BENCH_MODEL) $(BENCH_SOURCE) --only soak --soak 1800
 
+# What a release publishes, in dist/: built, checked, and the wheel installed and run in an empty environment.
+DIST := .venv-dist
+$(DIST)/.ready:
+	$(PYTHON) -m venv $(DIST)
+	$(DIST)/bin/python -m pip install --quiet build==1.6.1 twine==7.0.0
+	touch $@
+
+dist: $(DIST)/.ready
+	rm -rf dist
+	$(DIST)/bin/python -m build --outdir dist
+	$(DIST)/bin/twine check --strict dist/*
+	$(PYTHON) -m venv --clear $(DIST)/installed
+	$(DIST)/installed/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
+	$(DIST)/installed/bin/python -m pip install --quiet -c constraints.txt dist/*.whl
+	cd $(DIST) && rm -rf tried && installed/bin/headway data dates --output tried/data
+	cd $(DIST) && installed/bin/headway train --source tried/data/train.en --target tried/data/train.ko \
+		--valid-source tried/data/valid.en --valid-target tried/data/valid.ko --out tried/run \
+		model.preset=tiny training.max_steps=20 training.validate_every=20
+	cd $(DIST) && echo "May 5, 2026" | installed/bin/headway translate tried/run
+
 # The same against the packages that others use, in an environment of their own.
 PEERS := .venv-peers
 $(PEERS)/.ready: constraints.txt benchmarks/peers.txt
@@ -136,4 +156,4 @@ bench-peers: $(PEERS)/.ready $(BENCH_MODEL)/best.json
 	$(PEERS)/bin/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(FUZZ) $(ARGOS) $(RAY) .mutants headway-demo
+	rm -rf $(VENV) $(PEERS) $(FUZZ) $(ARGOS) $(RAY) $(DIST) dist .mutants headway-demo

@@ -31,6 +31,9 @@ def inspect(
     layers: Annotated[str, typer.Option(help="Numbers from 1 with commas, last, or all.")] = "last",
     heads: Annotated[str, typer.Option(help="Numbers from 1 with commas, all, or mean (of all).")] = "mean",
     words: Annotated[bool, typer.Option("--words", help="Join the pieces of a word.")] = False,
+    moving: Annotated[
+        bool, typer.Option("--moving", help="The words appear one by one, with lines to what each reads (.svg).")
+    ] = False,
     last: Annotated[
         int | None, typer.Option(min=1, help="Of a run: how many of its last models, to see how the heads came to be.")
     ] = None,
@@ -47,18 +50,22 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft."
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --output page.html
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --kind all --layers all --heads all --output maps.svg
+    headway inspect runs/multi30k-de-en "Ein Hund läuft." --words --moving --output moving.svg
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --layers 3 --heads 1,2 --last 5 --output growing.svg
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --target "A cat sleeps." --output record.json
     """
     from headway.insight import draw_map, usual_cases
+    from headway.insight.moving import moving_picture
     from headway.insight.pictures import check_picture_path, draw_heat_maps, save_picture
     from headway.threads import use_threads
     from headway.translator.lines import language_prefix
 
     check_output(output)
-    if output is not None:
-        check_picture_path(output, others=(".html", ".json"))
     suffix = "" if output is None else output.suffix.lower()
+    if moving and suffix != ".svg":
+        raise UserError("--moving makes a picture: it needs --output with a name that ends in .svg")
+    if output is not None and not moving:
+        check_picture_path(output, others=(".html", ".json"))
     whole = suffix in (".html", ".json")
     if whole and (kind, layers, heads, words) != ("cross", "last", "mean", False):
         raise UserError(f"a {suffix} file holds every map; leave --kind, --layers, --heads and --words out")
@@ -79,6 +86,12 @@ def inspect(
     moments = [("", record.maps)] if last is None else _moments(record, translator.stored.name)
     moments = [(name, maps.words() if words else maps) for name, maps in moments]
     charts = _chosen_maps(moments, kinds, layers, heads)
+    if output is not None and moving:
+        if kinds != ["cross"] or [len(row) for row in charts] != [1]:
+            raise UserError("--moving draws one map of --kind cross: give one layer, and one head or the mean")
+        [[chart]] = charts
+        output.write_text(moving_picture(chart.columns, chart.rows, chart.values), encoding="utf-8", newline="\n")
+        return
     if output is not None:
         save_picture(draw_heat_maps(charts), output)
         return
