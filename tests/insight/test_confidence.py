@@ -29,7 +29,7 @@ SOURCES = [[5, 6, 7, 8], [9], [10, 11], [12] * 9, [5, 6]]
 TARGETS = [[4, 5], [], [6, 7, 8, 9, 10, 11], [20] * 3, [4]]
 
 
-@pytest.mark.parametrize("at_once", [1, 1 << 24])
+@pytest.mark.parametrize("at_once", [1, 1 << 22])
 def test_features_of_each_alone(monkeypatch, at_once):
     """Whatever they share a batch with. The sum of the log-probabilities is the score of a search."""
     monkeypatch.setattr(module, "LOGITS_AT_ONCE", at_once)

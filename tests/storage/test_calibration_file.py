@@ -31,6 +31,7 @@ def test_round_trip(tmp_path):
         ({"weights": [1, 2, 3, 4, 5]}, "not the calibration"),
         ({"bias": True}, "1 finite numbers"),
         ({"bias": None}, "1 finite numbers"),
+        ({"bias": 10**400}, "not the calibration"),
         ({"domain": {}}, "not the calibration"),
         ({"domain.mean": [1]}, "2 finite numbers"),
         ({"domain.mean": 1}, "not the calibration"),

@@ -17,7 +17,7 @@ from torch import Tensor
 from headway.model import Transformer
 from headway.storage.calibration import FEATURES, Calibration
 
-LOGITS_AT_ONCE = 1 << 24
+LOGITS_AT_ONCE = 1 << 22
 """Logits that are computed together, at most, unless one translation has more."""
 RIDGE = 1.0
 """How much the weights of the standardised features are held small (L2)."""

@@ -53,7 +53,7 @@ def parse_calibration(data: bytes, file: Path, vocab_size: int) -> Calibration:
     check_version(document.get("format_version"), FORMAT_VERSION, file)
     try:
         return _calibration(document, vocab_size)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         problem = clipped(f"{type(error).__name__}: {error}")
         raise UserError(f"{file}: is not the calibration of this model ({problem})") from None
 
