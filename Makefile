@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-argos test-ray test-faults mutants fuzz lint bench bench-peers results results-quick soak reference dist clean
+.PHONY: setup demo test test-system test-argos test-ray test-faults mutants fuzz lint bench bench-peers results results-quick soak reference docs docs-messages dist clean
 
 setup: $(READY)
 
@@ -81,6 +81,29 @@ lint: setup
 reference: setup
 	$(BIN)/python docs/make_reference.py
 
+# The guide in both languages, docs/guide/_build/html: every chapter runs while it is built, and a warning is an error. In an
+# environment of its own: it brings 150 MB.
+DOCS := .venv-docs
+GUIDE := docs/guide
+$(DOCS)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
+	$(DOCS)/bin/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	touch $@
+
+SPHINX := OMP_NUM_THREADS=1 $(DOCS)/bin/sphinx-build -q -W --keep-going
+docs: $(DOCS)/.ready
+	rm -rf $(GUIDE)/_build
+	$(SPHINX) -b gettext $(GUIDE) $(GUIDE)/_build/messages
+	$(DOCS)/bin/python $(GUIDE)/check_translation.py $(GUIDE)/_build/messages $(GUIDE)/locale/ko/LC_MESSAGES
+	$(SPHINX) -b html $(GUIDE) $(GUIDE)/_build/html/en
+	$(SPHINX) -b html -D language=ko -D 'html_title=headway 안내서' $(GUIDE) $(GUIDE)/_build/html/ko
+
+# Brings the Korean catalogues up to date with the English chapters: what is new in them waits for its translation.
+docs-messages: $(DOCS)/.ready
+	$(SPHINX) -b gettext $(GUIDE) $(GUIDE)/_build/messages
+	$(DOCS)/bin/sphinx-intl update -p $(GUIDE)/_build/messages -d $(GUIDE)/locale -l ko -w 150 --no-obsolete
+
 # Speed, in an hour; leave the machine alone meanwhile. Some translations of a model that was trained for five minutes
 # run to the limit, and who waits for the longest of a batch pays for it: BENCH_MODEL=... names a better one.
 BENCH_MODEL := runs/bench
@@ -156,4 +179,4 @@ bench-peers: $(PEERS)/.ready $(BENCH_MODEL)/best.json
 	$(PEERS)/bin/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(FUZZ) $(ARGOS) $(RAY) $(DIST) dist .mutants headway-demo
+	rm -rf $(VENV) $(PEERS) $(FUZZ) $(ARGOS) $(RAY) $(DOCS) $(GUIDE)/_build $(DIST) dist .mutants headway-demo

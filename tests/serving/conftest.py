@@ -65,7 +65,7 @@ class CopyingTranslator:
 
     def inspect(self, text: str, **options: Any) -> Any:
         shown = {
-            name: [str(one) for one in value] if name in ("edits", "cases") else value
+            name: [str(one) for one in value] if name in ("edits", "cases", "analyses") else value
             for name, value in options.items()
         }
         return SimpleNamespace(to_json=lambda arrays: json.dumps({"text": text, "arrays": arrays, **shown}))

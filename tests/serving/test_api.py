@@ -6,6 +6,7 @@ import re
 import pytest
 
 from headway.insight import HeadOff, read_edits
+from headway.insight.analyses import read_analyses
 from headway.serving.detection import detect
 from tests.serving.conftest import CopyingTranslator
 
@@ -210,6 +211,7 @@ def test_inspect_gives_the_record(serve):
     server = serve()
     edits = [{"kind": "head_off", "attention": "cross", "layer": 1, "head": 0}]
     fields = {"translation": "A dog.", "edits": edits, "cases": [edits, []], "beam_size": 3, "arrays": "none"}
+    fields["analyses"] = ["erasure", {"kind": "patching", "other": "Ein Hut."}]
     record = server.post("/inspect", json={**GOOD, **fields}).json()
     edit = str(HeadOff(attention="cross", layer=1, head=0))
     assert record == {
@@ -218,6 +220,7 @@ def test_inspect_gives_the_record(serve):
         "beam_size": 3,
         "edits": [edit],
         "cases": [str(read_edits(edits)), "[]"],
+        "analyses": [str(one) for one in read_analyses(fields["analyses"])],
         "arrays": "none",
     }
 
@@ -236,6 +239,15 @@ def test_inspect_gives_the_record(serve):
         {"beam_size": 17},
         {"translation": "x" * 129},
         {"q": "x" * 129},
+        {"q": "x" * 41, "analyses": ["erasure"]},
+        {"analyses": ["guess"]},
+        {"analyses": ["patching"]},
+        {"analyses": [{"kind": "patching", "other": "x" * 41}]},
+        {"analyses": [{"kind": "contrast", "instead": "x" * 41}]},
+        {"analyses": [{"kind": "head_importance", "pairs": []}]},
+        {"analyses": [{"kind": "head_importance", "pairs": [["a", "b"]] * 101}]},
+        {"analyses": [{"kind": "head_importance", "pairs": [["a", "x" * 41]]}]},
+        {"analyses": ["erasure"] * 9},
     ],
     ids=str,
 )

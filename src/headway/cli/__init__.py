@@ -23,6 +23,7 @@ from headway.cli import (
     draw,
     evaluate,
     export,
+    extend,
     import_,
     inspect,
     perturb,
@@ -58,6 +59,7 @@ app.command("inspect")(inspect.inspect)
 app.command("draw")(draw.draw)
 app.command("serve")(serve.serve)
 app.command("export")(export.export)
+app.command("extend")(extend.extend)
 app.command("import")(import_.import_)
 app.command("shortlist")(shortlist.shortlist)
 app.command("show")(show.show)

@@ -37,6 +37,14 @@ def inspect(
     last: Annotated[
         int | None, typer.Option(min=1, help="Of a run: how many of its last models, to see how the heads came to be.")
     ] = None,
+    analysis: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=TEXT]",
+            help="Analyse the translation: contributions, erasure, contrast, logit_lens, decoder_lens, patching, "
+            "head_importance or faithfulness. Repeat the option for more.",
+        ),
+    ] = None,
     target_language: TargetLanguage = None,
     device: Device = "auto",
     threads: Threads = None,
@@ -44,7 +52,8 @@ def inspect(
     """Inspect a translation, mainly its attention.
 
     In an attention map each row is a piece that asks and each column a piece that answers. A page (.html) or data
-    (.json) holds everything that the model computes.
+    (.json) holds everything that the model computes. Analyses stand in a page, in data, or in the terminal in place of
+    the map.
 
     \b
     headway inspect runs/multi30k-de-en "Ein Hund läuft."
@@ -53,8 +62,11 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --words --moving --output moving.svg
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --layers 3 --heads 1,2 --last 5 --output growing.svg
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --target "A cat sleeps." --output record.json
+    headway inspect runs/multi30k-de-en "Ein Hund läuft." --analysis contributions --analysis "contrast=A dog walks."
     """
+    from headway.cli.analyses import asked_analyses
     from headway.insight import draw_map, usual_cases
+    from headway.insight.analyses.telling import Teller
     from headway.insight.moving import moving_picture
     from headway.insight.pictures import check_picture_path, draw_heat_maps, save_picture
     from headway.threads import use_threads
@@ -69,6 +81,8 @@ def inspect(
     whole = suffix in (".html", ".json")
     if whole and (kind, layers, heads, words) != ("cross", "last", "mean", False):
         raise UserError(f"a {suffix} file holds every map; leave --kind, --layers, --heads and --words out")
+    if analysis and suffix in (".svg", ".png"):
+        raise UserError(f"a {suffix} file shows attention; write what --analysis finds to a .json or .html file")
     kinds = _kinds(kind)
     history = [] if last is None else _last_models(model, last)
     use_threads(threads)
@@ -78,10 +92,16 @@ def inspect(
         _, plain = translator.stored.source_tokenizer.split_tag(text)
         count = len(usual_cases(translator.model.config, plain))
         typer.echo(f"trying {count} edits of the model and of the text for the page", err=True)
-    record = translator.inspect(text, target, cases="usual" if suffix == ".html" else (), history=history)
+    analyses = asked_analyses(analysis or [], model, translator)
+    cases = "usual" if suffix == ".html" else ()
+    record = translator.inspect(text, target, cases=cases, history=history, analyses=analyses)
     if output is not None and whole:
         content = record.to_page() if suffix == ".html" else record.to_json() + "\n"
         output.write_text(content, encoding="utf-8", newline="\n")
+        return
+    if analyses:
+        teller = Teller(record.source.pieces, record.target.pieces, record.vocabulary)
+        typer.echo("\n\n".join(teller.tell(record.analyses)))
         return
     moments = [("", record.maps)] if last is None else _moments(record, translator.stored.name)
     moments = [(name, maps.words() if words else maps) for name, maps in moments]

@@ -78,10 +78,11 @@ def page_of(document: dict[str, Any], modules: Mapping[str, str], style: str, la
 
 
 def grouped(arrays: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The entries of a document's arrays in groups that are loaded together: each layer, and all that is in none."""
+    """The entries of a document's arrays in groups that are loaded together: each layer, each analysis, and all that is
+    in none."""
     groups: dict[str, dict[str, Any]] = {}
     for name, entry in arrays.items():
-        found = re.match(r"(?:history\.\d+|(?:encoder|decoder)\.layers\.\d+)(?=\.)", name)
+        found = re.match(r"(?:history\.\d+|analyses\.\w+|(?:encoder|decoder)\.layers\.\d+)(?=\.)", name)
         groups.setdefault(found[0] if found else "rest", {})[name] = entry
     return groups
 

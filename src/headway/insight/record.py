@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headway.insight.analyses import Analyses
 from headway.insight.beams import BeamTree
 from headway.insight.heads import HeadMeasures, measure_heads
 from headway.insight.maps import AttentionKind, AttentionMaps, Floats, attention_names
@@ -123,6 +124,8 @@ class TranslationRecord:
     history: list[Moment] = field(default_factory=list)
     """Other models of the same run as they are, first to last, and what they make of the same source and target. Their
     weights are arrays too, named as the model's own below `history.0`, `history.1` and so on."""
+    analyses: Analyses = field(default_factory=Analyses)
+    """Those that were asked for. Their arrays stand in `arrays` too, below `analyses`."""
 
     @property
     def score(self) -> float:

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 
 import headway
 from headway.insight import read_edits
+from headway.insight.analyses import read_analyses
 from headway.serving.access import Access
 from headway.serving.batcher import QueueFullError
 from headway.serving.detection import Detected
@@ -143,6 +144,7 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         edits, cases = read_edits(wanted.edits), [read_edits(case) for case in wanted.cases]
         [pair], _ = await _choose(service, [wanted.q], wanted.source, wanted.target)
         options = {"target": wanted.translation, "beam_size": wanted.beam_size, "edits": edits, "cases": cases}
+        options["analyses"] = read_analyses(wanted.analyses)
         record = await service.inspect(pair, wanted.q, options, wanted.arrays)
         return Response(record, media_type="application/json")
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from headway.glass import Arrays
+from headway.insight.analyses import NAMES
 from headway.serving.settings import WIDEST_BEAM
 
 MOST_EDITS, MOST_CASES = 16, 4
@@ -56,6 +57,7 @@ class InspectRequest(_Request):
     cases: list[Annotated[list[Any], Field(max_length=MOST_EDITS)]] = Field(
         [], max_length=MOST_CASES, description="Lists of edits, each tried beside."
     )
+    analyses: list[Any] = Field([], max_length=len(NAMES), description="Analyses of the translation, by name.")
     arrays: Arrays = Field("layers", description="Which numbers the record has; `layers`: all but the logits.")
 
 

@@ -36,8 +36,8 @@ TIDY_EVERY = 10.0
 """Seconds after which a call of the model is followed by returning freed memory."""
 PARSED_AT_ONCE = 500
 """Characters of a request that are parsed on the event loop: that takes less time than to change threads."""
-LONGEST_INSPECTED = 128
-"""Pieces of a text to inspect; a record grows with their square."""
+LONGEST_INSPECTED, LONGEST_ANALYSED = 128, 40
+"""Pieces of a text to inspect, and of one to analyse; a record grows with their square, analyses with their cube."""
 MOST_INSPECTIONS = 4
 """Requests to inspect that are worked on or wait; further ones are refused."""
 WARMING = "A sentence of a usual length, as many people would write it one day."
@@ -196,6 +196,8 @@ def _search(pair: Pair, beam_size: int | None, n_best: int, confidence: bool) ->
 
 
 def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
-    if not all(pair.translator.is_readable(given, LONGEST_INSPECTED) for given in (text, options["target"] or "")):
-        raise UserError(f"the text is too long to look into: {LONGEST_INSPECTED} pieces at most")
+    texts = [text, options["target"] or "", *(given for asked in options["analyses"] for given in asked.texts)]
+    longest = LONGEST_ANALYSED if options["analyses"] else LONGEST_INSPECTED
+    if not all(pair.translator.is_readable(given, longest) for given in texts):
+        raise UserError(f"the text is too long to look into: {longest} pieces at most")
     return pair.translator.inspect(pair.prefix + text, **options).to_json(arrays).encode()

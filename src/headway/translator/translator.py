@@ -37,6 +37,7 @@ from headway.devices import (
 from headway.errors import UserError
 from headway.glass import ShownRecord
 from headway.insight import Edit, align
+from headway.insight.analyses import AnalysisName, AskedAnalysis, read_analyses
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import Aligner, Calibration, StoredModel, load_model
 from headway.text.tokenizer import Piece, fingerprint
@@ -278,17 +279,19 @@ class Translator:
         edits: Sequence[Edit] = (),
         cases: Sequence[Sequence[Edit]] | Literal["usual"] = (),
         history: Sequence[str | Path] = (),
+        analyses: Sequence[AnalysisName | AskedAnalysis] = (),
         beam_size: int | None = None,
     ) -> ShownRecord:
         """Translates the text, or takes the given `target` for its translation, and returns the record of what happened
         inside. `edits` change a copy of the model, or the text, before; then the record says what the translation was
         without them. `cases` are edits to try beside, each list by itself; `usual` are all that a page without a live
         model shows. `history` are model directories of the same run: what their attention is for the same source and
-        target. Raises UserError."""
+        target. `analyses` are those of `headway.insight.analyses` that the record is to have (docs/analyses.md). Raises
+        UserError."""
         if not self._single:
             raise UserError("inspect looks into one model, not into an ensemble")
         inspector = Inspector(self.stored, self._searcher, self.search_options(beam_size=beam_size), self._codec)
-        return inspector.inspect(text, target, edits, cases, history)
+        return inspector.inspect(text, target, edits, cases, history, read_analyses(list(analyses)))
 
     def _pairs(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[list[int] | None, list[int] | None]]:
         """The ids of each side; None for one that isn't tokenised. Raises ValueError for sides of different length."""

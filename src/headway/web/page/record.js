@@ -38,6 +38,7 @@ export function recordOf({ about, vocabulary, source, target, beam, arrays, want
     order: null,
     inspected_step: about.step,
     history: [],
+    analyses: {},
     arrays: Object.fromEntries(Object.entries(arrays).filter(([name]) => isWanted(name, wanted))),
   };
 }
