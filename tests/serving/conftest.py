@@ -42,6 +42,8 @@ class CopyingTranslator:
         self.calls: list[list[str]] = []
         self.options: list[dict[str, Any]] = []
         self.stopped = "eos"
+        self.confidences: dict[str, float] = {}
+        """Of texts; a text with a question mark is out of domain."""
         self._change, self._longest, self._seconds, self._refuses = change, longest, seconds, refuses
         self.go_on = threading.Event()
         self.go_on.set()
@@ -64,6 +66,10 @@ class CopyingTranslator:
         time.sleep(self._seconds)
         return [self._translation(text, options["n_best"]) for text in texts]
 
+    def calibration(self) -> None:
+        if not self.confidences:
+            raise UserError("isn't calibrated")
+
     def inspect(self, text: str, **options: Any) -> Any:
         shown = {
             name: [str(one) for one in value] if name in ("edits", "cases", "analyses") else value
@@ -83,7 +89,13 @@ class CopyingTranslator:
         found = self._change(text)
         others = [SimpleNamespace(text=f"{number} {found}") for number in range(2, n_best + 1)]
         return SimpleNamespace(
-            text=found, alternatives=others, source_tokens=list(text), tokens=list(found), stopped=self.stopped
+            text=found,
+            alternatives=others,
+            source_tokens=list(text),
+            tokens=list(found),
+            stopped=self.stopped,
+            confidence=self.confidences.get(text),
+            out_of_domain="?" in text,
         )
 
 

@@ -113,7 +113,10 @@ def test_alternatives_of_a_text_of_several_sentences(serve):
 def test_alternatives_that_are_no_others_are_left_out(serve):
     translator = CopyingTranslator()
     translator._translation = lambda text, n_best: type(
-        "T", (), {"text": text, "alternatives": [], "source_tokens": [], "tokens": [], "stopped": "eos"}
+        "T",
+        (),
+        {"text": text, "alternatives": [], "source_tokens": [], "tokens": [], "stopped": "eos"}
+        | {"confidence": None, "out_of_domain": None},
     )
     assert serve(translator).translate("Eins.", alternatives=3) == {"translatedText": "Eins.", "alternatives": []}
 
@@ -125,10 +128,23 @@ def test_options_reach_the_model(serve):
     server.translate("Eins", beam_size=2)
     server.translate("Eins", beam_size=2, alternatives=5)
     assert translator.options == [
-        {"beam_size": 4, "n_best": 1, "glossary": None},
-        {"beam_size": 2, "n_best": 1, "glossary": None},
-        {"beam_size": 6, "n_best": 6, "glossary": None},
+        {"beam_size": 4, "n_best": 1, "glossary": None, "confidence": False},
+        {"beam_size": 2, "n_best": 1, "glossary": None, "confidence": False},
+        {"beam_size": 6, "n_best": 6, "glossary": None, "confidence": False},
     ]
+
+
+def test_confidence_is_that_of_the_least_likely_sentence(serve):
+    translator = CopyingTranslator()
+    server = serve(translator)
+    refused = server.post("/translate", json={**GOOD, "confidence": True})
+    assert (refused.status_code, "isn't calibrated" in refused.json()["error"]) == (400, True)
+    translator.confidences = {"Eins.": 0.9, "Zwei?": 0.4, "Drei.": 0.6}
+    assert "confidence" not in server.translate("Eins."), "nobody asked"
+    answer = server.translate("Eins.", confidence=True)
+    assert answer == {"translatedText": "Eins.", "confidence": 0.9, "outOfDomain": False}
+    answer = server.translate(["Drei. Eins.", "Eins. Zwei?", " "], confidence=True)
+    assert (answer["confidence"], answer["outOfDomain"]) == ([0.6, 0.4, None], [False, True, False])
 
 
 def test_html_keeps_its_tags(serve):

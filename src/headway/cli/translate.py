@@ -15,6 +15,7 @@ from headway.cli.loading import load_translator
 from headway.cli.options import (
     Alignments,
     BeamSize,
+    Confidence,
     Device,
     Engine,
     Ensemble,
@@ -136,6 +137,7 @@ def translate(
     ensemble: Ensemble = None,
     alignments: Alignments = False,
     pieces: LinkedPieces = False,
+    confidence: Confidence = False,
     as_json: JsonOutput = False,
     device: Device = "auto",
     precision: PrecisionOption = "auto",
@@ -153,6 +155,7 @@ def translate(
     headway translate runs/multi30k-de-en input.de --mbr 32 --sample temperature=0.7
     headway translate runs/multi30k-de-en input.de --alignments
     headway translate runs/multi30k-de-en input.de --glossary terms.tsv
+    headway translate models/calibrated input.de --confidence
     headway translate runs/multi30k-de-en input.tsv.zst --column 2 --output output.en.zst --resume
     headway translate runs/multi30k-de-en paragraphs.de --split --output paragraphs.en
     headway translate runs/multi30k-de-en input.de --shard 3/8 --output output-3.en
@@ -191,6 +194,7 @@ def translate(
         split=split,
         alignments=alignments,
         pieces=pieces,
+        confidence=confidence,
     )
     notices = Notices()
     how: dict[str, Any] = {"device": device, "precision": precision, "ensemble": ensemble, "engine": engine}

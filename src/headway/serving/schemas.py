@@ -45,6 +45,9 @@ class TranslateRequest(_Request):
         description="Terms that translations must have: an object of source and target terms, or, as in a form, lines "
         "of a source term, a TAB and a target term. Of headway alone.",
     )
+    confidence: bool = Field(
+        False, description="Also how likely each translation is acceptable. Needs a calibrated model. Of headway alone."
+    )
 
     def terms(self) -> Glossary | None:
         """Raises UserError."""
@@ -105,6 +108,14 @@ class TranslateAnswer(BaseModel):
     alternatives: list[str] | list[list[str]] | None = None
     truncated: bool | list[bool] | None = Field(
         None, description="There where a translation was cut off because it came to be as long as the model allows."
+    )
+    confidence: float | list[float | None] | None = Field(
+        None,
+        description="Where it was asked for: the probability, of the least likely sentence, that its translation is "
+        "acceptable; null for a text without words.",
+    )
+    outOfDomain: bool | list[bool] | None = Field(  # noqa: N815
+        None, description="With `confidence`: whether a sentence is unlike the text that the model was calibrated on."
     )
 
 

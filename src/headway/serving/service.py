@@ -53,6 +53,7 @@ class Search:
     beam_size: int
     n_best: int
     glossary: Glossary | None = None
+    confidence: bool = False
 
 
 class Service:
@@ -103,17 +104,23 @@ class Service:
         beam_size: int | None,
         n_best: int,
         glossary: Glossary | None = None,
+        *,
+        confidence: bool = False,
     ) -> list[Found]:
         """For each text its translation and up to `n_best - 1` others. Raises QueueFullError, and UserError where a
-        model can't follow the glossary."""
+        model can't follow the glossary, or isn't calibrated if `confidence` is asked for."""
+        translators = {pair.translator for _, pair in texts}
         if glossary is not None:
-            for translator in {pair.translator for _, pair in texts}:
+            for translator in translators:
                 translator.check_glossary(glossary)
+        if confidence:
+            for translator in translators:
+                translator.calibration()
         if sum(len(text) for text, _ in texts) <= PARSED_AT_ONCE:
             documents = self._parse(texts, format_)
         else:
             documents = await self._in_thread(self._parse, texts, format_)
-        searches = [_search(pair, beam_size, n_best, glossary) for _, pair in texts]
+        searches = [_search(pair, beam_size, n_best, glossary, confidence) for _, pair in texts]
 
         def asked(parts: Sequence[tuple[int, str]]) -> list[tuple[Search, str]]:
             return [(searches[number], texts[number][1].prefix + part) for number, part in parts]
@@ -166,7 +173,11 @@ class Service:
         """One call of the model, in a thread of its own."""
         start = time.perf_counter()
         translations = search.translator.translate(
-            texts, beam_size=search.beam_size, n_best=search.n_best, glossary=search.glossary
+            texts,
+            beam_size=search.beam_size,
+            n_best=search.n_best,
+            glossary=search.glossary,
+            confidence=search.confidence,
         )
         self.metrics.model_seconds.observe(time.perf_counter() - start)
         self.metrics.batches.observe(len(texts))
@@ -177,7 +188,12 @@ class Service:
             self._tidied = time.perf_counter()
             return_freed_memory()
         return [
-            Found([one.text, *(other.text for other in one.alternatives)], one.stopped == "max_length")
+            Found(
+                [one.text, *(other.text for other in one.alternatives)],
+                one.stopped == "max_length",
+                one.confidence,
+                bool(one.out_of_domain),
+            )
             for one in translations
         ]
 
@@ -194,9 +210,9 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def _search(pair: Pair, beam_size: int | None, n_best: int, glossary: Glossary | None) -> Search:
+def _search(pair: Pair, beam_size: int | None, n_best: int, glossary: Glossary | None, confidence: bool) -> Search:
     usual = pair.translator.search_options(beam_size=beam_size).beam_size
-    return Search(pair.translator, max(usual, n_best), n_best, glossary)
+    return Search(pair.translator, max(usual, n_best), n_best, glossary, confidence)
 
 
 def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:

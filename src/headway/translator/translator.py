@@ -40,11 +40,12 @@ from headway.glass import ShownRecord
 from headway.insight import Edit, align, choose_aligner
 from headway.insight.analyses import AnalysisName, AskedAnalysis, read_analyses
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
-from headway.storage import Aligner, StoredModel, load_model
+from headway.storage import Aligner, Calibration, StoredModel, load_model
 from headway.text.glossary import Glossary
 from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.alignments import Links, piece_links, word_links
 from headway.translator.codec import Codec
+from headway.translator.confidence import with_confidence
 from headway.translator.documents import DocumentFormat, translate_documents
 from headway.translator.inspecting import Inspector
 from headway.translator.risk import least_risk
@@ -125,6 +126,16 @@ class Translator:
         """The languages that a tag in front of a text may ask for, such as `>>ko<<`; none for a model of one."""
         return self._codec.target_languages
 
+    def calibration(self) -> Calibration:
+        """What says how likely a translation is acceptable. Raises UserError where there is none."""
+        if not self._single:
+            raise UserError("confidence is calibrated for one model, not for an ensemble")
+        if self.stored.calibration is None:
+            raise UserError(
+                f"{self.stored.name or 'the model'}: isn't calibrated; `headway calibrate` makes one that is"
+            )
+        return self.stored.calibration
+
     def search_options(self, *, mbr: int | None = None, **options: Any) -> SearchOptions:
         """The options that are given (not None), else the model directory's, else the defaults; with `mbr`, so many
         translations of each text. Raises UserError."""
@@ -159,6 +170,7 @@ class Translator:
         prefix: str | Sequence[str] = "",
         glossary: Glossary | Sequence[Glossary] | None = None,
         alignments: bool = False,
+        confidence: bool = False,
     ) -> list[Translation]:
         """Translates each text, in order, one `Translation` each; options as in `SearchOptions`.
 
@@ -170,9 +182,11 @@ class Translator:
         ranks them by their likeness to all (`headway.translator.risk`).
 
         `prefix` is what the translations begin with: one for all, or one for each text. `alignments` finds those of all
-        translations together, which is faster than asking each `Translation` for its own. Blank text gives a blank
-        translation; text that is longer than the model can read gives a blank one whose `stopped` is "too_long".
+        translations together, which is faster than asking each `Translation` for its own. `confidence` fills in the
+        fields `confidence` and `out_of_domain`; the model must be calibrated. Blank text gives a blank translation;
+        text that is longer than the model can read gives a blank one whose `stopped` is "too_long".
         """
+        calibration = self.calibration() if confidence else None
         if isinstance(texts, str):
             raise TypeError("translate takes a list of texts; for one text, give [text]")
         options = self.search_options(
@@ -193,6 +207,8 @@ class Translator:
         translations = self._translated(texts, options, prefixes, glossaries)
         if mbr is not None:
             translations = [least_risk(one, n_best or 1, drawn=sample is not None) for one in translations]
+        if calibration is not None:
+            translations = with_confidence(self.model, calibration, translations)
         if alignments:
             self._align_together(translations)
         return translations
