@@ -153,14 +153,17 @@ def warnings(translator: Translator, sources: Sequence[str]) -> dict[str, dict[s
 
 def seconds(translator: Translator, sources: Sequence[str], targets: Sequence[str]) -> dict[str, float]:
     """Of a record of the sentence of middle length, and of each analysis beside it; the least of three, but for the
-    importance of heads. Patching is from the first other sentence that allows it."""
+    importance of heads. Patching is from the first other sentence that allows it, if any."""
     middle = sorted(range(len(sources)), key=lambda number: len(sources[number]))[len(sources) // 2]
     pairs = list(zip(sources, targets, strict=True))[:MOST_PAIRS]
-    other = next(one for one in sources if _is_patched(translator, sources[middle], targets[middle], one))
-    asked: dict[str, Any] = {"head_importance": AskHeadImportance(pairs=pairs), "patching": AskPatching(other=other)}
+    asked: dict[str, Any] = {name: name for name in NAMES if name != "patching"}
+    asked["head_importance"] = AskHeadImportance(pairs=pairs)
+    others = (one for one in sources if _is_patched(translator, sources[middle], targets[middle], one))
+    if (other := next(others, None)) is not None:
+        asked["patching"] = AskPatching(other=other)
     times: dict[str, float] = {}
-    for name in ("record", *NAMES):
-        analyses = [] if name == "record" else [asked.get(name, name)]
+    for name in ("record", *asked):
+        analyses = [] if name == "record" else [asked[name]]
         rounds = []
         for _ in range(1 if name == "head_importance" else 3):
             start = time.perf_counter()
