@@ -196,7 +196,7 @@ def test_pages_of_others_may_not_ask(serve):
 
 
 def while_working(server, translator, work, requests=1):
-    """Does `work(client)` while so many requests wait for the model; then they go on. Their statuses."""
+    """Does `work(client)` while so many requests wait for the model, or are refused; then they go on. Their statuses."""
 
     async def running():
         translator.go_on.clear()
@@ -205,7 +205,7 @@ def while_working(server, translator, work, requests=1):
                 asyncio.create_task(client.post("/translate", json={**GOOD, "q": f"a{n}"})) for n in range(requests)
             ]
             try:
-                await until(lambda: gauge(server) == requests)
+                await until(lambda: gauge(server) == requests or any(one.done() for one in asked))
                 await until(lambda: translator.calls)
                 await work(client)
             finally:

@@ -134,7 +134,7 @@ def test_alignments_of_the_next_best(door):
 
 
 def test_options_that_do_not_fit(door):
-    with pytest.raises(UserError, match="--alignments are of whole lines"):
+    with pytest.raises(UserError, match="--confidence are of whole lines"):
         LineTranslator(door, LineOptions(alignments=True, split=True))
     with pytest.raises(UserError, match="give both"):
         LineTranslator(door, LineOptions(pieces=True))

@@ -23,10 +23,12 @@ def found(door) -> Translation:
 
 def test_its_fields_are_data(found):
     shown = {field.name for field in dataclasses.fields(found) if not field.name.startswith("_")}
-    assert shown == {"text", "score", "stopped", "alternatives"}
+    assert shown == {"text", "score", "stopped", "alternatives", "confidence", "out_of_domain"}
     public = {name for name in dir(found) if not name.startswith("_")}
     assert {name for name in public if callable(getattr(found, name))} == {"to_dict"}
-    assert repr(Translation("a", -1.0, "eos")) == "Translation(text='a', score=-1.0, stopped='eos', alternatives=[])"
+    assert repr(Translation("a", -1.0, "eos")) == (
+        "Translation(text='a', score=-1.0, stopped='eos', alternatives=[], confidence=None, out_of_domain=None)"
+    )
 
 
 def test_nothing_is_found_before_it_is_asked_for_and_then_once(door, monkeypatch):
