@@ -196,7 +196,7 @@ def test_pages_of_others_may_not_ask(serve):
 
 
 def while_working(server, translator, work, requests=1):
-    """Does `work(client)` while so many requests wait for the model, or are refused; then they go on. Their statuses."""
+    """Does `work(client)` while so many requests wait for the model or are refused; then they go on. Statuses."""
 
     async def running():
         translator.go_on.clear()
