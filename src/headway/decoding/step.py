@@ -5,7 +5,7 @@ operations: queries, keys and values come from one product, 1 / sqrt(d_k) is a p
 hypotheses of a sentence ask its memory together, as the queries of one attention, so that nothing of the memory is ever
 copied for a beam. Attention of one query to its own past is sums of elementwise products: half the time of torch's
 fused kernel, which is made for many queries. On CPU the memory is asked in fp32 whatever the weights are: products of
-so few rows take half as long as in bf16 (docs/results.md).
+so few rows take half as long as in bf16 (docs/tried.md).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from headway.decoding.sampling import sample
 from headway.decoding.shortlist import ShortlistEngine
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
-"""Sentences that are translated together, at most, and hypotheses of theirs (see docs/results.md)."""
+"""Sentences that are translated together, at most, and hypotheses of theirs (see docs/tried.md)."""
 TOKENS_PER_BATCH = 4096
 """Padded source tokens that are translated together, at most."""
 LENGTHS = 4

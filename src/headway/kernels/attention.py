@@ -2,7 +2,7 @@
 products around torch's softmax.
 
 There the fused kernel is several times slower, above all backward. Scale and mask are part of the product of queries
-and keys. torch's softmax of rows that don't fill vector registers is slow, so keys are padded (see docs/results.md).
+and keys. torch's softmax of rows that don't fill vector registers is slow, so keys are padded (see docs/tried.md).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 On CPU torch's own linear layers lay the weights out anew in each call, and multiply fp32 with MKL, which runs at half
 the speed of a processor that isn't Intel's. oneDNN, which is a part of torch, does neither when it gets the weights
-beforehand: 2.3 times the speed in fp32 on an AMD EPYC, and twice in bf16 where there are few rows (docs/results.md).
+beforehand: 2.3 times the speed in fp32 on an AMD EPYC, and twice in bf16 where there are few rows (docs/tried.md).
 """
 
 from __future__ import annotations
