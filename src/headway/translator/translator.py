@@ -419,19 +419,9 @@ class Translator:
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
         searcher = self._searcher
-        if options.sample is not None or not isinstance(searcher, TorchSearcher):
+        if not any(phrases) or options.sample is not None or not isinstance(searcher, TorchSearcher):
             return searcher.search(sources, options, caps, prefixes)
-        found: dict[int, list[Hypothesis]] = {}
-        for demanding in (False, True):
-            chosen = [i for i, each in enumerate(phrases) if bool(each) == demanding]
-            work = [sources[i] for i in chosen], options, [caps[i] for i in chosen], [prefixes[i] for i in chosen]
-            if demanding and chosen:
-                demands = self._demanding.demands([phrases[i] for i in chosen])
-                hypotheses = searcher.search_with_phrases(*work, demands)
-            else:
-                hypotheses = searcher.search(*work)
-            found.update(zip(chosen, hypotheses, strict=True))
-        return [found[i] for i in range(len(sources))]
+        return searcher.search_with_phrases(sources, options, caps, prefixes, self._demanding.demands(phrases))
 
     def _translation(
         self, text: ProtectedText, source: list[int] | None, hypotheses: list[Hypothesis]
