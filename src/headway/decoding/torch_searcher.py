@@ -78,18 +78,12 @@ class TorchSearcher:
         prefixes: Sequence[list[int]],
         demands: Demands,
     ) -> list[list[Hypothesis]]:
-        """As `search`, for translations that must have phrases; a source may have none. Hypotheses of a free search that
-        all have their phrases stay. Else the beam has a place for each number of phrases, even if `options` make it
-        narrower. Where a cap leaves no room for them, they are left out."""
-        free = self.search(sources, options, caps, prefixes)
-        widths = {
-            i: max(options.beam_size, len(demands.phrases[i]) + 1)
-            for i, hypotheses in enumerate(free)
-            if not all(demands.are_met(i, one.ids) for one in hypotheses)
-        }
+        """As `search`, for translations that must have phrases, each at least one. The beam has a place for each number
+        of phrases, even if `options` make it narrower. Where a cap leaves no room for them, they are left out."""
+        widths = [max(options.beam_size, len(phrases) + 1) for phrases in demands.phrases]
         batches: list[list[int]] = []
-        for width in sorted(set(widths.values())):
-            lengths = {i: len(sources[i]) for i, other in widths.items() if other == width}
+        for width in sorted(set(widths)):
+            lengths = {i: len(sources[i]) for i, other in enumerate(widths) if other == width}
             batches += _batches(lengths, ROWS_PER_BATCH // width)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
@@ -97,7 +91,10 @@ class TorchSearcher:
             return self._search_batch(*work, replace(options, beam_size=widths[batch[0]]), demands.of(batch))
 
         found = self._map(search_batch, batches)
-        return [found.get(i) or hypotheses for i, hypotheses in enumerate(free)]
+        left = [i for i, hypotheses in found.items() if not hypotheses]
+        without = self.search([sources[i] for i in left], options, [caps[i] for i in left], [prefixes[i] for i in left])
+        found.update(zip(left, without, strict=True))
+        return [found[i] for i in range(len(sources))]
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
         engine = self._engine
