@@ -96,11 +96,13 @@ class Glossary:
         return found
 
     def _at(self, text: str, place: int) -> Term | None:
+        if text[place].isspace() or not _may_begin(text, place):
+            return None
         key = text[place : place + KEY].lower()
         for length in range(len(key), 0, -1):
             for term in self._index.get(key[:length], ()):
                 end = place + len(term.source)
-                if _fits(term.source, text[place:end]) and _may_begin(text, place) and _may_end(text, end):
+                if _fits(term.source, text[place:end]) and _may_end(text, end):
                     return term
         return None
 
