@@ -8,7 +8,7 @@ import pytest
 from headway import Translator
 from headway.glass.document import decoded
 from headway.insight.what_if import read_edits
-from tests.system.browsing import FOLDER, Window, chromium, open_live, read_page, write_page
+from tests.system.browsing import FOLDER, Window, open_live, read_page, write_page
 from tests.system.conftest import run_headway
 
 VIEWS = ["translate", "machine", "heads", "steps", "whatIf", "numbers"]
@@ -17,12 +17,6 @@ LEADS = {
     "en": ["how sure", "Figure 1", "attention head", "Press play", "Switch a part", "arithmetic"],
     "ko": ["확신", "그림 1", "어텐션 헤드", "재생", "끄거나", "계산"],
 }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

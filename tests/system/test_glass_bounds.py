@@ -11,7 +11,7 @@ from headway import Transformer, Translator
 from headway.glass.document import decoded
 from headway.insight import usual_cases
 from headway.model import ModelConfig
-from tests.system.browsing import Window, chromium, open_live, write_page
+from tests.system.browsing import Window, open_live, write_page
 
 VIEWS = ["translate", "machine", "heads", "steps", "whatIf", "numbers"]
 HOSTILE = [
@@ -41,12 +41,6 @@ PACE = """() => {
   };
   return Array.from({ length: 5 }, laidOut).sort((one, other) => one - other)[2];
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

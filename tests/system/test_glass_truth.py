@@ -2,55 +2,17 @@
 
 import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
-from headway import Translator
 from headway.glass.document import decoded
 from headway.insight.what_if import read_edits
-from tests.system.browsing import Window, chromium, open_live, write_page
-from tests.translator.test_translator import translator
+from tests.system.browsing import Window, open_live, random_translator
 
 TEXT = "the cat sat on the mat"
 INVISIBLE = ["\u061c", "\u200b", "a\u200db", "\ufeff", "\u00ad", "\U000e0041", "\u3164", "\u2067", "\u034f"]
 SEEN = ["👨‍👩‍👧", "❤️", "می‌خواهم", "é", "한국어"]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
-
-
-def random_translator(**sizes) -> Translator:
-    """Its translations are of five pieces at most."""
-    torch.manual_seed(7)
-    found = translator(**{"encoder_layers": 2, "decoder_layers": 2, **sizes})
-    return Translator(replace(found.stored, decoding={"max_length": 5}), device="cpu")
-
-
-@pytest.fixture(scope="module")
-def random() -> Translator:
-    return random_translator()
-
-
-@pytest.fixture
-def opened(browser, tmp_path):
-    """-> show(document, language): a window on its page"""
-    windows = []
-
-    def show(document, language="en", **context) -> Window:
-        window = Window(browser, **context)
-        windows.append(window)
-        window.page.goto(write_page(document, tmp_path / f"page{len(windows)}.html", language))
-        return window
-
-    yield show
-    for window in windows:
-        window.close()
 
 
 def open_all(window: Window) -> str:

@@ -32,6 +32,7 @@ _EXPORTED_NAME = re.compile(
     r"^export\s+(?=(?:async\s+)?function\*?\s+([\w$]+)|class\s+([\w$]+)|const\s+([\w$]+)\s*=)", re.M
 )
 _EXPORT_LIST = re.compile(r"^export\s*\{([^{}]*)\};?[ \t]*$", re.M)
+_IMPORTED_SHEET = re.compile(r'^@import "([\w.]+)";$', re.M)
 _LEFT_OVER = re.compile(r"^\s*(?:import\b|export\b).*$|\bimport\s*[(.].*$", re.M)
 
 
@@ -39,7 +40,17 @@ def record_page(record: TranslationRecord, language: str | None = None) -> str:
     """The page as HTML. `language`: `en` or `ko`; None: as the reader's browser."""
     folder = files("headway.glass") / "page"
     modules = {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".js")}
-    return page_of(record_document(record, "layers"), modules, (folder / STYLE).read_text(encoding="utf-8"), language)
+    return page_of(record_document(record, "layers"), modules, style_sheet(), language)
+
+
+def style_sheet() -> str:
+    """The style of the page as one sheet: glass.css with the sheets that it imports in place."""
+    folder = files("headway.glass") / "page"
+
+    def imported(found: re.Match[str]) -> str:
+        return (folder / found[1]).read_text(encoding="utf-8")
+
+    return _IMPORTED_SHEET.sub(imported, (folder / STYLE).read_text(encoding="utf-8"))
 
 
 def page_of(document: dict[str, Any], modules: Mapping[str, str], style: str, language: str | None = None) -> str:

@@ -6,7 +6,7 @@ import base64
 import html
 from importlib.resources import files
 
-from headway.glass.standalone import digest, needed
+from headway.glass.standalone import digest, needed, style_sheet
 from headway.web.modules import modules, script
 
 TITLE = "headway"
@@ -36,15 +36,15 @@ def folder_files() -> dict[str, str]:
     body = f'<main>\n<div id="from-a-disk" hidden>\n{notices}\n</div>\n</main>\n<script>{FROM_A_DISK}</script>'
     return {
         "index.html": _document(policy, head, body),
-        "glass/glass.css": _style("glass", "glass.css"),
-        "web/web.css": _style("web", "web.css"),
+        "glass/glass.css": style_sheet(),
+        "web/web.css": _own_style(),
         **{name: texts[name] for entry in ENTRIES for name in needed(texts, entry)},
     }
 
 
 def one_file(model: bytes) -> str:
     """The page with the model, as HTML that opens without a server. Raises UserError."""
-    style = _style("glass", "glass.css") + _style("web", "web.css")
+    style = style_sheet() + _own_style()
     page, worker = script("web/one_file.js"), script("web/worker.js")
     for name, text in (("script", page), ("script", worker), ("style", style)):
         if f"</{name}" in text.lower() or "<!--" in text:
@@ -81,5 +81,5 @@ def _document(policy: str, head: str, body: str) -> str:
 """
 
 
-def _style(room: str, name: str) -> str:
-    return (files(f"headway.{room}") / "page" / name).read_text(encoding="utf-8")
+def _own_style() -> str:
+    return (files("headway.web") / "page" / "web.css").read_text(encoding="utf-8")

@@ -150,9 +150,8 @@ function head(state, glass) {
   return make(
     "header",
     { class: "glass-head" },
-    make("div", {}, make("p", { class: "over" }, say("title")), make("h2", {}, say("question"))),
-    state.inspect ? null : languageSwitch(state),
-    make("p", { class: "lead" }, about(glass)),
+    make("div", { class: "names" }, make("p", { class: "over" }, say("title")), make("h2", {}, say("question"))),
+    make("div", { class: "tools" }, aboutButton(glass), state.inspect ? null : languageSwitch(state)),
     make(
       "p",
       { class: "sentence-line" },
@@ -164,6 +163,14 @@ function head(state, glass) {
   );
 }
 
+/** What the reader is looking at, behind an (i). */
+function aboutButton(glass) {
+  const { say } = glass;
+  const details = make("details", { class: "about" }, make("summary", { "aria-label": say("aboutLabel"), title: say("aboutLabel") }, "i"), make("p", { class: "lead" }, about(glass)));
+  details.addEventListener("keydown", (event) => event.key === "Escape" && (details.open = false));
+  return details;
+}
+
 function languageSwitch(state) {
   const other = languages.find((one) => one !== state.language);
   const change = () => {
@@ -173,7 +180,6 @@ function languageSwitch(state) {
   return make("button", { type: "button", class: "language", lang: other, click: change }, speaker(other)("ownName"));
 }
 
-/** What the reader is looking at. */
 function about({ record, say, languageName }) {
   const { config } = record.model;
   const [source, target] = [languageOf(record, "source"), languageOf(record, "target")];
@@ -202,11 +208,14 @@ function views(state, glass) {
   );
   const show = (name) => {
     lastView = name;
-    if (!made.has(name)) made.set(name, [make("p", { class: "lead" }, say(`lead_${name}`)), VIEWS[name](glass)]);
+    if (!made.has(name)) made.set(name, [name === "translate" ? null : make("p", { class: "lead" }, say(`lead_${name}`)), VIEWS[name](glass)].filter((part) => part));
     tabs.forEach((tab, at) => {
       tab.setAttribute("aria-selected", `${names[at] === name}`);
       tab.tabIndex = names[at] === name ? 0 : -1;
     });
+    state.root.dataset.view = name;
+    const { offsetLeft, offsetWidth, parentElement: row } = tabs[names.indexOf(name)];
+    if (row) row.scrollLeft = offsetLeft - (row.clientWidth - offsetWidth) / 2;
     panel.setAttribute("aria-labelledby", `glass-tab-${name}`);
     panel.replaceChildren(...made.get(name));
   };

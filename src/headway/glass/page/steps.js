@@ -1,22 +1,13 @@
 // The fourth view: decoding, token by token.
 
 import { probabilityBars } from "./bars.js";
-import { make, makeSvg } from "./elements.js";
+import { make, sign } from "./elements.js";
 import { matrixPicture } from "./matrix.js";
 import { decimal, matrixOf, percent, probability } from "./numbers.js";
 import { isEdited, rowsOf } from "./stages.js";
 import { brief, pieceTexts, visible } from "./tokens.js";
 import { beamList, beamTree, treeLegend } from "./tree.js";
 
-/** Signs of the buttons, in a box of 16. */
-const SIGNS = {
-  play: "M4 2L14 8L4 14Z",
-  pause: "M3 2H7V14H3ZM9 2H13V14H9Z",
-  toStart: "M2 2H4V14H2ZM14 2L5 8L14 14Z",
-  stepBack: "M12 2L3 8L12 14Z",
-  stepOn: "M3 2H5V14H3ZM7 2L14 8L7 14Z",
-  toEnd: "M12 2H14V14H12ZM2 2L11 8L2 14Z",
-};
 const PAUSE = 900;
 const COLUMN = 176;
 
@@ -104,10 +95,6 @@ function player(glass, now) {
     slider,
     where,
   );
-}
-
-function sign(name) {
-  return makeSvg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, makeSvg("path", { d: SIGNS[name] }));
 }
 
 /** The target until this step; what comes later keeps its room. */

@@ -58,7 +58,7 @@ function node(say, candidate, [x, y], won) {
 /** A candidate in words. */
 function said(say, { piece, score, fate, parent }, won) {
   const from = parent === null ? "" : ` ${say("goesOnFrom", { number: parent + 1 })}`;
-  return say("candidate", { piece: brief(loosePiece(piece), 60), score: decimal(score), fate: say(`fate_${won ? "won" : fate}`), from });
+  return say("candidate", { token: brief(loosePiece(piece), 60), score: decimal(score), fate: say(`fate_${won ? "won" : fate}`), from });
 }
 
 /** The same candidates as lists, in a part that opens. */
