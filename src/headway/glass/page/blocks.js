@@ -6,7 +6,7 @@ import { largest } from "./colours.js";
 import { make, select } from "./elements.js";
 import { matrixOf, meanAndSpread, percent, probability, range, readable, rowProducts, shareOfZeros, sinusoids } from "./numbers.js";
 import { arrayPicture, isEdited, note, picture, rowsOf, stage, times } from "./stages.js";
-import { brief, pieceTexts, visible } from "./tokens.js";
+import { brief, pieceTexts, readTexts, visible } from "./tokens.js";
 
 const MANY_PLACES = 50;
 
@@ -33,7 +33,7 @@ function tokensRead({ record }, stack) {
 function tokenStages(glass, { stack }) {
   const { record, say } = glass;
   const tokens = tokensRead(glass, stack);
-  const { rowNames } = rowsOf(glass, stack);
+  const names = stack === "encoder" ? pieceTexts(tokens) : readTexts(record);
   const text = stack === "encoder" ? record.source.text : record.target.text;
   return [
     stage(
@@ -44,7 +44,7 @@ function tokenStages(glass, { stack }) {
       make(
         "ol",
         { class: "pieces" },
-        tokens.map((token, place) => make("li", {}, make("bdi", {}, rowNames[place]), make("span", { class: "number" }, token.id))),
+        tokens.map((token, place) => make("li", {}, make("bdi", {}, names[place]), make("span", { class: "number" }, token.id))),
       ),
     ),
   ];

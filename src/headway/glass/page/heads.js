@@ -5,7 +5,7 @@ import { choice, columnsFor, inTurn, make, select } from "./elements.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
 import { decimal, matrixOf, meanEntropy, percent } from "./numbers.js";
 import { threadPicture } from "./threads.js";
-import { attentionLabels, pieceTexts, visible } from "./tokens.js";
+import { attentionLabels, visible } from "./tokens.js";
 
 const SHARES = { encoder: ["previous", "same", "next", "control"], decoder: ["previous", "same", "next", "control"], cross: ["previous", "aligned", "next", "control"] };
 const SHORT = 16;
@@ -138,8 +138,7 @@ function largeHead(glass, kind, layer, head) {
   const measures = record.attention[kind].measures[layer][head];
   const name = nameOfWeights(record, kind, layer);
   const weights = get(name);
-  const [read, keys] = attentionLabels(record, kind);
-  const queries = kind === "cross" ? pieceTexts(record.target.tokens) : read; // the piece that the row writes
+  const [queries, keys] = attentionLabels(record, kind);
   const title = say("headName", { layer: layer + 1, head: head + 1 });
   return [
     make("h3", {}, title),
