@@ -5,7 +5,7 @@ import { make, makeSvg, sign } from "./elements.js";
 import { percent, probability } from "./numbers.js";
 import { chip, listed, phrase } from "./phrases.js";
 import { brief, languageOf, loosePiece } from "./tokens.js";
-import { drawLines } from "./word_lines.js";
+import { drawLines, lettersOf } from "./word_lines.js";
 
 const LEAST_LINE = 0.04;
 const LEAST_OF_LARGEST = 0.5;
@@ -104,12 +104,6 @@ function playerOf({ words, state, look, play, sentence, say }) {
   };
   sentence.setAttribute("aria-live", "polite");
   return { begin, halt, hide };
-}
-
-/** About how many widths of a letter a row of words needs. */
-function lettersOf(words) {
-  const width = (text) => [...text].reduce((sum, character) => sum + (/[\p{Script=Hangul}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(character) ? 1 : 0.56), 0);
-  return words.reduce((sum, { text, control }) => sum + (control ? 2.2 : width(brief(text, 40))) + 1.15, 1);
 }
 
 function wordButton(record, side, word, look) {

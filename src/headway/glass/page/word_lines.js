@@ -1,6 +1,7 @@
 // Lines between words that stand above and below each other, as wide as the shares that they stand for.
 
 import { makeSvg } from "./elements.js";
+import { brief } from "./tokens.js";
 
 const THINNEST = 1.5;
 const WIDEST = 15;
@@ -27,4 +28,25 @@ export function drawLines(svg, lines, grows = false) {
     });
   });
   svg.replaceChildren(...paths);
+}
+
+/** Adds arcs below the words of one row, from each to another. */
+export function drawArcs(svg, arcs) {
+  const frame = svg.getBoundingClientRect();
+  const end = (element) => {
+    const { left, width, bottom } = element.getBoundingClientRect();
+    return [left + width / 2 - frame.left, bottom - frame.top];
+  };
+  const paths = arcs.map(({ from, to, share }) => {
+    const [[x, y], [toX, toY]] = [end(from), end(to)];
+    const deep = Math.min(58, 16 + Math.abs(x - toX) / 6);
+    return makeSvg("path", { d: `M${x} ${y}C${x} ${y + deep} ${toX} ${toY + deep} ${toX} ${toY}`, "stroke-width": (THINNEST + 7 * share).toFixed(1), class: "arc" });
+  });
+  svg.append(...paths);
+}
+
+/** About how many widths of a letter a row of words needs: its size can follow from that. words: {text, control} */
+export function lettersOf(words) {
+  const width = (text) => [...text].reduce((sum, character) => sum + (/[\p{Script=Hangul}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(character) ? 1 : 0.56), 0);
+  return words.reduce((sum, { text, control }) => sum + (control ? 2.2 : width(brief(text, 40))) + 1.15, 1);
 }
