@@ -35,7 +35,7 @@ def test_the_decoders_control_symbol_is_its_first_key():
     assert (head.control, head.previous, head.same) == (1.0, 0.5, pytest.approx(1 / 3))
 
 
-def test_aligned_is_where_all_heads_together_look_and_never_the_end():
+def test_aligned_is_where_the_others_together_look_and_never_the_end():
     """Three target tokens, four source tokens; two heads agree on 2, 0, 1, though both give <eos> a good deal."""
     agreeing = 0.55 * looking_at([2, 0, 1], 4) + 0.45 * looking_at([3, 3, 3], 4)
     other = 0.1 * looking_at([1, 1, 2], 4) + 0.9 * looking_at([3, 3, 3], 4)
@@ -49,6 +49,23 @@ def test_aligned_is_where_all_heads_together_look_and_never_the_end():
     assert last.next == pytest.approx((0.9 + 0.1 + 0.1) / 3)
     assert last.previous == pytest.approx(0.05)  # of the two that have a token before theirs
     assert first.same is None
+
+
+def test_a_head_has_no_say_in_what_it_is_measured_by():
+    """The first head alone gives key 1 the most of all; the others together look at key 0."""
+    loud, quiet = looking_at([1, 1], 3), 0.4 * looking_at([0, 0], 3) + 0.6 * looking_at([None] * 2, 3)
+    maps = np.stack([loud, quiet])[None].astype(np.float32)
+    assert alignment(maps).tolist() == [1, 1]
+    [[first, second]] = measure_heads("cross", maps)
+    assert (first.aligned, first.next) == (0.0, 1.0)
+    assert second.aligned == pytest.approx(0.2)
+
+
+def test_the_diagonal_goes_from_corner_to_corner():
+    [[head, _]] = measure_heads("cross", np.stack([looking_at([0, 2, 4], 5), looking_at([0, 0, 0], 5)])[None])
+    assert head.diagonal == 1.0
+    [[own]] = measure_heads("encoder", looking_at([0, 1], 2)[None, None])
+    assert own.diagonal is None
 
 
 def test_a_single_token_has_nothing_before_or_after():

@@ -21,7 +21,8 @@ class HeadMeasures:
     same: float | None = None
     """Of self-attention."""
     aligned: float | None = None
-    """Of encoder-decoder attention."""
+    """Of encoder-decoder attention, as is the next."""
+    diagonal: float | None = None
 
 
 def alignment(cross: Floats) -> NDArray[np.intp]:
@@ -31,24 +32,31 @@ def alignment(cross: Floats) -> NDArray[np.intp]:
 
 
 def measure_heads(kind: AttentionKind, maps: Floats) -> list[list[HeadMeasures]]:
-    """For each layer and head. maps: (layers, heads, query, key)"""
-    count = maps.shape[-2]
-    centre = alignment(maps) if kind == "cross" else np.arange(count)
-    own = "aligned" if kind == "cross" else "same"
+    """For each layer and head. Of encoder-decoder attention a head is measured by the alignment of all the others, so
+    that it doesn't define what it is measured by. maps: (layers, heads, query, key)"""
+    queries, keys = maps.shape[-2:]
     control = 0 if kind == "decoder" else -1
-    return [
-        [
-            HeadMeasures(
-                previous=_mean_at(head, centre - 1),
-                next=_mean_at(head, centre + 1),
-                control=float(head[:, control].mean()),
-                entropy=_entropy(head),
-                **{own: _mean_at(head, centre)},
-            )
-            for head in layer
-        ]
-        for layer in maps
-    ]
+    total = maps.sum(axis=(0, 1), dtype=np.float64)
+
+    def measured(head: Floats) -> HeadMeasures:
+        if kind == "cross":
+            others = total - head if maps.shape[0] * maps.shape[1] > 1 else total
+            centre = alignment(others[None, None])
+            slope = (keys - 1) / max(queries - 1, 1)
+            diagonal = np.floor(np.arange(queries) * slope + 0.5).astype(int)
+            own = {"aligned": _mean_at(head, centre), "diagonal": _mean_at(head, diagonal)}
+        else:
+            centre = np.arange(queries)
+            own = {"same": _mean_at(head, centre)}
+        return HeadMeasures(
+            previous=_mean_at(head, centre - 1),
+            next=_mean_at(head, centre + 1),
+            control=float(head[:, control].mean()),
+            entropy=_entropy(head),
+            **own,
+        )
+
+    return [[measured(head) for head in layer] for layer in maps]
 
 
 def _mean_at(head: Floats, keys: NDArray[np.intp]) -> float:

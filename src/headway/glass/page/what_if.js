@@ -2,6 +2,7 @@
 // is added to the edits that the record has already, so that before and after differ by it alone.
 
 import { markedChanges } from "./changes.js";
+import { headColour } from "./colours.js";
 import { columnsFor, make } from "./elements.js";
 import { chosenHead } from "./heads.js";
 import { decimal } from "./numbers.js";
@@ -256,9 +257,10 @@ function headGrid(glass, kind, about, falls, attempt) {
     const button = make(
       "button",
       { type: "button", class: "head effect", disabled: off.has(keyOf([edit])), click: () => attempt(edit) },
-      make("span", {}, `${edit.layer + 1}·${edit.head + 1}`),
+      make("span", {}, make("span", { class: "swatch", "aria-hidden": "true" }), `${edit.layer + 1}·${edit.head + 1}`),
       number,
     );
+    button.style.setProperty("--head", headColour(edit.head));
     return { edit, button, number };
   });
   const refresh = () => {
