@@ -31,8 +31,9 @@ export function machineView(glass) {
     show();
   };
   const add = (stack, kind, title, sizes, about, look = kind) => {
-    const name = `${stack} ${about.place ?? kind}`;
-    const block = { name, kind, title, sizes, about: { ...inside(glass, stack, about), place: about.place ?? kind }, ...tile(glass, kind, title, sizes, { stack, look, place: about.place ?? kind }, () => turn(name)) };
+    const place = about.place ?? kind;
+    const name = `${stack} ${place}`;
+    const block = { name, kind, title, sizes, about: inside(glass, stack, about), ...tile(title, sizes, { look, place }, () => turn(name)) };
     blocks.push(block);
     return block.element;
   };

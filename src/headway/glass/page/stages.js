@@ -3,6 +3,7 @@
 import { formula, make } from "./elements.js";
 import { matrixPicture } from "./matrix.js";
 import { matrixOf, sideBySide } from "./numbers.js";
+import { termed } from "./terms.js";
 import { pieceTexts } from "./tokens.js";
 
 /** A stage: its title and paragraph are the texts `nameTitle` and `nameText`. body: elements below. */
@@ -19,7 +20,7 @@ export function stage(say, name, { equation, shape, values }, ...body) {
           shape ? make("span", { class: "shape" }, shape) : null,
         )
       : null,
-    make("p", {}, say(`${name}Text`, values)),
+    make("p", {}, termed(say, say(`${name}Text`, values))),
     body,
   );
 }

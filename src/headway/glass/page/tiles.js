@@ -9,7 +9,7 @@ const WIDEST = 96; // columns of a strip; wider data is drawn smaller
 const LIKELIEST = 5;
 
 /** -> {element, button, strips}; strips: the place of the data */
-export function tile(glass, kind, title, sizes, { look, place }, click) {
+export function tile(title, sizes, { look, place }, click) {
   const strips = make("span", { class: "strips", "aria-hidden": "true" });
   const button = make(
     "button",

@@ -3,6 +3,7 @@
 import { make } from "./elements.js";
 import { lookingPicture } from "./looking.js";
 import { decimal, percent, probability } from "./numbers.js";
+import { termed } from "./terms.js";
 import { visible } from "./tokens.js";
 
 export function translateView(glass) {
@@ -12,7 +13,7 @@ export function translateView(glass) {
     { class: "view" },
     glass.inspect ? sentenceForm(glass) : null,
     lookingPicture(glass),
-    make("p", { class: "lead quiet" }, say("lead_translate")),
+    make("p", { class: "lead quiet" }, termed(say, say("lead_translate"))),
     make(
       "div",
       { class: "two" },
