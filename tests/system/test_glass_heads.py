@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 TEXT = "the cat sat on the mat"
-LABELS = {"en": ["previous", "next", "same", "<eos> sink", "spread"], "ko": ["이전", "다음", "같은 자리", "<eos>에 머묾", "흩어짐"]}
+LABELS = {
+    "en": ["previous", "next", "same", "<eos> sink", "spread"],
+    "ko": ["이전", "다음", "같은 자리", "<eos>에 머묾", "흩어짐"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +33,9 @@ def test_labels_are_by_a_rule_that_is_said(opened, random, language):
     document = random.inspect(TEXT).to_dict()
     size = len(document["source"]["tokens"])
     places = np.arange(size)
-    before, after, itself, end = (np.eye(size)[np.clip(at, 0, size - 1)] for at in (places - 1, places + 1, places, places * 0 + size))
+    before, after, itself, end = (
+        np.eye(size)[np.clip(at, 0, size - 1)] for at in (places - 1, places + 1, places, places * 0 + size)
+    )
     with_known_heads(document, np.stack([before, after, itself, end]))
     window = opened(document, language)
     window.view("heads")
@@ -77,7 +82,9 @@ def test_pointing_at_a_token_lights_it_in_all_heads(opened, record, language, wi
     window.page.hover(".light >> nth=0")
     assert window.texts(".light")[0] == record.source.tokens[0].piece.lstrip("▁")
     wide = window.page.locator(".small-picture").nth(0).evaluate("one => one.clientWidth")
-    assert window.page.evaluate(veil, [0, "::after", "width"]) / wide == pytest.approx((columns - 1) / columns, abs=0.02)
+    assert window.page.evaluate(veil, [0, "::after", "width"]) / wide == pytest.approx(
+        (columns - 1) / columns, abs=0.02
+    )
 
 
 def test_a_head_has_one_colour_in_all_views(opened, record):

@@ -46,7 +46,7 @@ def test_what_is_not_known_is_a_dash(random, opened):
     for candidates in document["beam"]["steps"]:
         for candidate in candidates:
             candidate["score"] = None
-    window = opened(document)
+    window = opened(document, reduced_motion="reduce")
     assert set(window.texts(".words.target .confidence")) == {"–"}
     assert window.texts(".figure-number") == ["–"]
     assert "100%" not in window.view("steps").locator(".bars-place > p").inner_text()

@@ -54,6 +54,8 @@ export function chosenHead(glass) {
 
 function showGrid(glass, grid, state, showLarge) {
   const about = glass.record.attention[state.kind];
+  const [rows, columns] = attentionLabels(glass.record, state.kind);
+  grid.style.setProperty("--shape", `${columns.length} / ${rows.length}`);
   const heads = sortedHeads(about, state.order);
   const telling = state.order === "layer" ? mostTelling(state.kind, heads) : heads[0];
   state.chosen ??= [telling.layer, telling.head];

@@ -4,7 +4,7 @@ import { colourStrip, largest, painted } from "./colours.js";
 import { make, sizeCanvas, whenSized } from "./elements.js";
 import { hatch } from "./hatching.js";
 import { drawColumnNames, drawRowNames, labelSpace, LEAST_LABEL } from "./names.js";
-import { readable } from "./numbers.js";
+import { readable, readableIn } from "./numbers.js";
 import { brief } from "./tokens.js";
 
 /**
@@ -40,6 +40,8 @@ export function matrixPicture(glass, matrix, options) {
     place: null,
   };
   readout.replaceChildren(...picture.legend);
+  const { square, cell, columnNames } = picture.options;
+  canvas.style.height = `${square ? rows * cell + (columnNames ? labelSpace(columnNames) : 0) : rows * heightOfRow(rows)}px`; // about, until it is drawn
   listen(picture);
   whenSized(picture.figure, () => {
     picture.place = placeOf(picture);
@@ -48,13 +50,15 @@ export function matrixPicture(glass, matrix, options) {
   return picture.figure;
 }
 
+const heightOfRow = (rows) => Math.max(4, Math.min(20, 480 / rows));
+
 /** Where the cells stand: {left, top, width, height}, the sizes of one cell. */
 function placeOf({ matrix: { rows, columns }, options, figure }) {
   const { rowNames, columnNames, room, square, cell } = options;
   const left = rowNames ? Math.min(labelSpace(room ?? rowNames), figure.clientWidth / 4) : 0;
   const above = square && columnNames ? labelSpace(room ?? columnNames) : 0;
   const width = square ? Math.min(cell, (figure.clientWidth - left) / columns) : (figure.clientWidth - left) / columns;
-  const height = square ? width : Math.max(4, Math.min(20, 480 / rows));
+  const height = square ? width : heightOfRow(rows);
   return { left, top: Math.max(above, rowNames ? Math.ceil((LEAST_LABEL + 2 - height) / 2) : 0), width, height };
 }
 
@@ -95,7 +99,7 @@ function show(picture, at) {
   const names = [rowNames?.[at.row] ?? `${at.row + 1}`, columnNames?.[at.column] ?? `${at.column + 1}`].map((name) => brief(name, 24));
   readout.replaceChildren(
     make("bdi", {}, told(...names)),
-    make("b", {}, readable(matrix.values[at.row * matrix.columns + at.column])),
+    make("b", {}, readableIn(matrix, at.row, at.column)),
   );
 }
 

@@ -1,7 +1,7 @@
 // How a number of an attention came to be, in numbers.
 
 import { make } from "./elements.js";
-import { HIDDEN } from "./numbers.js";
+import { digitsOf, HIDDEN } from "./numbers.js";
 import { chip, phrase } from "./phrases.js";
 
 const SHOWN = 2; // products of a sum that are written before the dots
@@ -16,12 +16,12 @@ export function toldOf(say, attention, { part, row, column }) {
   }
   if (part === "output") {
     const { weights, values, output } = attention;
-    const products = pairs(weights.columns, (at) => [number(weights, row, at), number(values, at, column)]);
-    return [make("p", {}, phrase(say, "mixes", { query, number: `${column + 1}` })), make("p", { class: "chain" }, sum(products), equals(number(output, row, column)))];
+    const products = pairs(weights.columns, (at) => [share(number(weights, row, at)), written(values, at, column)]);
+    return [make("p", {}, phrase(say, "mixes", { query, number: `${column + 1}` })), make("p", { class: "chain" }, sum(products), equals(written(output, row, column)))];
   }
   const [matrix, name, token] = { queries: ["queries", "Q", query], keys: ["keys", "K", key(column)], values: ["values", "V", key(row)] }[part];
   const [line, place] = part === "keys" ? [column, row] : [row, column];
-  return [make("p", {}, phrase(say, "numberOf", { name, token, number: `${place + 1}` }), make("b", { class: "value" }, ` ${short(number(attention[matrix], line, place))}`))];
+  return [make("p", {}, phrase(say, "numberOf", { name, token, number: `${place + 1}` }), make("b", { class: "value" }, ` ${written(attention[matrix], line, place)}`))];
 }
 
 /** From the products of query and key to the share. */
@@ -29,9 +29,9 @@ function chain(say, attention, row, column) {
   const { queries, keys, products, scaled, masked, weights, width, scaling } = attention;
   const score = number(masked, row, column);
   const parts = [
-    sum(pairs(width, (at) => [number(queries, row, at), number(keys, column, at)])),
-    equals(number(products, row, column)),
-    scaling ? link(`÷ √${width}`, short(number(scaled, row, column))) : null,
+    sum(pairs(width, (at) => [written(queries, row, at), written(keys, column, at)])),
+    equals(written(products, row, column)),
+    scaling ? link(`÷ √${width}`, written(scaled, row, column)) : null,
     score <= HIDDEN ? link(say("hiddenByMask"), "−∞") : null,
     link("softmax", share(number(weights, row, column)), "share"),
   ];
@@ -39,22 +39,28 @@ function chain(say, attention, row, column) {
 }
 
 const number = ({ columns, values }, row, column) => values[row * columns + column];
-const equals = (value) => make("span", { class: "link" }, "= ", make("b", { class: "value" }, short(value)));
+const equals = (text) => make("span", { class: "link" }, "= ", make("b", { class: "value" }, text));
+
+/** A number of a matrix, with no more digits than it is stored with. */
+function written(matrix, row, column) {
+  const value = number(matrix, row, column);
+  return short(value, matrix.step ? digitsOf(matrix.step(row, value)) : undefined);
+}
 const link = (name, value, look = "") => make("span", { class: "link" }, make("i", {}, `${name} `), "= ", make("b", { class: `value ${look}`.trim() }, value));
 const pairs = (count, pair) => Array.from({ length: count }, (_, at) => pair(at));
 
-/** Products, added: the first, and the last where there are many. */
+/** Products of two texts each, added: the first, and the last where there are many. */
 function sum(products) {
-  const written = products.map(([one, other]) => `${short(one)} × ${inBrackets(other)}`);
-  const few = written.length <= SHOWN + 2 ? written : [...written.slice(0, SHOWN), "…", written.at(-1)];
+  const texts = products.map(([one, other]) => `${one} × ${inBrackets(other)}`);
+  const few = texts.length <= SHOWN + 2 ? texts : [...texts.slice(0, SHOWN), "…", texts.at(-1)];
   return make("span", { class: "sum" }, few.join(" + "));
 }
 
-/** A number as it is written in a sum: two or three digits that count. */
-export function short(value) {
+/** A number as it is written in a sum: two or three digits that count, at most so many behind the point. */
+export function short(value, most = 2) {
   if (value <= HIDDEN) return "−∞";
   const size = Math.abs(value);
-  const digits = size >= 100 ? 0 : size >= 10 ? 1 : 2;
+  const digits = Math.min(most, size >= 100 ? 0 : size >= 10 ? 1 : 2);
   const text = Number.isInteger(value) && size < 1e6 ? `${value}` : size >= 1e6 ? value.toExponential(1) : value.toFixed(digits).replace(/^-(?=[0.]*$)/u, "");
   return text.replaceAll("-", "−");
 }
@@ -64,4 +70,4 @@ export function share(value) {
   return value !== 0 && value < 0.005 ? "<0.01" : value.toFixed(2);
 }
 
-const inBrackets = (value) => (value < 0 ? `(${short(value)})` : short(value));
+const inBrackets = (text) => (text.startsWith("−") ? `(${text})` : text);

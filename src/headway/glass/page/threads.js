@@ -20,6 +20,7 @@ export function threadPicture({ say }, matrix, rowNames, columnNames, label, col
   const figure = make("figure", { class: "matrix lines" }, canvas, readout);
   const longest = Math.max(matrix.rows, matrix.columns);
   const threads = { matrix, colour, rowNames, columnNames, canvas, figure, longest, step: Math.max(13, Math.min(26, 520 / longest)), chosen: null };
+  canvas.style.height = `${heightOf(threads)}px`; // from the first layout on
   const show = (row) => {
     if (row === threads.chosen) return;
     threads.chosen = row;
@@ -31,11 +32,13 @@ export function threadPicture({ say }, matrix, rowNames, columnNames, label, col
   return { element: figure, show };
 }
 
+const heightOf = ({ step, longest }) => step * longest + 8;
+
 function draw(threads) {
   const { matrix, canvas, figure, longest, step } = threads;
   const width = Math.min(figure.clientWidth, WIDEST);
   const space = Math.min(SPACE, width / 3);
-  const context = sizeCanvas(canvas, width, step * longest + 8);
+  const context = sizeCanvas(canvas, width, heightOf(threads));
   const style = getComputedStyle(figure);
   const colours = Object.fromEntries(["ink", "muted", "accent"].map((name) => [name, style.getPropertyValue(`--glass-${name}`)]));
   const y = (place, count) => 4 + (place + 0.5 + (longest - count) / 2) * step;

@@ -253,11 +253,11 @@ function headGrid(glass, kind, about, falls, attempt) {
   const { record, say } = glass;
   const off = new Set(record.edits.map((edit) => keyOf([edit])));
   const heads = headsOf(kind, about).map((edit) => {
-    const number = make("span", {});
+    const number = make("span", { class: "change" });
     const button = make(
       "button",
       { type: "button", class: "head effect", disabled: off.has(keyOf([edit])), click: () => attempt(edit) },
-      make("span", {}, make("span", { class: "swatch", "aria-hidden": "true" }), `${edit.layer + 1}·${edit.head + 1}`),
+      make("span", {}, `${edit.layer + 1}·${edit.head + 1}`),
       number,
     );
     button.style.setProperty("--head", headColour(edit.head));

@@ -269,7 +269,6 @@ export const english = {
   flow_attention_encoder: "Self-attention: the row of {token} asks all tokens of the source, by Q, K and softmax, and mixes their values.",
   flow_output_decoder: "The size of the row of {token} is set right a last time.",
   flow_output_encoder: "The memory: all that the encoder found out about {token}, for every layer of the decoder.",
-  flow_self: "Self-attention",
   flow_attention_cross: "Cross-attention: the row asks the memory, and takes from the source what it needs to write {written}.",
   flow_attention_decoder: "Masked self-attention: the row of {token} asks those before it, by Q, K and softmax, and mixes their values.",
   flow_addNorm: "What was found is added to the row of {token}, and its size is set right.",
