@@ -30,7 +30,7 @@ def inspect(
     ] = "cross",
     layers: Annotated[str, typer.Option(help="Numbers from 1 with commas, last, or all.")] = "last",
     heads: Annotated[str, typer.Option(help="Numbers from 1 with commas, all, or mean (of all).")] = "mean",
-    words: Annotated[bool, typer.Option("--words", help="Join the pieces of a word.")] = False,
+    words: Annotated[bool, typer.Option("--words", help="Join the tokens of a word.")] = False,
     last: Annotated[
         int | None, typer.Option(min=1, help="Of a run: how many of its last models, to see how the heads came to be.")
     ] = None,
@@ -40,7 +40,7 @@ def inspect(
 ) -> None:
     """Inspect a translation, mainly its attention.
 
-    In an attention map each row is a piece that asks and each column a piece that answers. A page (.html) or data
+    In an attention map each row is a token that asks and each column a token that answers. A page (.html) or data
     (.json) holds everything that the model computes.
 
     \b
