@@ -261,9 +261,7 @@ def test_beside_a_live_model(browser, translator, language):
     assert requests[-1]["cases"] == [[off]]
     tried = translator.inspect("fox gnu hen", cases=[read_edits([off])])
     change = tried.cases[0].score_of_before - tried.score
-    assert float(page.inner_text(".effect >> nth=0 >> .change").replace("−", "-")) == pytest.approx(
-        change, abs=0.006
-    )
+    assert float(page.inner_text(".effect >> nth=0 >> .change").replace("−", "-")) == pytest.approx(change, abs=0.006)
     assert page.inner_text(".effect >> nth=1 >> .change") == ""  # not tried yet
 
     for number, text in enumerate(("ant bee", "bee ant")):  # without positions they are the same

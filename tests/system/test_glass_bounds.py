@@ -295,9 +295,7 @@ def test_other_configurations_are_drawn_as_they_are(browser, translator, tmp_pat
     for place in every_place(window):
         if place == "machine":
             names = window.texts(".decoder .layer-blocks .name")
-            assert names[0] == (
-                "Layer norm" if config.norm == "pre" else "Masked self-attention"
-            )
+            assert names[0] == ("Layer norm" if config.norm == "pre" else "Masked self-attention")
             heads = config.decoder_num_heads or config.num_heads
             assert f"{heads} heads of {32 // heads}" in window.page.inner_text(".decoder")
         if place == "machine, all open":

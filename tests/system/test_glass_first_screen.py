@@ -120,7 +120,8 @@ def test_tabs_stand_in_one_row_that_scrolls(opened, document, language):
     for name in ("numbers", "translate"):
         window.view(name)
         left, right = window.page.evaluate(
-            f"(({{ left, right }}) => [left, right])(document.querySelector('#glass-tab-{name}').getBoundingClientRect())"
+            "(name) => { const box = document.querySelector(name).getBoundingClientRect(); return [box.left, box.right]; }",
+            f"#glass-tab-{name}",
         )
         assert left >= 0
         assert right <= 390

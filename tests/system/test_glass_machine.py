@@ -26,7 +26,8 @@ def test_every_closed_block_shows_its_data(opened, record, language):
         assert set(heights) == {len(document[side]["tokens"])}
     rows = window.page.locator(".encoder .embedding .data").evaluate("""(canvas) => {
         const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-        return Array.from({ length: height }, (_, row) => [...data.subarray(4 * width * row, 4 * width * (row + 1))].join());
+        const rowAt = (row) => [...data.subarray(4 * width * row, 4 * width * (row + 1))].join();
+        return Array.from({ length: height }, (_, row) => rowAt(row));
     }""")
     numbers = decoded(document["arrays"], "source_embedding.scaled")
     for one in range(len(rows)):
@@ -41,9 +42,11 @@ def test_wires_begin_and_end_at_blocks(opened, record):
         const frame = document.querySelector(".flow").getBoundingClientRect();
         const blocks = [...document.querySelectorAll(".flow .block")].map((one) => one.getBoundingClientRect());
         const touches = ({ x, y }) => blocks.some(({ left, right, top, bottom }) =>
-            x + frame.left > left - 7 && x + frame.left < right + 7 && y + frame.top > top - 7 && y + frame.top < bottom + 7);
+            x + frame.left > left - 7 && x + frame.left < right + 7 &&
+            y + frame.top > top - 7 && y + frame.top < bottom + 7);
         const wires = [...document.querySelectorAll(".wires path:not(.tip)")];
-        const loose = wires.filter((one) => !touches(one.getPointAtLength(0)) || !touches(one.getPointAtLength(one.getTotalLength())));
+        const ends = (one) => [0, one.getTotalLength()].map((at) => one.getPointAtLength(at));
+        const loose = wires.filter((one) => !ends(one).every(touches));
         return [wires.length, document.querySelectorAll(".wires .tip").length, loose.length];
     }""")
     count, tips, loose_ends = loose

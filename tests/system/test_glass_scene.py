@@ -103,7 +103,8 @@ def test_hidden_cells_are_hatched(browser):
 GREY = """async ([rows, width, rowNames, columnNames]) => {
     const { sceneLayout } = await import("/glass/scene_layout.js");
     const sizes = { n: rows, m: rows, d: width, v: width };
-    const { left, top, width: cell } = sceneLayout(sizes, document.querySelector(".scene").clientWidth, rowNames, columnNames).parts.scores;
+    const room = document.querySelector(".scene").clientWidth;
+    const { left, top, width: cell } = sceneLayout(sizes, room, rowNames, columnNames).parts.scores;
     const canvas = document.querySelector(".scene canvas");
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
     const greyAt = (row, column) => {
@@ -131,7 +132,7 @@ def test_the_mask_stage_has_a_scale_of_its_own(opened, record):
     seen = np.abs(scores[np.broadcast_to(mask.reshape(scores.shape), scores.shape)]).max()
     for stage, most in ((2, np.abs(scores).max() * root), (3, np.abs(scores).max()), (4, seen)):
         window.page.click(f".panel .choice >> nth=1 >> label >> nth={stage}")
-        shown = numbers(window.page.inner_text(".legend-line .key >> nth=0"))
+        shown = numbers(window.page.inner_text(".legend-line .ends >> nth=0"))
         assert shown[-1] == pytest.approx(most, rel=2e-3)
 
 

@@ -26,9 +26,9 @@ def test_every_stop_asks_first_and_answers_from_the_model(opened, record, langua
     for stop in range(STOPS):
         titles.add(page.inner_text(".tour header b"))
         assert PREDICT[language] in page.inner_text(".tour .predict")
-        assert page.inner_text(".tour .answer") == ""
+        assert page.inner_text(".tour .tour-answer") == ""
         page.click(".tour .reveal button >> nth=0")
-        assert page.inner_text(".tour .answer")
+        assert page.inner_text(".tour .tour-answer")
         assert page.evaluate("document.documentElement.scrollWidth") == width
         if stop + 1 < STOPS:
             page.keyboard.press("ArrowRight")
@@ -51,7 +51,7 @@ def test_the_answers_are_the_models_own(opened, record):
     answers = []
     for _ in range(STOPS):
         page.click(".tour .reveal button >> nth=0")
-        answers.append(page.inner_text(".tour .answer"))
+        answers.append(page.inner_text(".tour .tour-answer"))
         page.keyboard.press("ArrowRight")
     count, rows = len(record.source.tokens), len(record.target.tokens)
     assert f"Into {count}:" in answers[0]
@@ -118,7 +118,8 @@ def test_presenter_mode_is_large_and_the_theme_can_be_turned(opened, record):
     page.click(".tool-present")
     assert page.evaluate(size) > 1.3 * before
     assert page.evaluate("document.documentElement.scrollWidth") == 1280
-    luminance = """getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0)"""
+    luminance = """getComputedStyle(document.body).backgroundColor
+        .match(/[\\d.]+/g).slice(0, 3).reduce((sum, one) => sum + Number(one), 0)"""
     bright = page.evaluate(luminance)
     page.click(".tool-theme")
     assert page.evaluate(luminance) < bright / 3

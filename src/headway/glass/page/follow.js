@@ -36,7 +36,7 @@ export function follower(glass, flow, blocks) {
   };
   const sayingOf = ({ kind, about: { stack, kind: attention } }) => {
     const row = glass.chosen[stack === "encoder" ? "source" : "target"];
-    const token = chip(stack === "encoder" ? pieceTexts(record.source.tokens)[row] : readTexts(record)[row], stack === "encoder" ? "key" : "query");
+    const token = chip(stack === "encoder" ? pieceTexts(record.source.tokens)[row] : readTexts(record)[row], stack === "encoder" ? "answering" : "asking");
     const written = chip(pieceTexts(record.target.tokens)[glass.chosen.target], "written");
     const name = { attention: `flow_attention_${attention}`, output: `flow_output_${stack}` }[kind] ?? `flow_${kind}`;
     return phrase(say, name, { token, written });

@@ -100,8 +100,8 @@ function legendOf(title, scores, scale) {
   };
   const most = largest(scores);
   return [
-    make("span", { class: "key" }, make("i", {}, title), end(-most), strip("sign"), end(most)),
-    make("span", { class: "key" }, make("i", {}, "A"), "0", strip(scale), "1"),
+    make("span", { class: "ends" }, make("i", {}, title), end(-most), strip("sign"), end(most)),
+    make("span", { class: "ends" }, make("i", {}, "A"), "0", strip(scale), "1"),
   ];
 }
 

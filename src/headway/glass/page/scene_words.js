@@ -9,8 +9,8 @@ const SHOWN = 2; // products of a sum that are written before the dots
 /** at: {part, row, column}. -> elements */
 export function toldOf(say, attention, { part, row, column }) {
   const { rowNames, columnNames } = attention;
-  const query = chip(rowNames?.[row] ?? `${row + 1}`, "query");
-  const key = (number) => chip(columnNames?.[number] ?? `${number + 1}`, "key");
+  const query = chip(rowNames?.[row] ?? `${row + 1}`, "asking");
+  const key = (number) => chip(columnNames?.[number] ?? `${number + 1}`, "answering");
   if (part === "scores" || part === "weights") {
     return [make("p", {}, phrase(say, "asks", { query, key: key(column) })), chain(say, attention, row, column)];
   }

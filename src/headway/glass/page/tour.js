@@ -16,7 +16,7 @@ export function tourBar(glass, tour, go) {
   const { say } = glass;
   const stop = STOPS[tour.at];
   const values = stop.answer(glass);
-  const answer = make("p", { class: "answer", "aria-live": "polite" });
+  const answer = make("p", { class: "tour-answer", "aria-live": "polite" });
   const show = (chosen = null) => {
     tour.open = true;
     answer.replaceChildren(...verdict(chosen), ...termed(say, say(`tour_${stop.name}_answer`, values)));

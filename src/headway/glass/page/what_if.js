@@ -11,6 +11,7 @@ import { brief, visible } from "./tokens.js";
 
 const SWITCHES = ["positions_off", "look_ahead_off", "scaling_off"];
 const WORDS = /\S+/gu;
+const LEAST_FALL = 0.5; // of a logarithm: where no head matters more, none has the strongest colour
 const casesByEdits = new WeakMap();
 
 export function whatIfView(glass) {
@@ -264,7 +265,7 @@ function headGrid(glass, kind, about, falls, attempt) {
     return { edit, button, number };
   });
   const refresh = () => {
-    const most = Math.max(...falls.values(), 1e-6);
+    const most = Math.max(...falls.values(), LEAST_FALL);
     for (const { edit, button, number } of heads) {
       const fall = falls.get(keyOf([edit]));
       const [name] = editNames(glass, [edit]);
