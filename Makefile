@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-argos test-ray test-faults mutants fuzz lint bench bench-peers results results-quick soak reference clean
+.PHONY: setup demo test test-system test-argos test-ray test-faults mutants fuzz lint bench bench-peers results results-quick soak reference docs docs-messages dist clean
 
 setup: $(READY)
 
@@ -25,7 +25,12 @@ PYTEST_ON_EACH_CORE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --ma
 test: setup
 	$(PYTEST_ON_EACH_CORE) --ignore tests/system --ignore tests/faults
 
-test-system: setup
+# What tests need of npm, where it is installed: 60 MB.
+NODE_PACKAGES := tests/node_modules/.package-lock.json
+$(NODE_PACKAGES): tests/package-lock.json
+	npm ci --silent --no-audit --no-fund --prefix tests
+
+test-system: setup $(if $(shell command -v npm),$(NODE_PACKAGES))
 	$(PYTEST_ON_EACH_CORE) tests/system
 
 # What Argos Translate does with our package, in an environment of its own: it brings 1.5 GB.
@@ -81,6 +86,29 @@ lint: setup
 reference: setup
 	$(BIN)/python docs/make_reference.py
 
+# The guide in both languages, docs/guide/_build/html: every chapter runs while it is built, and a warning is an error. In an
+# environment of its own: it brings 150 MB.
+DOCS := .venv-docs
+GUIDE := docs/guide
+$(DOCS)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
+	$(DOCS)/bin/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	touch $@
+
+SPHINX := OMP_NUM_THREADS=1 $(DOCS)/bin/sphinx-build -q -W --keep-going
+docs: $(DOCS)/.ready
+	rm -rf $(GUIDE)/_build
+	$(SPHINX) -b gettext $(GUIDE) $(GUIDE)/_build/messages
+	$(DOCS)/bin/python $(GUIDE)/check_translation.py $(GUIDE)/_build/messages $(GUIDE)/locale/ko/LC_MESSAGES
+	$(SPHINX) -b html $(GUIDE) $(GUIDE)/_build/html/en
+	$(SPHINX) -b html -D language=ko -D 'html_title=headway 안내서' $(GUIDE) $(GUIDE)/_build/html/ko
+
+# Brings the Korean catalogues up to date with the English chapters: what is new in them waits for its translation.
+docs-messages: $(DOCS)/.ready
+	$(SPHINX) -b gettext $(GUIDE) $(GUIDE)/_build/messages
+	$(DOCS)/bin/sphinx-intl update -p $(GUIDE)/_build/messages -d $(GUIDE)/locale -l ko -w 150 --no-obsolete
+
 # Speed, in an hour; leave the machine alone meanwhile. Some translations of a model that was trained for five minutes
 # run to the limit, and who waits for the longest of a batch pays for it: BENCH_MODEL=... names a better one.
 BENCH_MODEL := runs/bench
@@ -121,6 +149,26 @@ results-quick: setup $(BENCH_SOURCE) data/tatoeba-ko-en/test.ko
 soak: setup $(BENCH_MODEL)/best.json
 	$(BIN)/python benchmarks/serving.py $(BENCH_MODEL) $(BENCH_SOURCE) --only soak --soak 1800
 
+# What a release publishes, in dist/: built, checked, and the wheel installed and run in an empty environment.
+DIST := .venv-dist
+$(DIST)/.ready:
+	$(PYTHON) -m venv $(DIST)
+	$(DIST)/bin/python -m pip install --quiet build==1.6.1 twine==7.0.0
+	touch $@
+
+dist: $(DIST)/.ready
+	rm -rf dist
+	$(DIST)/bin/python -m build --outdir dist
+	$(DIST)/bin/twine check --strict dist/*
+	$(PYTHON) -m venv --clear $(DIST)/installed
+	$(DIST)/installed/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
+	$(DIST)/installed/bin/python -m pip install --quiet -c constraints.txt dist/*.whl
+	cd $(DIST) && rm -rf tried && installed/bin/headway data dates --output tried/data
+	cd $(DIST) && installed/bin/headway train --source tried/data/train.en --target tried/data/train.ko \
+		--valid-source tried/data/valid.en --valid-target tried/data/valid.ko --out tried/run \
+		model.preset=tiny training.max_steps=20 training.validate_every=20
+	cd $(DIST) && echo "May 5, 2026" | installed/bin/headway translate tried/run
+
 # The same against the packages that others use, in an environment of their own.
 PEERS := .venv-peers
 $(PEERS)/.ready: constraints.txt benchmarks/peers.txt
@@ -136,4 +184,4 @@ bench-peers: $(PEERS)/.ready $(BENCH_MODEL)/best.json
 	$(PEERS)/bin/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(FUZZ) $(ARGOS) $(RAY) .mutants headway-demo
+	rm -rf $(VENV) $(PEERS) $(FUZZ) $(ARGOS) $(RAY) $(DOCS) $(GUIDE)/_build $(DIST) dist .mutants headway-demo tests/node_modules

@@ -56,7 +56,7 @@ class Row(Section):
     name: str
     recipe: Path
     changes: list[str] = []
-    """As on the command line of `headway train`."""
+    """As on the command line of `headway train`. `$WORK/NAME-$SEED` is the run of the row NAME, same seed."""
     after: str | None = None
     """The row whose model, with the same seed, this one starts from."""
     seeds: list[int] = [1]
@@ -161,7 +161,8 @@ def finish(row: Row, seed: int, work: Path, threads: int | None) -> None:
                 sys.exit(f"{work}: {row.name} was run otherwise before; choose another name or another --work")
             return
     run = work / f"{row.name}-{seed}"
-    changes = [*row.changes, f"training.seed={seed}"]
+    changes = [change.replace("$WORK", str(work.absolute())).replace("$SEED", str(seed)) for change in row.changes]
+    changes.append(f"training.seed={seed}")
     if row.after is not None:
         changes.append(f"training.init_from={(work / f'{row.after}-{seed}').absolute()}")
     headway("train", row.recipe, *changes, "--out", run, "--or-resume", threads=threads)

@@ -4,8 +4,8 @@
 
 Exports the model as a page and opens it in Chromium: bytes; milliseconds from opening the page to a model that is
 ready; milliseconds a sentence of about 20 pieces by greedy search and with a beam of 5, with the kernel of WebAssembly
-and without. Then translates lines with float32 and int8 weights, and compares them with headway's translations and in
-BLEU.
+and without, as one waits and of processor time (Linux). Then translates lines with float32 and int8 weights, and
+compares them with headway's translations and in BLEU.
 
 FOLDER is onnxruntime-web as `npm pack onnxruntime-web` and `tar` leave it (`package/dist`): the same model, exported to
 ONNX, takes turns on the same sentences in the same browser, with one thread, and with as many steps as our search took.
@@ -14,16 +14,13 @@ ONNX, takes turns on the same sentences in the same browser, with one thread, an
 from __future__ import annotations
 
 import argparse
-import functools
-import http.server
+import os
 import shutil
 import statistics
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -32,6 +29,7 @@ from headway.evaluation import score_translations
 from headway.interop.onnx import export_onnx
 from headway.storage import load_model
 from headway.web.export import export_web
+from static_host import static_host
 
 PIECES = 20
 """Of the sentences that are timed, <eos> included: those that are nearest to it."""
@@ -64,7 +62,7 @@ def main() -> None:
             shutil.copy(HERE / "web_onnx.js", folder)
         for precision in ("int8", "float32"):
             (folder / precision / "empty.html").write_text("<!doctype html><title>empty</title>")
-        with host(folder) as address, sync_playwright() as playwright:
+        with static_host(folder) as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             page = browser.new_page()
             report_size(folder, peer)
@@ -74,21 +72,6 @@ def main() -> None:
             references = options.reference.read_text(encoding="utf-8").splitlines()[lines]
             report_quality(page, address, options.model, sources[lines], references)
             browser.close()
-
-
-@contextmanager
-def host(folder: Path) -> Iterator[str]:
-    """A static host of the folder. -> its address"""
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 def report_size(folder: Path, peer: Path | None) -> None:
@@ -116,38 +99,65 @@ def report_ready(page: Page, file: Path, rounds: int) -> None:
 
 
 def report_speed(page: Page, address: str, texts: list[str], rounds: int, *, with_peer: bool) -> None:
-    """In turns."""
+    """In turns. Processor time is that of all threads of the browser's renderers: what else runs on the machine hardly
+    changes it."""
     page.goto(f"{address}/int8/empty.html")
-    page.evaluate(LOAD, with_peer)
-    found: dict[tuple[str, int], list[float]] = {}
-    for _ in range(rounds):
+    page.evaluate(LOAD, [texts, with_peer])
+    pids = renderers(os.getpid())
+    found: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for _ in range(rounds + 1):
         for contender in ("kernel", "plain", *(["peer"] if with_peer else [])):
             for beam_size in (1, 5):
+                before = processor_time(pids)
                 taken = page.evaluate(TIME, [contender, texts, beam_size])
-                found.setdefault((contender, beam_size), []).append(statistics.median(taken))
-    for (contender, beam_size), medians in found.items():
+                used = (processor_time(pids) - before) / len(texts)
+                found.setdefault((contender, beam_size), []).append((statistics.median(taken), used))
+    for (contender, beam_size), (_, *each) in found.items():  # the first round warms up
+        medians, used = zip(*each, strict=True)
         print(f"{contender}, beam {beam_size}: {times(medians)} a sentence, median of {len(texts)}")
+        print(f"  processor time {times(used)}, mean")
 
 
-LOAD = """async (withPeer) => {
+def renderers(pid: int) -> list[int]:
+    """Of the browser that a process has started, on Linux."""
+    found = [pid] if b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes() else []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += renderers(int(child))
+    return found
+
+
+def processor_time(pids: list[int]) -> float:
+    """Milliseconds that all threads of the processes have run."""
+    total = 0
+    for file in (one for pid in pids for one in Path(f"/proc/{pid}/task").glob("*/schedstat")):
+        with suppress(OSError):  # the thread has ended
+            total += int(file.read_text().split()[0])
+    return total / 1e6
+
+
+LOAD = """async ([texts, withPeer]) => {
   const { load } = await import("./web/load.js");
   window.models = { kernel: await load("model.headway"), plain: await load("model.headway", { withKernel: false }) };
-  if (withPeer) window.models.peer = await (await import("../web_onnx.js")).open("../onnx/", "../ort/");
+  if (!withPeer) return;
+  window.peer = await (await import("../web_onnx.js")).open("../onnx/", "../ort/");
+  window.searches = { 1: [], 5: [] }; // ids of the source, and steps that our search took
+  for (const beamSize of [1, 5]) {
+    for (const text of texts) {
+      const { source_tokens, tokens } = await models.kernel.translate(text, { beamSize });
+      const record = await models.kernel.inspect(text, { beamSize, arrays: "none" });
+      const steps = beamSize === 1 ? tokens.length + 1 : record.beam.steps.length;
+      searches[beamSize].push([[...source_tokens.map(({ id }) => id), 3], steps]);
+    }
+  }
 }"""
 
 TIME = """async ([contender, texts, beamSize]) => {
   const taken = [];
-  for (const text of texts) {
-    let run = () => models[contender].translate(text, { beamSize });
-    if (contender === "peer") {
-      const { source_tokens, tokens } = await models.kernel.translate(text, { beamSize });
-      const record = await models.kernel.inspect(text, { beamSize, arrays: "none" });
-      const ids = [...source_tokens.map(({ id }) => id), 3];
-      const steps = beamSize === 1 ? tokens.length + 1 : record.beam.steps.length;
-      run = () => models.peer.search(ids, steps, beamSize);
-    }
+  for (const [number, text] of texts.entries()) {
     const start = performance.now();
-    await run();
+    if (contender === "peer") await peer.search(...searches[beamSize][number], beamSize);
+    else await models[contender].translate(text, { beamSize });
     taken.push(performance.now() - start);
   }
   return taken;
@@ -178,7 +188,7 @@ TRANSLATE = """async ([texts, beamSize]) => {
 }"""
 
 
-def times(milliseconds: list[float]) -> str:
+def times(milliseconds: Sequence[float]) -> str:
     return f"{statistics.median(milliseconds):.0f} ms ({min(milliseconds):.0f} to {max(milliseconds):.0f})"
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from headway.insight import measure_heads
 from headway.insight.heads import alignment
+from headway.storage import Aligner
 
 
 def looking_at(keys, count) -> np.ndarray:
@@ -40,7 +41,7 @@ def test_aligned_is_where_the_others_together_look_and_never_the_end():
     agreeing = 0.55 * looking_at([2, 0, 1], 4) + 0.45 * looking_at([3, 3, 3], 4)
     other = 0.1 * looking_at([1, 1, 2], 4) + 0.9 * looking_at([3, 3, 3], 4)
     maps = np.stack([np.stack([agreeing, agreeing]), np.stack([agreeing, other])]).astype(np.float32)
-    assert alignment(maps).tolist() == [2, 0, 1]
+    assert alignment(maps) == [2, 0, 1]
     [[first, _], [_, last]] = measure_heads("cross", maps)
     assert first.aligned == pytest.approx(0.55)
     assert first.control == pytest.approx(0.45)
@@ -55,7 +56,7 @@ def test_a_head_has_no_say_in_what_it_is_measured_by():
     """The first head alone gives key 1 the most of all; the others together look at key 0."""
     loud, quiet = looking_at([1, 1], 3), 0.4 * looking_at([0, 0], 3) + 0.6 * looking_at([None] * 2, 3)
     maps = np.stack([loud, quiet])[None].astype(np.float32)
-    assert alignment(maps).tolist() == [1, 1]
+    assert alignment(maps) == [1, 1]
     [[first, second]] = measure_heads("cross", maps)
     assert (first.aligned, first.next) == (0.0, 1.0)
     assert second.aligned == pytest.approx(0.2)
@@ -66,6 +67,20 @@ def test_the_diagonal_goes_from_corner_to_corner():
     assert head.diagonal == 1.0
     [[own]] = measure_heads("encoder", looking_at([0, 1], 2)[None, None])
     assert own.diagonal is None
+
+
+def test_a_choice_of_layer_head_and_step_aligns():
+    """Layer 1 head 0 gives 2, 0, nothing; the step that reads a token is the one after."""
+    chosen = looking_at([3, 2, 0, 3], 4)
+    maps = np.stack([np.stack([looking_at([1] * 4, 4)] * 2), np.stack([chosen, looking_at([0] * 4, 4)])])
+    assert alignment(maps, Aligner(1, 0, eos_is_nothing=True)) == [None, 2, 0, None]
+    assert alignment(maps, Aligner(1, 0, shifted=True, eos_is_nothing=True)) == [2, 0, None, None]
+    assert alignment(maps, Aligner(0)) == [1, 1, 1, 1]
+    _, [head, other] = measure_heads("cross", maps, Aligner(1, 0, eos_is_nothing=True))
+    assert (head.aligned, head.control, other.aligned) == (0.0, 0.5, 0.5)  # the head itself is measured by the others
+    assert other.previous == 0.0  # of the one token whose aligned token has one before it
+    shifted, _ = measure_heads("cross", maps, Aligner(1, 0, True, True))[1]
+    assert shifted.aligned == 0.0
 
 
 def test_a_single_token_has_nothing_before_or_after():

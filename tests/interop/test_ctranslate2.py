@@ -1,5 +1,8 @@
 """CTranslate2 gives the same translations and scores as we do, for every configuration that it can run."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 
@@ -9,6 +12,7 @@ from headway.interop.ctranslate2 import export_ctranslate2
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.text.batches import pad
+from headway.text.shortlist import Shortlist
 from headway.text.subwords import SubwordTokenizer
 
 ctranslate2 = pytest.importorskip("ctranslate2")
@@ -76,6 +80,31 @@ def test_beams_are_equal_without_a_length_penalty(tmp_path):
     )
     [ours] = beam_search(TorchEngine(one.model, [1]), torch.tensor([source]), [12], beam_size=4, n_best=4)
     assert theirs.hypotheses[0] == [vocabulary[id_] for id_ in ours[0].ids]
+
+
+def with_shortlist(one: StoredModel) -> StoredModel:
+    """With a random list, of which some ids are never generated."""
+    generator = np.random.default_rng(1)
+    size = one.model.config.target_vocab_size
+    table = generator.integers(-1, size, (size, 8), dtype=np.int32)
+    return replace(one, shortlist=Shortlist(table, generator.choice(size, 10).astype(np.int32), size))
+
+
+def test_the_vocabulary_map_is_the_shortlist(tmp_path):
+    one = with_shortlist(stored())
+    assert one.shortlist is not None
+    export_ctranslate2(one, tmp_path / "out")
+    lines = (tmp_path / "out" / "vmap.txt").read_text("utf-8").removesuffix("\n").split("\n")
+    found = {source: targets.split() for source, targets in (line.split("\t") for line in lines)}
+    vocabulary = one.source_tokenizer.vocabulary
+    never = {0, 1, 2}  # <pad>, <unk>, <sos>
+    for id_ in range(4, 290):
+        allowed = np.flatnonzero(one.shortlist.allowed(np.array([[id_]]))[0])
+        assert {*found[""], *found[vocabulary[id_]]} == {
+            vocabulary[target] for target in allowed if target not in never
+        }
+    export_ctranslate2(stored(), tmp_path / "without")
+    assert not (tmp_path / "without" / "vmap.txt").exists()
 
 
 def test_what_it_can_not_run_is_refused(tmp_path):

@@ -12,7 +12,7 @@ from threading import Barrier
 
 import pytest
 import torch
-from tests.interop.test_ctranslate2 import stored
+from tests.interop.test_ctranslate2 import stored, with_shortlist
 
 from headway.interop import ctranslate2_cache
 from headway.interop.ctranslate2_cache import exported
@@ -115,6 +115,13 @@ def test_a_cache_that_takes_nothing_is_told_of_and_done_without(reason, cache, m
     assert os.strerror(reason) in notice
     assert "HEADWAY_CACHE" in notice
     assert list(cache.iterdir()) == []
+
+
+def test_another_shortlist_is_another_copy(cache, made):
+    one = stored()
+    for model in (one, with_shortlist(one), with_shortlist(one)):
+        use(model)
+    assert len(made) == 2
 
 
 def test_a_cache_that_can_not_be_is_told_of_too(tmp_path, made, monkeypatch, caplog):

@@ -1,8 +1,10 @@
 """`engine="ctranslate2"` behind the same door: the same texts, scores and rules as ours, or a refusal by name."""
 
+from dataclasses import replace
+
 import pytest
 import torch
-from tests.interop.test_ctranslate2 import stored
+from tests.interop.test_ctranslate2 import stored, with_shortlist
 
 from headway.decoding import Sampling
 from headway.errors import UserError
@@ -155,6 +157,27 @@ def test_its_own_length_penalty_is_the_default(both):
     assert ours.search_options().length_penalty == 0.3
     assert theirs.search_options().length_penalty == ctranslate2_searcher.LENGTH_PENALTY
     assert theirs.search_options(length_penalty=0.2).length_penalty == 0.2
+
+
+def test_with_a_shortlist_each_text_alone_is_translated_as_ours(cache):
+    """Texts with other lists before, and prefixes, which CTranslate2 would confuse."""
+    one = with_shortlist(ending())
+    ours, theirs = (Translator(one, engine=engine) for engine in ("torch", "ctranslate2"))
+    free = Translator(replace(one, shortlist=None))
+    listed = 0
+    for text in filter(None, TEXTS):
+        for options in ({"beam_size": 1}, {"beam_size": 4, "length_penalty": 0.0}):
+            [wanted], [found], [freely] = (
+                translator.translate([text], **options, max_length=12) for translator in (ours, theirs, free)
+            )
+            if options["beam_size"] == 1 or wanted.stopped == "eos":  # of a beam that is cut, see above
+                assert found.text == wanted.text
+                listed += found.text != freely.text
+    assert listed
+    for text, prefix in ("the cat", "a dog"), ("x", "the mat"), ("mat", "on the cat"), ("a", "ran"):
+        [found] = theirs.translate([text], prefix=prefix, beam_size=1, max_length=12)
+        [wanted] = free.translate([text], prefix=prefix, beam_size=1, max_length=12)
+        assert found.text == wanted.text
 
 
 def test_int8_translates(cache):

@@ -19,6 +19,10 @@ from headway.storage import StoredModel, load_model
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import is_tag
 from headway.text.words import WordTokenizer
+from headway.training.extending import extend_model
+from headway.training.loop import train as train_run
+from headway.training.reading import make_recipe
+from headway.training.reporter import Reporter
 from headway.translator import Translator
 
 transformers = pytest.importorskip("transformers")
@@ -465,6 +469,91 @@ def test_a_translator_runs_it_and_it_goes_back(tmp_path):
     back = read_huggingface(tmp_path / "again")
     weights, found_weights = dict(translator.model.named_parameters()), dict(back.model.named_parameters())
     assert all(torch.equal(weights[name], found_weights[name]) for name in weights)
+
+
+def fine_tuned(model: Path, run: Path, steps: int, rate: float) -> float:
+    """Trains the model on pairs; the loss at the end, in nats a token of the first three of them."""
+    for name, lines in (
+        ("train.en", ENGLISH),
+        ("train.de", GERMAN),
+        ("valid.en", ENGLISH[:3]),
+        ("valid.de", GERMAN[:3]),
+    ):
+        (run.parent / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    corpora = {
+        split: {"source": str(run.parent / f"{split}.en"), "target": str(run.parent / f"{split}.de"), "tag": "deu"}
+        for split in ("train", "valid")
+    }
+    options = {"learning_rate": rate, "warmup_steps": 0, "max_steps": steps, "precision": "fp32", "device": "cpu"}
+    options |= {"schedule": "constant", "tokens_per_batch": 512, "init_from": str(model)}
+    train_run(make_recipe({"data": corpora, "training": options}), run, Reporter(quiet=True))
+    entries = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [entry["valid_loss"] for entry in entries if "valid_loss" in entry][-1]
+
+
+@torch.inference_mode()
+def their_loss(folder: Path, lacking: int) -> float:
+    """As Transformers has it, of the same pairs, with so many more tokens that are as likely as <unk>."""
+    model, splitter = hf_model(folder), hf_tokenizer(folder)
+    losses = []
+    for source, target in zip(ENGLISH[:3], GERMAN[:3], strict=True):
+        batch = splitter(f">>deu<< {source}", text_target=target, return_tensors="pt")
+        logits = model(**batch).logits[0]  # (target length, vocabulary)
+        unknown = logits[:, splitter.unk_token_id, None].expand(-1, lacking)
+        log_probabilities = torch.cat([logits, unknown], dim=-1).log_softmax(-1)
+        losses += (-log_probabilities.gather(1, batch["labels"].T)).flatten().tolist()
+    return sum(losses) / len(losses)
+
+
+@pytest.mark.parametrize(("separate", "starts_at_eos"), [(False, False), (True, False), (False, True)])
+def test_fine_tuning_begins_where_they_stopped_and_goes_back(separate, starts_at_eos, tmp_path):
+    opus(tmp_path / "hf", separate=separate, **({"decoder_start_token_id": 0} if starts_at_eos else {}))
+    generation = json.loads((tmp_path / "hf" / "generation_config.json").read_text())
+    generation |= {"num_beams": 3, "no_repeat_ngram_size": 3, "length_penalty": 0.5}
+    (tmp_path / "hf" / "generation_config.json").write_text(json.dumps(generation))
+    import_huggingface(tmp_path / "hf", tmp_path / "ours")
+    ours = load_model(tmp_path / "ours")
+    assert ours.model.config.bos_id == (3 if starts_at_eos else 0)  # training starts at <sos>
+    known = json.loads((tmp_path / "hf" / ("target_vocab.json" if separate else "vocab.json")).read_text())
+    lacking = ours.target_tokenizer.vocab_size - len(known) - 1  # <sos>
+    assert lacking > 0
+    before = fine_tuned(tmp_path / "ours", tmp_path / "untouched", 1, 1e-12)
+    assert before == pytest.approx(their_loss(tmp_path / "hf", lacking), rel=1e-4)
+    after = fine_tuned(tmp_path / "ours", tmp_path / "tuned", 40, 3e-3)
+    assert after < before / 2
+    export_huggingface(load_model(tmp_path / "tuned"), tmp_path / "back")
+    assert their_loss(tmp_path / "back", 0) == pytest.approx(after, rel=1e-4)
+    back = json.loads((tmp_path / "back" / "generation_config.json").read_text())
+    assert {name: back[name] for name in ("num_beams", "no_repeat_ngram_size", "length_penalty")} == {
+        "num_beams": 3,
+        "no_repeat_ngram_size": 3,
+        "length_penalty": pytest.approx(0.5),
+    }
+    languages = json.loads((tmp_path / "back" / "tokenizer_config.json").read_text())
+    assert (languages["source_lang"], languages["target_lang"]) == ("eng", "deu")
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_an_imported_model_gets_new_pieces_and_goes_back(separate, tmp_path):
+    opus(tmp_path / "hf", separate=separate)
+    before = read_huggingface(tmp_path / "hf")
+    after = extend_model(before, 12, ["antennas"] * 9, ["Antennen", "Katzettten"] * 9, ["fra"])
+    assert "t" in LACKING
+    new = [piece for piece in after.target_tokenizer.vocabulary if piece not in before.target_tokenizer.vocabulary]
+    assert any("tt" in piece for piece in new)
+    assert after.model.output.bias[-len(new) + 1 :].min() > -10  # no part that they lack makes a new piece impossible
+    texts = [f">>deu<< {text}" for text in ENGLISH[:3]]
+    wanted, found = (
+        Translator(one, device="cpu").translate(texts, beam_size=1, max_length=9) for one in (before, after)
+    )
+    assert [one.text for one in found] == [one.text for one in wanted]
+    for side, other, word in (("source", "target", "antennas"), ("target", "source", "Antennen")):
+        mine, theirs = getattr(after, f"{side}_tokenizer"), getattr(after, f"{other}_tokenizer")
+        assert f"▁{word}" in [mine.vocabulary[id_] for id_ in mine.encode(word)]
+        assert separate or mine.vocabulary == theirs.vocabulary
+        assert len(mine.encode(word)) < len(theirs.encode(word))
+    export_huggingface(after, tmp_path / "back")
+    assert read_huggingface(tmp_path / "back").source_tokenizer.target_tags == ["deu", "nld", "fra"]
 
 
 def rewritten(folder: Path, change) -> None:

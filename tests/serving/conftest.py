@@ -58,10 +58,18 @@ class CopyingTranslator:
 
     def inspect(self, text: str, **options: Any) -> Any:
         shown = {
-            name: [str(one) for one in value] if name in ("edits", "cases") else value
+            name: [str(one) for one in value] if name in ("edits", "cases", "analyses") else value
             for name, value in options.items()
         }
         return SimpleNamespace(to_json=lambda arrays: json.dumps({"text": text, "arrays": arrays, **shown}))
+
+    def align(self, sources: list[str], targets: list[str]) -> list[list[tuple[int, int]]]:
+        """Links equal words."""
+        pairs = [(one.split(), other.split()) for one, other in zip(sources, targets, strict=True)]
+        return [
+            [(i, j) for i, word in enumerate(one) for j, other_word in enumerate(other) if word == other_word]
+            for one, other in pairs
+        ]
 
     def _translation(self, text: str, n_best: int) -> Any:
         found = self._change(text)

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from headway.insight import HeadOff, read_edits
+from headway.insight.analyses import read_analyses
 from headway.serving.detection import detect
 from tests.serving.conftest import CopyingTranslator
 
@@ -194,6 +195,7 @@ def test_inspect_gives_the_record(serve):
     server = serve()
     edits = [{"kind": "head_off", "attention": "cross", "layer": 1, "head": 0}]
     fields = {"translation": "A dog.", "edits": edits, "cases": [edits, []], "beam_size": 3, "arrays": "none"}
+    fields["analyses"] = ["erasure", {"kind": "patching", "other": "Ein Hut."}]
     record = server.post("/inspect", json={**GOOD, **fields}).json()
     edit = str(HeadOff(attention="cross", layer=1, head=0))
     assert record == {
@@ -202,6 +204,7 @@ def test_inspect_gives_the_record(serve):
         "beam_size": 3,
         "edits": [edit],
         "cases": [str(read_edits(edits)), "[]"],
+        "analyses": [str(one) for one in read_analyses(fields["analyses"])],
         "arrays": "none",
     }
 
@@ -220,6 +223,15 @@ def test_inspect_gives_the_record(serve):
         {"beam_size": 17},
         {"translation": "x" * 129},
         {"q": "x" * 129},
+        {"q": "x" * 41, "analyses": ["erasure"]},
+        {"analyses": ["guess"]},
+        {"analyses": ["patching"]},
+        {"analyses": [{"kind": "patching", "other": "x" * 41}]},
+        {"analyses": [{"kind": "contrast", "instead": "x" * 41}]},
+        {"analyses": [{"kind": "head_importance", "pairs": []}]},
+        {"analyses": [{"kind": "head_importance", "pairs": [["a", "b"]] * 101}]},
+        {"analyses": [{"kind": "head_importance", "pairs": [["a", "x" * 41]]}]},
+        {"analyses": ["erasure"] * 9},
     ],
     ids=str,
 )
@@ -228,7 +240,52 @@ def test_what_can_not_be_inspected_is_refused(serve, change):
     assert (answer.status_code, set(answer.json())) == (400, {"error"})
 
 
-@pytest.mark.parametrize("path", ["/translate", "/detect", "/inspect"])
+def test_align_links_the_words_of_a_text_and_of_a_list(serve):
+    server = serve()
+    one = {**GOOD, "q": "a b c", "translation": "c a"}
+    for kind in ("json", "data"):
+        assert server.post("/align", **{kind: one}).json() == {"links": [[0, 1], [2, 0]]}
+    several = {**GOOD, "q": ["a b", "", "c"], "translation": ["b", "", "c"]}
+    assert server.post("/align", json=several).json() == {"links": [[[1, 0]], [], [[0, 0]]]}
+    assert server.post("/align", json={**GOOD, "q": [], "translation": []}).json() == {"links": []}
+
+
+def test_align_asks_the_model_of_each_text_with_its_tag(serve):
+    asked = []
+
+    class Watched(CopyingTranslator):
+        def align(self, sources, targets):
+            asked.append((self.stored.source_language, sources))
+            return super().align(sources, targets)
+
+    server = serve(Watched("ko", tags=("en", "fr")), Watched("de", "en"))
+    texts = ["나 a", "b", "다 c"]
+    fields = {"q": texts, "translation": ["a", "b", "c"], "source": "auto", "target": "en"}
+    assert server.post("/align", json=fields).json() == {"links": [[[2, 0]], [[0, 0]], [[2, 0]]]}
+    assert asked == [("ko", [">>en<< 나 a", ">>en<< 다 c"]), ("de", ["b"])]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"translation": ["a"]}, "translation: one for each text of q is needed"),
+        ({"q": ["a", "b"], "translation": ["a"]}, "translation: one for each text of q is needed"),
+        ({"q": ["a", "b"], "translation": "a"}, "translation: one for each text of q is needed"),
+        ({"translation": None}, "translation: Field required"),
+        ({"translation": "a" * 500}, "too long to align"),
+        ({"q": "a" * 500}, "too long to align"),
+        ({"translation": "a" * 20_000}, "translation: a text of 20000 characters"),
+        ({"q": ["a"] * 200, "translation": ["a"] * 200}, "q: 200 texts in one request"),
+        ({"target": "fr"}, "target: there are en"),
+    ],
+)
+def test_what_can_not_be_aligned_is_refused(serve, change, said):
+    answer = serve().post("/align", json={**GOOD, "translation": "A dog.", **change})
+    assert (answer.status_code, set(answer.json())) == (400, {"error"})
+    assert said in answer.json()["error"]
+
+
+@pytest.mark.parametrize("path", ["/translate", "/detect", "/inspect", "/align"])
 @pytest.mark.parametrize(
     "body",
     [
@@ -390,6 +447,7 @@ def test_the_page_and_the_description_are_there(serve):
         "/translate",
         "/detect",
         "/inspect",
+        "/align",
         "/languages",
         "/frontend/settings",
         "/health",

@@ -19,7 +19,7 @@ def examples(server):
 def test_examples_are_in_the_languages_that_are_loaded(serve, source, target):
     server = serve(CopyingTranslator(source, target))
     found = examples(server)
-    assert {path for path, _ in found} == {"/translate", "/detect", "/inspect"}
+    assert {path for path, _ in found} == {"/translate", "/detect", "/inspect", "/align"}
     for (path, kind), fields in found.items():
         assert fields["q"] == example_text(source)
         if path != "/detect":

@@ -20,15 +20,16 @@ GOOD = {"q": "Ein Hund.", "source": "de", "target": "en"}
 KEYS = ("secret-one", "Geheim-zwei")
 
 
-@pytest.mark.parametrize("path", ["/translate", "/detect", "/inspect"])
+@pytest.mark.parametrize("path", ["/translate", "/detect", "/inspect", "/align"])
 def test_keys_guard_what_works(serve, path):
     server = serve(api_keys=KEYS)
     for wrong in (None, "", "Secret-one", "secret-on", "secret-one ", "secret-onee", "secret-one\x00", "geheim-zwei"):
         answer = server.post(path, json={**GOOD, "api_key": wrong})
         assert (answer.status_code, set(answer.json())) == (403, {"error"})
+    good = {**GOOD, "translation": "A dog."}
     for key in KEYS:
-        assert server.post(path, json={**GOOD, "api_key": key}).status_code == 200
-        assert server.post(path, json=GOOD, headers={"authorization": f"Bearer {key}"}).status_code == 200
+        assert server.post(path, json={**good, "api_key": key}).status_code == 200
+        assert server.post(path, json=good, headers={"authorization": f"Bearer {key}"}).status_code == 200
     assert server.post(f"http://localhost/{path}", json={**GOOD, "api_key": "wrong"}).status_code == 404
 
 

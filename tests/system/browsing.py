@@ -117,7 +117,7 @@ class Window:
 def write_page(document: dict[str, Any], path: Path, language: str | None = None) -> str:
     """The page of a document, alone. -> its address"""
     modules = {one.name: one.read_text(encoding="utf-8") for one in FOLDER.iterdir() if one.name.endswith(".js")}
-    page = page_of(document, modules, style_sheet(), language)
+    page = page_of(document, modules, style_sheet(FOLDER), language)
     path.write_text(page, encoding="utf-8")
     return path.as_uri()
 

@@ -1,14 +1,19 @@
 """Every benchmark runs, at sizes of seconds, and says what its page says that it says."""
 
 import json
+import random
 import re
 import subprocess
 import sys
 
 import pytest
+import sacrebleu
 import yaml
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
 
-from tests.system.conftest import ROOT, TINY
+from headway.translator import Translator
+from tests.system.conftest import ROOT, TINY, reversed_pairs
 
 
 def benchmark(name, *arguments):
@@ -72,6 +77,25 @@ def test_translating(trained, corpus):
     assert "textbook" in said
 
 
+def test_students(trained, corpus, tmp_path, monkeypatch):
+    """Of a model and itself: the same lines and BLEU; with another beam, another row."""
+    monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path / "cache"))
+    files = [corpus.file("test.src"), corpus.file("test.tgt")]
+    named = [f"{trained}:{beam}" for beam in (1, 1, 2)]
+    said = benchmark("students", *files, *named, "--rounds", "1", "--batches", "8", "32", "--precision", "fp32")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in said.splitlines() if line.startswith("|")]
+    first, second, third = rows[2:]
+    assert [row[2] for row in rows[2:]] == ["1", "1", "2"]
+    assert all(row[3] in ("8", "32") for row in rows[2:])
+    assert first[5] == first[7] == "1.00"
+    assert second[9] == "100 of 100"
+    assert second[8] == first[8]
+    sources, references = (file.read_text().splitlines() for file in files)
+    translations = [one.text for one in Translator.load(trained).translate(sources, beam_size=1)]
+    assert float(first[8]) == pytest.approx(sacrebleu.corpus_bleu(translations, [references]).score, abs=0.005)
+    assert third[9].endswith("of 100")
+
+
 def test_starting(trained):
     assert "first translation after" in benchmark("starting", trained, "--rounds", "1")
 
@@ -122,6 +146,19 @@ def test_web(trained, corpus):
     assert len(re.findall(r"float32 in the page: [\d.]+, 10 lines are equal", said)) == 2
 
 
+@pytest.mark.skipif(not (ROOT / "tests" / "node_modules").is_dir(), reason="packages of npm aren't installed")
+def test_tokenizing(tmp_path):
+    """Korean in both forms: the page alone is sentencepiece wherever a text needs bytes or is decomposed."""
+    chance = random.Random(1)
+    often = [chr(chance.randrange(0xAC00, 0xD7A4)) for _ in range(60)]
+    texts = [" ".join("".join(chance.choices(often, k=3)) for _ in range(4)) for _ in range(300)]
+    (tmp_path / "text.ko").write_text("".join(f"{text}\n" for text in [*texts, "헉 🚂"]), encoding="utf-8")
+    said = benchmark("tokenizing", tmp_path / "text.ko", "--vocabulary", 400)
+    assert len(re.findall("page: 301 equal", said)) == 4
+    assert re.findall(r"NF[CD], 301 lines: peer: (\d+) equal", said) == ["301", "301", "300", "300"]
+    assert re.findall(r"NFD, 301 lines: tokenizers: (\d+) equal", said) == ["0", "0"]
+
+
 def test_quality(recipe, corpus, tmp_path):
     """Each row once, with each of its seeds; what was finished isn't run again, what is new is; work adds up."""
     test = {"source": str(corpus.file("test.src")), "reference": str(corpus.file("test.tgt")), "tokenize": "none"}
@@ -129,6 +166,7 @@ def test_quality(recipe, corpus, tmp_path):
         {"name": "plain", "recipe": str(recipe), "seeds": [1, 2], "tests": [test], "beam_size": 2},
         {"name": "consistent", "recipe": str(recipe), "changes": ["training.consistency=1"], "average": 1},
         {"name": "later", "recipe": str(recipe), "after": "consistent"},
+        {"name": "named", "recipe": str(recipe), "changes": ["training.init_from=$WORK/plain-$SEED"]},
     ]
     table, work = tmp_path / "table.yaml", tmp_path / "work"
     table.write_text(yaml.safe_dump(rows[:1]))
@@ -140,12 +178,13 @@ def test_quality(recipe, corpus, tmp_path):
     found = {
         (one["name"], one["seed"]): one for one in map(json.loads, (work / "finished.jsonl").read_bytes().splitlines())
     }
-    assert list(found) == [("plain", 1), ("plain", 2), ("consistent", 1), ("later", 1)]
-    plain, other, consistent, later = found.values()
+    assert list(found) == [("plain", 1), ("plain", 2), ("consistent", 1), ("later", 1), ("named", 1)]
+    plain, other, consistent, later, named = found.values()
     assert plain["petaflop"] == pytest.approx(other["petaflop"], rel=0.1)
     assert consistent["petaflop"] == pytest.approx(2 * plain["petaflop"], rel=0.1)
     assert later["petaflop"] == pytest.approx(3 * plain["petaflop"], rel=0.1)
-    assert len(lines) == 5
+    assert named["petaflop"] == pytest.approx(2 * plain["petaflop"], rel=0.1)
+    assert len(lines) == 6
     [bleu, lower] = [
         f"{plain['scores'][0][key]:.2f}, {other['scores'][0][key]:.2f}: **" for key in ("bleu", "bleu_lowercased")
     ]
@@ -155,3 +194,31 @@ def test_quality(recipe, corpus, tmp_path):
     table.write_text(yaml.safe_dump([{**rows[0], "beam_size": 1}]))
     with pytest.raises(AssertionError, match="plain was run otherwise before"):
         benchmark("quality", table, "--work", work)
+
+
+def test_fine_tuning(trained, corpus, tmp_path):
+    """Of a model that reverses words, on messages that are words in their order."""
+    general, messages = tmp_path / "general", tmp_path / "messages"
+    general.mkdir()
+    messages.mkdir()
+    for split, name in (("train", "train"), ("valid", "val"), ("valid", "test_2016_flickr")):
+        for side, language in (("src", "de"), ("tgt", "en")):
+            (general / f"{name}.{language}").write_text(corpus.file(f"{split}.{side}").read_text())
+    catalog = Catalog(locale="de")
+    for number, (source, _) in enumerate(reversed_pairs(2500, 5)):
+        catalog.add(f"{source} said {chr(97 + number % 26)}{chr(97 + number // 26 % 26)}", source)
+    with open(messages / "psql-15.mo", "wb") as file:
+        write_mo(file, catalog)
+    found = benchmark(
+        *("fine_tuning", "--general", trained, "--general-text", general, "--messages", messages),
+        *("--work", tmp_path / "work", "--steps", "3", "--only", "pure", "mixed, new pieces"),
+    )
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()[2:]]
+    assert [row[0] for row in rows] == ["general", "pure", "mixed, new pieces"]
+    for _, domain, gain, kept, lost in rows[1:]:
+        assert float(gain) == pytest.approx(float(domain) - float(rows[0][1]), abs=0.011)
+        assert float(lost) == pytest.approx(float(rows[0][3]) - float(kept), abs=0.011)
+    parts = {
+        split: (tmp_path / "work" / "messages" / f"{split}.en").read_text() for split in ("train", "valid", "test")
+    }
+    assert not {*parts["train"].splitlines()} & {*parts["test"].splitlines(), *parts["valid"].splitlines()}

@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 
 schemathesis = pytest.importorskip("schemathesis")
-ROUTES = ["POST /translate", "POST /detect", "POST /inspect", "GET /languages", "GET /frontend/settings", "GET /health"]
-ROUTES += ["GET /ready", "GET /metrics"]
+ROUTES = ["POST /translate", "POST /detect", "POST /inspect", "POST /align", "GET /languages", "GET /frontend/settings"]
+ROUTES += ["GET /health", "GET /ready", "GET /metrics"]
 
 
 @pytest.fixture(scope="module")

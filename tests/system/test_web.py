@@ -1,29 +1,31 @@
-"""A model in the browser alone: the page of one file and the folder, in Chromium, against the model in Python."""
+"""A model in the browser alone: the page of one file and the folder, in Chromium and in Firefox, against the model in
+Python."""
 
 from __future__ import annotations
 
 import base64
-import functools
-import http.server
 import json
 import re
-import threading
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from benchmarks.static_host import static_host
 
 from headway import ModelConfig, Transformer, Translator
 from headway.insight.what_if import read_edits
-from headway.storage import StoredModel
+from headway.storage import Aligner, StoredModel
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.web.export import export_web
 from tests.system.browsing import Window, chromium
-from tests.system.conftest import complaint, run_headway
+from tests.system.conftest import ROOT, Corpus, complaint, run_headway
+from tests.web.scripts import Script, running
 
+FIREFOX = shutil.which("firefox-esr")
 TEXT = "ant bee cat dog elk"
 VIEWS = ["translate", "machine", "heads", "steps", "whatIf", "numbers"]
 LINES = [f"Der {noun} {verb} im Haus." for noun in ("Hund", "Mann", "Ball") for verb in ("ruht", "läuft", "schläft")]
@@ -43,6 +45,14 @@ def browser():
 
 
 @pytest.fixture(scope="module")
+def firefox() -> Iterator[Script]:
+    if FIREFOX is None or not (ROOT / "tests" / "node_modules" / "puppeteer-core").is_dir():
+        pytest.skip("Firefox or puppeteer-core isn't installed")
+    with running(Path(__file__).with_name("firefox.js"), FIREFOX) as script:
+        yield script
+
+
+@pytest.fixture(scope="module")
 def translator(trained):
     return Translator.load(trained)
 
@@ -59,18 +69,10 @@ def folder(trained, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def host(folder) -> Iterator[str]:
-    """A static host of the folder. -> its address"""
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_) -> None:
-            pass
-
+    """The folder on a static host. -> its address"""
     (folder / "other.html").write_text('<!doctype html><link rel="icon" href="data:,"><title>other</title>')
-    handler = functools.partial(Quiet, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with static_host(folder) as address:
+        yield address
 
 
 def exported(run: Path, output: Path, *options: str) -> Path:
@@ -101,16 +103,7 @@ def window(browser, one_file):
 
 @pytest.mark.parametrize("beam_size", [1, 5])
 def test_from_a_disk_it_translates_as_python_does(window, translator, corpus, beam_size):
-    texts = [*corpus.file("test.src").read_text().splitlines(), "", "  ", "fox"]
-    wanted = translator.translate(texts, beam_size=beam_size)
-    ask = "([texts, beamSize]) => Promise.all(texts.map((text) => headway.translate(text, {beamSize})))"
-    found = window.page.evaluate(ask, [texts, beam_size])
-    assert [one["text"] for one in found] == [one.text for one in wanted]
-    assert [one["stopped"] for one in found] == [one.stopped for one in wanted]
-    assert [one["score"] for one in found] == pytest.approx([one.score for one in wanted], abs=1e-3)
-    assert [[piece["id"] for piece in one["tokens"]] for one in found] == [
-        translator.stored.target_tokenizer.encode(one.text) for one in wanted
-    ]
+    check_translations(window.page.evaluate, translator, corpus, beam_size)
 
 
 def test_n_best_and_length_penalty(window, translator):
@@ -212,7 +205,9 @@ def stored_model(kind: str) -> StoredModel:
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(2.0 if weight.dim() > 1 else 1.0)
-    return StoredModel(model, source, target, "de", "mul" if tags else "en", {"beam_size": 3, "max_length": 8})
+    aligner = {"tagged": Aligner(1, 2, shifted=True), "two": Aligner(0, None, eos_is_nothing=True)}.get(kind)
+    languages = "de", "mul" if tags else "en"
+    return StoredModel(model, source, target, *languages, {"beam_size": 3, "max_length": 8}, aligner=aligner)
 
 
 @pytest.mark.parametrize("kind", ["tagged", "unigram", "two", "words"])
@@ -296,6 +291,37 @@ def test_where_a_policy_forbids_webassembly(browser, one_file, tmp_path, transla
     window.context.close()
 
 
+def test_firefox_from_a_disk(firefox, one_file, translator, corpus):
+    evaluate = opened_in_firefox(firefox, one_file.as_uri())
+    for beam_size in (1, 5):
+        check_translations(evaluate, translator, corpus, beam_size)
+    cases = [read_edits(case) for case in EDITS]
+    wanted = translator.inspect(TEXT, cases=cases).to_dict("none")
+    options = {"cases": EDITS, "arrays": "none"}
+    found = evaluate("([text, options]) => headway.inspect(text, options)", [TEXT, options])
+    assert found.pop("inspected_step") == wanted.pop("inspected_step")
+    assert_alike(found, wanted)
+    assert not any("WebAssembly" in text for text in evaluate("() => [document.querySelector('footer').textContent]"))
+    for name in VIEWS:
+        evaluate("(name) => document.getElementById(`glass-tab-${name}`).click()", name)
+        assert evaluate("() => document.getElementById('glass-view').innerText.trim()")
+    end_in_firefox(firefox, "")
+
+
+def test_firefox_from_a_static_host(firefox, host, translator):
+    evaluate = opened_in_firefox(firefox, f"{host}/")
+    [wanted] = translator.translate([TEXT])
+    assert evaluate("(text) => headway.translate(text)", TEXT)["text"] == wanted.text
+    end_in_firefox(firefox, host)
+
+
+def test_firefox_says_that_the_folder_needs_a_host(firefox, folder):
+    firefox.ask({"address": (folder / "index.html").as_uri()})
+    firefox.ask({"selector": "#from-a-disk:not([hidden])"})
+    assert "static host" in firefox.ask({"expression": "document.querySelector('main').innerText"})
+    firefox.ask({"ending": True})
+
+
 def test_one_line_for_what_can_be_mended(trained, tmp_path):
     (tmp_path / "there").mkdir()
     export = ("export", trained, "--output")
@@ -303,6 +329,34 @@ def test_one_line_for_what_can_be_mended(trained, tmp_path):
     assert "--precision is of web alone" in complaint(*export, tmp_path / "a", "--to", "onnx", "--precision", "int8")
     assert "precision 'int4' is unknown" in complaint(*export, tmp_path / "a", "--to", "web", "--precision", "int4")
     assert list(tmp_path.iterdir()) == [tmp_path / "there"]
+
+
+def check_translations(evaluate: Callable[[str, Any], Any], translator: Translator, corpus: Corpus, beam_size: int):
+    """evaluate: of a page's function and its argument."""
+    texts = [*corpus.file("test.src").read_text().splitlines(), "", "  ", "fox"]
+    wanted = translator.translate(texts, beam_size=beam_size)
+    ask = "([texts, beamSize]) => Promise.all(texts.map((text) => headway.translate(text, {beamSize})))"
+    found = evaluate(ask, [texts, beam_size])
+    assert [one["text"] for one in found] == [one.text for one in wanted]
+    assert [one["stopped"] for one in found] == [one.stopped for one in wanted]
+    assert [one["score"] for one in found] == pytest.approx([one.score for one in wanted], abs=1e-3)
+    assert [[piece["id"] for piece in one["tokens"]] for one in found] == [
+        translator.stored.target_tokenizer.encode(one.text) for one in wanted
+    ]
+
+
+def opened_in_firefox(firefox: Script, address: str) -> Callable[..., Any]:
+    """Opens a page. -> a function that evaluates a function of JavaScript there"""
+    firefox.ask({"address": address})
+    firefox.ask({"selector": "[role=tabpanel]"})
+    return lambda function, argument=None: firefox.ask({"expression": f"({function})({json.dumps(argument)})"})
+
+
+def end_in_firefox(firefox: Script, origin: str) -> None:
+    """Nothing was said, nothing fetched from elsewhere. Firefox asks for a font of its own by `data:`."""
+    ending = firefox.ask({"ending": True})
+    assert ending["said"] == []
+    assert [url for url in ending["asked"] if not url.startswith(("data:", "blob:", origin or "file:"))] == []
 
 
 def assert_alike(found: Any, wanted: Any, place: str = "record") -> None:

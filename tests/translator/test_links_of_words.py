@@ -40,6 +40,15 @@ def test_words_of_a_miniature():
     assert to_pharaoh([]) == ""
 
 
+def test_punctuation_of_the_translation_links_no_word_but_one_of_its_own():
+    source, target = "화요일 , 3일", "Tuesday, – 3"
+    source_pieces = [Piece("화요일", 0, 3), Piece(",", 4, 5), Piece("3", 6, 7), Piece("일", 7, 8)]
+    target_pieces = [Piece("Tuesday", 0, 7), Piece(",", 7, 8), Piece("–", 9, 10), Piece("3", 11, 12)]
+    assert word_links(source, source_pieces, target, target_pieces, [0, 3, 1, 3]) == [(0, 0), (1, 1), (2, 2)]
+    back = word_links(target, target_pieces, source, source_pieces, [1, 2, 3, None])
+    assert back == [(0, 0), (1, 1), (2, 2)], "a source word is meant by its punctuation, too"
+
+
 def test_a_piece_of_two_words_links_both_and_a_blank_one_none():
     words = word_links("ab cd", [Piece("ab▁cd", 0, 5)], "x y", [Piece("▁", 0, 0), Piece("x", 0, 1)], [0, 0])
     assert words == [(0, 0), (1, 0)]

@@ -17,7 +17,7 @@ from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import CONTROL_PIECES, Tokenizer
 from headway.text.words import WordTokenizer
 from headway.web.tokenizer import tokenizer_description
-from tests.web.page import page
+from tests.web.scripts import page
 
 LINES = [
     "the cat sat on the mat, and the other cat sat there too",

@@ -14,6 +14,7 @@ import sys
 import typer
 
 from headway.cli import (
+    aligner,
     average,
     check,
     compare,
@@ -22,6 +23,7 @@ from headway.cli import (
     draw,
     evaluate,
     export,
+    extend,
     import_,
     inspect,
     plan,
@@ -55,7 +57,9 @@ app.command("inspect")(inspect.inspect)
 app.command("draw")(draw.draw)
 app.command("serve")(serve.serve)
 app.command("export")(export.export)
+app.command("extend")(extend.extend)
 app.command("import")(import_.import_)
+app.command("aligner")(aligner.aligner)
 app.command("shortlist")(shortlist.shortlist)
 app.command("show")(show.show)
 app.command("data")(data.data)

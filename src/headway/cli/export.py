@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,6 +42,10 @@ def export(
         typer.Option(help="Text of a test set, or a file of both sides: tells what the export costs in BLEU."),
     ] = None,
     reference: Annotated[Path | None, typer.Option(help="Its translation by a person, line for line.")] = None,
+    target: Annotated[
+        Path | None,
+        typer.Option(help="ctranslate2: --source is training text, and this its translation; learns a vocabulary map."),
+    ] = None,
     threads: Threads = None,
 ) -> None:
     """Write a model for another tool.
@@ -50,6 +55,7 @@ def export(
     \b
     headway export runs/mine --to ctranslate2 --output mine-ct2 --quantization int8
     headway export runs/mine --to ctranslate2 --output mine-ct2 --quantization int8 --source test.de --reference test.en
+    headway export runs/mine --to ctranslate2 --output mine-ct2 --source train.de --target train.en
     headway export runs/mine --to huggingface --output mine-hf
     headway export runs/mine --to onnx --output mine-onnx
     headway export runs/mine --to argos --output mine.argosmodel
@@ -66,9 +72,18 @@ def export(
         raise UserError(f"--quantization is of {' and '.join(QUANTIZED)} alone, not of {to}")
     if precision is not None and to != "web":
         raise UserError(f"--precision is of web alone, not of {to}")
-    pairs = _pairs(source, reference)
+    if target is not None and to != "ctranslate2":
+        raise UserError(f"--target is of ctranslate2 alone, not of {to}")
+    if target is not None and reference is not None:
+        raise UserError(
+            "--target makes --source training text, --reference a test set; write a model with `headway shortlist` "
+            "first, and export that with --source and --reference"
+        )
+    pairs = _pairs(source, reference) if target is None else []
     use_threads(threads)
     stored = load_model(model)
+    if target is not None:
+        stored = _with_shortlist(stored, source, target)
     ours = _our_translations(stored, [pair.source for pair in pairs])
     exported = (
         _export_web(stored, model, output, precision) if to == "web" else _export(stored, to, output, quantization)
@@ -76,6 +91,16 @@ def export(
     typer.echo(f"{output}: written and checked", err=True)
     if pairs:
         _report_difference(stored, pairs, ours, exported())
+
+
+def _with_shortlist(stored: StoredModel, source: Path | None, target: Path) -> StoredModel:
+    """As `headway shortlist` writes it. Raises UserError."""
+    from headway.text.shortlist import shortlist_of_files
+
+    if source is None:
+        raise UserError(f"--target {target}: needs the --source that it translates")
+    sides = stored.source_tokenizer, stored.target_tokenizer
+    return replace(stored, shortlist=shortlist_of_files(source, target, *sides, stored.model.config.max_length))
 
 
 def _pairs(source: Path | None, reference: Path | None) -> list[Pair]:

@@ -31,8 +31,19 @@ def inspect(
     layers: Annotated[str, typer.Option(help="Numbers from 1 with commas, last, or all.")] = "last",
     heads: Annotated[str, typer.Option(help="Numbers from 1 with commas, all, or mean (of all).")] = "mean",
     words: Annotated[bool, typer.Option("--words", help="Join the tokens of a word.")] = False,
+    moving: Annotated[
+        bool, typer.Option("--moving", help="The words appear one by one, with lines to what each reads (.svg).")
+    ] = False,
     last: Annotated[
         int | None, typer.Option(min=1, help="Of a run: how many of its last models, to see how the heads came to be.")
+    ] = None,
+    analysis: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=TEXT]",
+            help="Analyse the translation: contributions, erasure, contrast, logit_lens, decoder_lens, patching, "
+            "head_importance or faithfulness. Repeat the option for more.",
+        ),
     ] = None,
     target_language: TargetLanguage = None,
     device: Device = "auto",
@@ -41,27 +52,37 @@ def inspect(
     """Inspect a translation, mainly its attention.
 
     In an attention map each row is a token that asks and each column a token that answers. A page (.html) or data
-    (.json) holds everything that the model computes.
+    (.json) holds everything that the model computes. Analyses stand in a page, in data, or in the terminal in place of
+    the map.
 
     \b
     headway inspect runs/multi30k-de-en "Ein Hund läuft."
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --output page.html
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --kind all --layers all --heads all --output maps.svg
+    headway inspect runs/multi30k-de-en "Ein Hund läuft." --words --moving --output moving.svg
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --layers 3 --heads 1,2 --last 5 --output growing.svg
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --target "A cat sleeps." --output record.json
+    headway inspect runs/multi30k-de-en "Ein Hund läuft." --analysis contributions --analysis "contrast=A dog walks."
     """
+    from headway.cli.analyses import asked_analyses
     from headway.insight import draw_map, usual_cases
+    from headway.insight.analyses.telling import Teller
+    from headway.insight.moving import moving_picture
     from headway.insight.pictures import check_picture_path, draw_heat_maps, save_picture
     from headway.threads import use_threads
     from headway.translator.lines import language_prefix
 
     check_output(output)
-    if output is not None:
-        check_picture_path(output, others=(".html", ".json"))
     suffix = "" if output is None else output.suffix.lower()
+    if moving and suffix != ".svg":
+        raise UserError("--moving makes a picture: it needs --output with a name that ends in .svg")
+    if output is not None and not moving:
+        check_picture_path(output, others=(".html", ".json"))
     whole = suffix in (".html", ".json")
     if whole and (kind, layers, heads, words) != ("cross", "last", "mean", False):
         raise UserError(f"a {suffix} file holds every map; leave --kind, --layers, --heads and --words out")
+    if analysis and suffix in (".svg", ".png"):
+        raise UserError(f"a {suffix} file shows attention; write what --analysis finds to a .json or .html file")
     kinds = _kinds(kind)
     history = [] if last is None else _last_models(model, last)
     use_threads(threads)
@@ -71,14 +92,26 @@ def inspect(
         _, plain = translator.stored.source_tokenizer.split_tag(text)
         count = len(usual_cases(translator.model.config, plain))
         typer.echo(f"trying {count} edits of the model and of the text for the page", err=True)
-    record = translator.inspect(text, target, cases="usual" if suffix == ".html" else (), history=history)
+    analyses = asked_analyses(analysis or [], model, translator)
+    cases = "usual" if suffix == ".html" else ()
+    record = translator.inspect(text, target, cases=cases, history=history, analyses=analyses)
     if output is not None and whole:
         content = record.to_page() if suffix == ".html" else record.to_json() + "\n"
         output.write_text(content, encoding="utf-8", newline="\n")
         return
+    if analyses:
+        teller = Teller(record.source.pieces, record.target.pieces, record.vocabulary)
+        typer.echo("\n\n".join(teller.tell(record.analyses)))
+        return
     moments = [("", record.maps)] if last is None else _moments(record, translator.stored.name)
     moments = [(name, maps.words() if words else maps) for name, maps in moments]
     charts = _chosen_maps(moments, kinds, layers, heads)
+    if output is not None and moving:
+        if kinds != ["cross"] or [len(row) for row in charts] != [1]:
+            raise UserError("--moving draws one map of --kind cross: give one layer, and one head or the mean")
+        [[chart]] = charts
+        output.write_text(moving_picture(chart.columns, chart.rows, chart.values), encoding="utf-8", newline="\n")
+        return
     if output is not None:
         save_picture(draw_heat_maps(charts), output)
         return

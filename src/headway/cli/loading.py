@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+import typer
+
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,9 +32,15 @@ def load_translator(
     precision: str = "auto",
     ensemble: Sequence[Path] | None = None,
     engine: str = "torch",
+    *,
+    alignments: bool = False,
 ) -> Translator:
-    """As the options say. Raises UserError."""
+    """As the options say. alignments: the user is told where the model has no choice for them. Raises UserError."""
     from headway.translator import Translator
 
     check_engine(precision, engine)
-    return Translator.load(model, device=device, precision=precision, ensemble=ensemble or [], engine=engine)  # type: ignore[arg-type]
+    translator = Translator.load(model, device=device, precision=precision, ensemble=ensemble or [], engine=engine)  # type: ignore[arg-type]
+    if alignments and translator.stored.aligner is None:
+        notice = f"notice: {model} has no chosen attention, so the mean of all aligns; headway aligner chooses"
+        typer.echo(notice, err=True)
+    return translator

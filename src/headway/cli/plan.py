@@ -253,7 +253,7 @@ def _counted_corpus(recipe: Recipe, data: Path) -> Corpus:
         if folder not in (data, data / "data"):
             problem = f"its data.prepared, {folder}, is gone or isn't prepared data"
         raise UserError(f"{data}: {problem}") from None
-    weights = [corpus.weight for corpus in recipe.data.train]
+    weights = [corpus.weight for corpus in recipe.data.corpora]
     weighted = None
     if len(weights) == len(ids.sizes) and set(weights) != {1}:
         weighted = sum(size * weight for size, weight in zip(ids.sizes, weights, strict=True))

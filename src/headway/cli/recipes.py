@@ -25,7 +25,7 @@ def shipped_recipes() -> dict[str, Path]:
     package = Path(headway.__file__).parent
     inside = package / "recipes"
     folder = inside if inside.is_dir() else package.parents[1] / "recipes"  # installed in place, from a clone
-    return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+    return {file.stem: file for file in sorted(folder.glob("*.yaml"), key=lambda file: file.stem)}
 
 
 def read_recipe(argument: str, overrides: Sequence[str]) -> tuple[Recipe, str]:

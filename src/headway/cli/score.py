@@ -59,7 +59,7 @@ def score(
     if all(is_plain(file) for file in (source, *targets)) and same_text(read_pairs([source], targets)):
         typer.echo("headway: warning: source and target are the same text", err=True)
     use_threads(threads)
-    translator = load_translator(model, device, ensemble=ensemble)
+    translator = load_translator(model, device, ensemble=ensemble, alignments=alignments)
     tag = language_prefix(translator, target_language)
     number, failed = 0, False
     for chunk in chunks(pairs, lambda pair: len(pair.source) + len(pair.target)):

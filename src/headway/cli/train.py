@@ -223,11 +223,12 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tup
 
 def check_corpora(recipe: Recipe) -> None:
     """Raises UserError for a missing file that `headway data` makes, and says how."""
-    for corpus in (*recipe.data.train, *recipe.data.valid):
-        for file in (*corpus.source, *corpus.target):
-            command = command_that_makes(file)
-            if command and not file.exists():
-                raise UserError(f"{file}: no such file; run `{command}` to create it")
+    files = [file for corpus in (*recipe.data.train, *recipe.data.valid) for file in (*corpus.source, *corpus.target)]
+    files += [file for corpus in recipe.data.monolingual for file in corpus.target]
+    for file in files:
+        command = command_that_makes(file)
+        if command and not file.exists():
+            raise UserError(f"{file}: no such file; run `{command}` to create it")
 
 
 def _resumed(run: Path, overrides: list[str]) -> Recipe:

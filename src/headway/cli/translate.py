@@ -225,7 +225,7 @@ def _here(
     lines = input_lines(file, layout, shard)
     keep_few_matrix_kernels()
     use_threads(threads)
-    translator = LineTranslator(load_translator(model, **how), options)
+    translator = LineTranslator(load_translator(model, **how, alignments=options.alignments), options)
     at_most = lines_at_once(file)
     if output is not None and not is_device:
         identity = _identity(model, file, translator, how, layout, shard)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import math
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -13,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import headway
+from headway.glass.analyses import analyses_document
+from headway.glass.plain import plain, rounded
 from headway.insight import BeamTree, Text, TranslationRecord, WordOrder
-from headway.insight.heads import alignment
 from headway.insight.maps import SUBLAYERS, word_groups
 
 FORMAT, FORMAT_VERSION = "headway-record", 1
@@ -34,9 +34,9 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
         "headway": headway.__version__,
         "model": _model(record),
         "source": {**_text(record.source), "original": record.original_text},
-        "target": {**_text(record.target), "score": _number(record.score), "given": record.target_given},
+        "target": {**_text(record.target), "score": rounded(record.score), "given": record.target_given},
         "start": {"id": record.config.bos_id, "piece": record.maps.read[0]},
-        "alternatives": [_plain(one) for one in record.alternatives],
+        "alternatives": [plain(one) for one in record.alternatives],
         "steps": [_step(record, number) for number in range(len(record.steps))],
         "beam": None if record.beam is None else _beam(record, record.beam),
         "attention": {
@@ -44,25 +44,26 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
                 "layers": maps.shape[0],
                 "heads": maps.shape[1],
                 "names": SUBLAYERS[kind],
-                "measures": [[_plain(head) for head in layer] for layer in record.heads[kind]],
+                "measures": [[plain(head) for head in layer] for layer in record.heads[kind]],
             }
             for kind, maps in record.attention.items()
         },
-        "alignment": alignment(record.attention["cross"]).tolist() if "cross" in record.attention else None,
+        "alignment": record.alignment,
         "edits": [edit.model_dump() for edit in record.edits],
-        "before": None if record.before is None else _plain(record.before),
+        "before": None if record.before is None else plain(record.before),
         "cases": [
             {
                 "edits": [edit.model_dump() for edit in case.edits],
                 "source": case.source,
-                "after": _plain(case.after),
-                "score_of_before": _number(case.score_of_before),
+                "after": plain(case.after),
+                "score_of_before": rounded(case.score_of_before),
             }
             for case in record.cases
         ],
         "order": None if record.order is None else _order(record.order),
         "inspected_step": record.step,
-        "history": [_plain(moment) for moment in record.history],
+        "history": [plain(moment) for moment in record.history],
+        "analyses": analyses_document(record.analyses, record.vocabulary),
         "arrays": dict(_entries(record, arrays)),
     }
 
@@ -107,8 +108,8 @@ def _order(order: WordOrder) -> dict[str, Any]:
     return {
         "kind": order.kind,
         "sentences": list(order.sentences),
-        "with_positions": [_plain(one) for one in order.with_positions],
-        "without_positions": [_plain(one) for one in order.without_positions],
+        "with_positions": [plain(one) for one in order.with_positions],
+        "without_positions": [plain(one) for one in order.without_positions],
     }
 
 
@@ -122,10 +123,10 @@ def _text(text: Text) -> dict[str, Any]:
 def _step(record: TranslationRecord, number: int) -> dict[str, Any]:
     step = record.steps[number]
     return {
-        "log_probability": _number(step.log_probability),
+        "log_probability": rounded(step.log_probability),
         "rank": step.rank,
         "top": [
-            {"id": id_, "piece": record.vocabulary[id_], "logit": _number(logit), "probability": _number(probability)}
+            {"id": id_, "piece": record.vocabulary[id_], "logit": rounded(logit), "probability": rounded(probability)}
             for id_, logit, probability in zip(step.ids, step.logits, step.probabilities, strict=True)
         ],
     }
@@ -133,26 +134,27 @@ def _step(record: TranslationRecord, number: int) -> dict[str, Any]:
 
 def _beam(record: TranslationRecord, beam: BeamTree) -> dict[str, Any]:
     steps = [
-        [{**_plain(candidate), "piece": record.vocabulary[candidate.id]} for candidate in step] for step in beam.steps
+        [{**plain(candidate), "piece": record.vocabulary[candidate.id]} for candidate in step] for step in beam.steps
     ]
     return {
         "beam_size": beam.beam_size,
         "length_penalty": beam.length_penalty,
         "steps": steps,
         "result": None if beam.result is None else list(beam.result),
-        "finished": [_plain(one) for one in beam.finished],
+        "finished": [plain(one) for one in beam.finished],
     }
 
 
 def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, dict[str, Any]]]:
-    if wanted == "none":
-        return
+    analyses = dict(record.analyses.arrays())
     arrays = record.arrays
     sums = dict(_sums(record))
     if wanted == "layers":
         arrays = {name: array for name, array in arrays.items() if name != "logits"}
     if wanted == "attention":
-        arrays = {name: array for name, array in arrays.items() if name.endswith(".weights")}
+        arrays = {name: array for name, array in arrays.items() if name.endswith(".weights") or name in analyses}
+    if wanted == "none":
+        arrays = analyses
     half = sum(array.size for array in arrays.values()) <= HALF_PRECISION_UP_TO
     first: dict[int, str] = {}
     for name, array in arrays.items():
@@ -167,7 +169,7 @@ def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, d
         elif array.dtype == bool:
             yield name, {"dtype": "bool", "shape": list(array.shape), "data": _base64(array.astype(np.uint8))}
         else:
-            yield name, _numbers(array, half or name.endswith((".scores", ".weights")))
+            yield name, _numbers(array, half or name in analyses or name.endswith((".scores", ".weights")))
 
 
 def _sums(record: TranslationRecord) -> Iterator[tuple[str, list[str]]]:
@@ -198,14 +200,3 @@ def _numbers(array: NDArray[np.float32], half: bool) -> dict[str, Any]:
 
 def _base64(array: NDArray[Any]) -> str:
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
-
-
-def _plain(one: Any) -> dict[str, Any]:
-    """A dataclass of numbers and texts."""
-    fields = ((field.name, getattr(one, field.name)) for field in dataclasses.fields(one))
-    return {name: _number(value) if isinstance(value, float) else value for name, value in fields}
-
-
-def _number(value: float) -> float | None:
-    """Six digits; None for what JSON has no number for."""
-    return float(f"{value:.6g}") if math.isfinite(value) else None

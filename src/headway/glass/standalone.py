@@ -17,6 +17,7 @@ import posixpath
 import re
 from collections.abc import Mapping
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from headway.glass.document import record_document
@@ -40,17 +41,13 @@ def record_page(record: TranslationRecord, language: str | None = None) -> str:
     """The page as HTML. `language`: `en` or `ko`; None: as the reader's browser."""
     folder = files("headway.glass") / "page"
     modules = {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".js")}
-    return page_of(record_document(record, "layers"), modules, style_sheet(), language)
+    return page_of(record_document(record, "layers"), modules, style_sheet(folder), language)
 
 
-def style_sheet() -> str:
-    """The style of the page as one sheet: glass.css with the sheets that it imports in place."""
-    folder = files("headway.glass") / "page"
-
-    def imported(found: re.Match[str]) -> str:
-        return (folder / found[1]).read_text(encoding="utf-8")
-
-    return _IMPORTED_SHEET.sub(imported, (folder / STYLE).read_text(encoding="utf-8"))
+def style_sheet(folder: Traversable, name: str = STYLE) -> str:
+    """A sheet of the folder, with those that it imports in their places."""
+    text = (folder / name).read_text(encoding="utf-8")
+    return _IMPORTED_SHEET.sub(lambda found: (folder / found[1]).read_text(encoding="utf-8"), text)
 
 
 def page_of(document: dict[str, Any], modules: Mapping[str, str], style: str, language: str | None = None) -> str:
@@ -89,10 +86,11 @@ def page_of(document: dict[str, Any], modules: Mapping[str, str], style: str, la
 
 
 def grouped(arrays: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The entries of a document's arrays in groups that are loaded together: each layer, and all that is in none."""
+    """The entries of a document's arrays in groups that are loaded together: each layer, each analysis, and all that is
+    in none."""
     groups: dict[str, dict[str, Any]] = {}
     for name, entry in arrays.items():
-        found = re.match(r"(?:history\.\d+|(?:encoder|decoder)\.layers\.\d+)(?=\.)", name)
+        found = re.match(r"(?:history\.\d+|analyses\.\w+|(?:encoder|decoder)\.layers\.\d+)(?=\.)", name)
         groups.setdefault(found[0] if found else "rest", {})[name] = entry
     return groups
 

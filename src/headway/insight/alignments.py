@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from headway.insight.heads import alignment
 from headway.insight.maps import Floats
 from headway.insight.sharing import sharing_copy
 from headway.model import Transformer
@@ -43,11 +44,7 @@ def align(
     for number, weights in _cross_weights(model, sources, targets):
         length = len(sources[number])
         first = skipped[number] if skipped[number] < length else 0
-        layers = weights if aligner.layer is None else weights[[aligner.layer]]
-        mean = (layers if aligner.head is None else layers[:, [aligner.head]]).mean(axis=(0, 1))  # (step, key)
-        steps = mean[1:] if aligner.shifted else mean[:-1]
-        places = steps[:, first : length + aligner.eos_is_nothing].argmax(axis=1) + first
-        found[number] = [place if place < length else None for place in places.tolist()]
+        found[number] = alignment(weights, aligner, first)[:-1]
     return [found.get(number, []) for number in range(len(sources))]
 
 

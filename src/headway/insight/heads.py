@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headway.insight.maps import AttentionKind, Floats
+from headway.storage.aligner import Aligner
+
+MEAN = Aligner()
+"""Of all layers and heads."""
 
 
 @dataclass(frozen=True)
@@ -25,44 +29,64 @@ class HeadMeasures:
     diagonal: float | None = None
 
 
-def alignment(cross: Floats) -> NDArray[np.intp]:
-    """The source token of each target token. cross: (layers, heads, target, source), <eos> last -> (target,)"""
-    mean = cross.mean(axis=(0, 1))
-    return (mean[:, :-1] if mean.shape[1] > 1 else mean).argmax(axis=1)
+def alignment(cross: Floats, aligner: Aligner = MEAN, first: int = 0) -> list[int | None]:
+    """The number of the source token, from `first` on, that each target token is aligned with; None: with nothing.
+
+    cross: (layers, heads, target, source), <eos> last of both. No step reads the target's <eos>: where others are
+    aligned by the step that reads them, it is by the one that gives it.
+    """
+    layers = cross if aligner.layer is None else cross[[aligner.layer]]
+    mean = (layers if aligner.head is None else layers[:, [aligner.head]]).mean(axis=(0, 1))  # (target, source)
+    if aligner.shifted:
+        mean = np.concatenate([mean[1:], mean[-1:]])
+    length = max(mean.shape[1] - 1, 1)  # a source of <eos> alone is aligned with it
+    places = mean[:, first : length + aligner.eos_is_nothing].argmax(axis=1) + first
+    return [place if place < length else None for place in places.tolist()]
 
 
-def measure_heads(kind: AttentionKind, maps: Floats) -> list[list[HeadMeasures]]:
-    """For each layer and head. Of encoder-decoder attention a head is measured by the alignment of all the others, so
-    that it doesn't define what it is measured by. maps: (layers, heads, query, key)"""
-    queries, keys = maps.shape[-2:]
-    control = 0 if kind == "decoder" else -1
-    total = maps.sum(axis=(0, 1), dtype=np.float64)
-
-    def measured(head: Floats) -> HeadMeasures:
-        if kind == "cross":
-            others = total - head if maps.shape[0] * maps.shape[1] > 1 else total
-            centre = alignment(others[None, None])
-            slope = (keys - 1) / max(queries - 1, 1)
-            diagonal = np.floor(np.arange(queries) * slope + 0.5).astype(int)
-            own = {"aligned": _mean_at(head, centre), "diagonal": _mean_at(head, diagonal)}
-        else:
-            centre = np.arange(queries)
-            own = {"same": _mean_at(head, centre)}
-        return HeadMeasures(
-            previous=_mean_at(head, centre - 1),
-            next=_mean_at(head, centre + 1),
-            control=float(head[:, control].mean()),
-            entropy=_entropy(head),
-            **own,
-        )
-
-    return [[measured(head) for head in layer] for layer in maps]
+def measure_heads(kind: AttentionKind, maps: Floats, aligner: Aligner = MEAN) -> list[list[HeadMeasures]]:
+    """For each layer and head. Of encoder-decoder attention a head is measured by the alignment of the others, so that
+    it doesn't define what it is measured by. maps: (layers, heads, query, key)"""
+    return [
+        [_measured(kind, head, _centre(kind, maps, aligner, layer, number)) for number, head in enumerate(heads)]
+        for layer, heads in enumerate(maps)
+    ]
 
 
-def _mean_at(head: Floats, keys: NDArray[np.intp]) -> float:
+def _centre(kind: AttentionKind, maps: Floats, aligner: Aligner, layer: int, head: int) -> list[int | None]:
+    """The key that each query of a head is measured by."""
+    if kind != "cross":
+        return list(range(maps.shape[-2]))
+    others = maps.copy()
+    others[layer, head] = 0.0
+    chosen = others if aligner.layer is None else others[[aligner.layer]]
+    if not (chosen if aligner.head is None else chosen[:, [aligner.head]]).any():
+        aligner = replace(aligner, layer=None, head=None)
+    return alignment(others if others.any() else maps, aligner)  # a head without others by itself
+
+
+def _measured(kind: AttentionKind, head: Floats, centre: list[int | None]) -> HeadMeasures:
+    """head: (query, key)"""
+    places = np.arange(len(centre))
+    queries = np.array([query for query, key in enumerate(centre) if key is not None], dtype=np.intp)
+    keys = np.array([key for key in centre if key is not None], dtype=np.intp)
+    own = {"aligned" if kind == "cross" else "same": _mean_at(head, queries, keys)}
+    if kind == "cross":
+        slope = (head.shape[1] - 1) / max(len(head) - 1, 1)
+        own["diagonal"] = _mean_at(head, places, np.floor(places * slope + 0.5).astype(np.intp))
+    return HeadMeasures(
+        previous=_mean_at(head, queries, keys - 1),
+        next=_mean_at(head, queries, keys + 1),
+        control=float(head[:, 0 if kind == "decoder" else -1].mean()),
+        entropy=_entropy(head),
+        **own,
+    )
+
+
+def _mean_at(head: Floats, queries: NDArray[np.intp], keys: NDArray[np.intp]) -> float:
     """The mean weight that each query gives to its key, of those whose key exists."""
-    queries = np.flatnonzero((keys >= 0) & (keys < head.shape[1]))
-    return float(head[queries, keys[queries]].mean()) if len(queries) else 0.0
+    there = (keys >= 0) & (keys < head.shape[1])
+    return float(head[queries[there], keys[there]].mean()) if there.any() else 0.0
 
 
 def _entropy(head: Floats) -> float:

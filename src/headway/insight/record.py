@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headway.insight.analyses import Analyses
 from headway.insight.beams import BeamTree
-from headway.insight.heads import HeadMeasures, measure_heads
+from headway.insight.heads import MEAN, HeadMeasures, alignment, measure_heads
 from headway.insight.maps import AttentionKind, AttentionMaps, Floats, attention_names
 from headway.insight.order import WordOrder
 from headway.insight.what_if import Edit, Outcome, WhatIf
 from headway.model import ModelConfig
+from headway.storage.aligner import Aligner
 from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, Piece
 
 TOP = 10
@@ -118,11 +120,15 @@ class TranslationRecord:
     """What other edits would do."""
     order: WordOrder | None = None
     """Two sentences of the same words, and, where that was asked for, what the model makes of them."""
+    aligner: Aligner = MEAN
+    """The attention that aligns."""
     step: int | None = None
     """The step of training that the model is of, where its folder's name says so."""
     history: list[Moment] = field(default_factory=list)
     """Other models of the same run as they are, first to last, and what they make of the same source and target. Their
     weights are arrays too, named as the model's own below `history.0`, `history.1` and so on."""
+    analyses: Analyses = field(default_factory=Analyses)
+    """Those that were asked for. Their arrays stand in `arrays` too, below `analyses`."""
 
     @property
     def score(self) -> float:
@@ -144,7 +150,13 @@ class TranslationRecord:
     @cached_property
     def heads(self) -> dict[AttentionKind, list[list[HeadMeasures]]]:
         """What each head does, by kind, layer and head."""
-        return {kind: measure_heads(kind, maps) for kind, maps in self.attention.items()}
+        return {kind: measure_heads(kind, maps, self.aligner) for kind, maps in self.attention.items()}
+
+    @property
+    def alignment(self) -> list[int | None] | None:
+        """For each token of the target the number of the source token that it is aligned with, None: with nothing. None
+        for a model without a decoder layer."""
+        return alignment(self.attention["cross"], self.aligner) if "cross" in self.attention else None
 
     @cached_property
     def steps(self) -> list[Step]:

@@ -91,7 +91,7 @@ def _check_possible(stored: StoredModel) -> None:
 
 def _save_model(stored: StoredModel, folder: Path, quantization: str) -> None:
     """The model as CTranslate2 has it, which adds <eos> to each source by itself."""
-    export_ctranslate2(_with_enough_positions(stored), folder, quantization)
+    export_ctranslate2(replace(_with_enough_positions(stored), shortlist=None), folder, quantization)
     vocabulary, _ = pieces_of(stored)
     pieces, end = [vocabulary[-1], vocabulary[stored.model.config.unk_id]], [vocabulary[stored.model.config.eos_id]]
 

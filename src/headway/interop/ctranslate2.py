@@ -2,12 +2,13 @@
 
 CTranslate2 joins queries, keys and values of self-attention in one layer, and keys and values of the encoder-decoder
 attention; position tables are stored, so both kinds of ours are exact. Its length penalty is length^alpha, not GNMT's.
+A shortlist becomes its vocabulary map.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,10 +21,13 @@ from headway.interop.vocabularies import never_generated, pieces_of
 from headway.model.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory
+from headway.text.shortlist import Shortlist
 from headway.text.tokenizer import UNK_ID
 
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
 QUANTIZATIONS = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
+VOCABULARY_MAP = "vmap.txt"
+"""The file in which CTranslate2 looks for a vocabulary map."""
 
 
 def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | None = None) -> None:
@@ -53,6 +57,9 @@ def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | No
         else:
             shutil.rmtree(exact)
             _save(stored, folder, quantization)
+        if stored.shortlist is not None:
+            map_ = "".join(f"{line}\n" for line in _vocabulary_map(stored, stored.shortlist))
+            (folder / VOCABULARY_MAP).write_text(map_, encoding="utf-8", newline="\n")
 
 
 def import_ctranslate2() -> Any:
@@ -98,6 +105,7 @@ class _Exported:
             max_decoding_length=max_length,
             max_input_length=0,
             suppress_sequences=[[piece] for piece in self._never],
+            use_vmap=True,  # nothing where there is none
         )
         return [self._ids[piece] for piece in result.hypotheses[0]]
 
@@ -147,6 +155,20 @@ def _save(stored: StoredModel, folder: Path, quantization: str | None) -> None:
     spec.optimize(quantization=quantization)
     folder.mkdir(exist_ok=True)
     spec.save(str(folder))
+
+
+def _vocabulary_map(stored: StoredModel, shortlist: Shortlist) -> Iterator[str]:
+    """Its lines: a source piece, TAB, the target pieces that it may become; without a source piece those for all."""
+    source, target = pieces_of(stored)
+    never = set(never_generated(stored))
+
+    def listed(ids: Iterable[int]) -> str:
+        return " ".join(target[id_] for id_ in ids if id_ >= 0 and target[id_] not in never)
+
+    yield f"\t{listed(shortlist.always)}"
+    for piece, ids in zip(source, shortlist.of_token, strict=True):
+        if pieces := listed(ids):
+            yield f"{piece}\t{pieces}"
 
 
 def _set_vocabularies(spec: Any, stored: StoredModel) -> None:

@@ -73,6 +73,9 @@ def _fingerprint(stored: StoredModel, version: str) -> str:
         found.update(tokenizer.to_bytes())
     for weight in named_weights(stored.model).values():
         found.update(weight.cpu().numpy().tobytes())
+    if stored.shortlist is not None:
+        for table in (stored.shortlist.of_token, stored.shortlist.always):
+            found.update(table.tobytes())
     return found.hexdigest()[:32]
 
 

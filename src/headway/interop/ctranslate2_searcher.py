@@ -28,7 +28,8 @@ searched up to the next multiple of this, whatever it is translated with, and wh
 class CTranslate2Searcher:
     """A `Searcher` that CTranslate2 is. On CPU every core has batches of its own: so many workers of one thread.
 
-    Its scores are of the probabilities among the tokens that may be generated: a trifle higher than `score` gives.
+    Its scores are of the probabilities among the tokens that may be generated: a trifle higher than `score` gives. With
+    a shortlist, on CPU, these are the tokens that the sentences of a batch may have.
     """
 
     def __init__(self, stored: StoredModel, device: torch.device, precision: str) -> None:
@@ -53,6 +54,7 @@ class CTranslate2Searcher:
         self._source_end = self._source[stored.model.config.eos_id]
         self._end = self._target[stored.model.config.eos_id]
         self._longest = stored.model.config.max_length - 1
+        self._use_map = stored.shortlist is not None and device.type == "cpu"
 
     default_length_penalty = LENGTH_PENALTY
 
@@ -98,7 +100,11 @@ class CTranslate2Searcher:
     def _start(
         self, sources: list[list[int]], prefixes: list[list[int]], most: int, options: SearchOptions
     ) -> list[Any]:
-        """Lets a batch be translated meanwhile; for each source what its `result()` will be."""
+        """Lets a batch be translated meanwhile; for each source what its `result()` will be.
+
+        CTranslate2 4.8.5 keeps the places of tokens from one list to the next, and would put other tokens in place of
+        those of a prefix, so a batch with prefixes has no list.
+        """
         return self._engine.translate_batch(
             self._source_pieces(sources),
             target_prefix=self._target_pieces(prefixes) if any(prefixes) else None,
@@ -111,6 +117,7 @@ class CTranslate2Searcher:
             max_decoding_length=most,
             max_input_length=0,
             suppress_sequences=self._never,
+            use_vmap=self._use_map and not any(prefixes),
             return_scores=True,
             return_end_token=True,
         )

@@ -21,15 +21,18 @@ from starlette.types import ASGIApp
 
 import headway
 from headway.insight import read_edits
+from headway.insight.analyses import read_analyses
 from headway.serving.access import Access
 from headway.serving.batcher import QueueFullError
 from headway.serving.detection import Detected
-from headway.serving.examples import example_request
+from headway.serving.examples import example_request, example_text
 from headway.serving.guard import Guard
 from headway.serving.pairs import Pair, english_name
 from headway.serving.refusals import error_response, refusal
 from headway.serving.schemas import (
     PROBLEMS,
+    AlignAnswer,
+    AlignRequest,
     Detection,
     DetectRequest,
     InspectRequest,
@@ -40,6 +43,7 @@ from headway.serving.schemas import (
     request_body,
 )
 from headway.serving.service import Service
+from headway.serving.settings import Settings
 from headway.serving.watch import Watch
 
 AUTO = "auto"
@@ -91,6 +95,7 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
     codes = {"source": [AUTO, *pairs.sources()], "target": pairs.targets()}
     example = example_request(pairs.first)
     translate_body, inspect_body = (request_body(kind, example, **codes) for kind in (TranslateRequest, InspectRequest))
+    align_body = request_body(AlignRequest, {**example, "translation": example_text(example["target"])}, **codes)
     detect_body = request_body(DetectRequest, example)
 
     @app.post("/translate", responses=PROBLEMS, response_model=TranslateAnswer, openapi_extra=translate_body)
@@ -99,11 +104,7 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         wanted = await _fields(access, request, TranslateRequest)
         if service.is_full:
             raise QueueFullError
-        texts = [wanted.q] if isinstance(wanted.q, str) else wanted.q
-        if len(texts) > settings.max_texts:
-            raise refusal(400, f"q: {len(texts)} texts in one request, the limit is {settings.max_texts}")
-        for text in texts:
-            _check_length("q", text, settings.max_characters)
+        texts = _texts("q", wanted.q, settings)
         chosen, detected = await _choose(service, texts, wanted.source, wanted.target)
         found = await service.translate(
             list(zip(texts, chosen, strict=True)), wanted.format, wanted.beam_size, 1 + wanted.alternatives
@@ -136,8 +137,20 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         edits, cases = read_edits(wanted.edits), [read_edits(case) for case in wanted.cases]
         [pair], _ = await _choose(service, [wanted.q], wanted.source, wanted.target)
         options = {"target": wanted.translation, "beam_size": wanted.beam_size, "edits": edits, "cases": cases}
+        options["analyses"] = read_analyses(wanted.analyses)
         record = await service.inspect(pair, wanted.q, options, wanted.arrays)
         return Response(record, media_type="application/json")
+
+    @app.post("/align", responses=PROBLEMS, response_model=AlignAnswer, openapi_extra=align_body)
+    async def align(request: Request) -> Response:
+        """Links the words of a sentence with those of its translation, by the model's attention."""
+        wanted = await _fields(access, request, AlignRequest)
+        texts, translations = _texts("q", wanted.q, settings), _texts("translation", wanted.translation, settings)
+        if isinstance(wanted.q, str) != isinstance(wanted.translation, str) or len(texts) != len(translations):
+            raise refusal(400, "translation: one for each text of q is needed")
+        chosen, _ = await _choose(service, texts, wanted.source, wanted.target)
+        links = await service.align(list(zip(chosen, texts, translations, strict=True)))
+        return JSONResponse({"links": links[0] if isinstance(wanted.q, str) else links})
 
 
 def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
@@ -304,6 +317,16 @@ def _first_mistake(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     name = str(first["loc"][0]) if first["loc"] else "body"
     return f"{name}: {first['msg']}"
+
+
+def _texts(name: str, given: str | list[str], settings: Settings) -> list[str]:
+    """The texts of a field. Raises HTTPException for too many, or one that is too long."""
+    texts = [given] if isinstance(given, str) else given
+    if len(texts) > settings.max_texts:
+        raise refusal(400, f"{name}: {len(texts)} texts in one request, the limit is {settings.max_texts}")
+    for text in texts:
+        _check_length(name, text, settings.max_characters)
+    return texts
 
 
 def _check_length(name: str, text: str, most: int) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from headway.glass import Arrays
+from headway.insight.analyses import NAMES
 from headway.serving.settings import WIDEST_BEAM
 
 MOST_EDITS, MOST_CASES = 16, 4
@@ -53,7 +54,17 @@ class InspectRequest(_Request):
     cases: list[Annotated[list[Any], Field(max_length=MOST_EDITS)]] = Field(
         [], max_length=MOST_CASES, description="Lists of edits, each tried beside."
     )
+    analyses: list[Any] = Field([], max_length=len(NAMES), description="Analyses of the translation, by name.")
     arrays: Arrays = Field("layers", description="Which numbers the record has; `layers`: all but the logits.")
+
+
+class AlignRequest(_Request):
+    """Texts and their translations, whose words are to be linked."""
+
+    q: str | list[str] = Field(description="A sentence, or a list of sentences.")
+    translation: str | list[str] = Field(description="Its translation, or those of a list.")
+    source: str = Field(description="Language code, or `auto`.")
+    target: str = Field(description="Language code.")
 
 
 class Detection(BaseModel):
@@ -71,6 +82,15 @@ class TranslateAnswer(BaseModel):
     alternatives: list[str] | list[list[str]] | None = None
     truncated: bool | list[bool] | None = Field(
         None, description="There where a translation was cut off because it came to be as long as the model allows."
+    )
+
+
+class AlignAnswer(BaseModel):
+    """`links` are those of each text where `q` is a list."""
+
+    links: list[tuple[int, int]] | list[list[tuple[int, int]]] = Field(
+        description="Pairs: number of the word of `q`, number of the word of `translation`, from 0. Words are what "
+        "stands between white space."
     )
 
 

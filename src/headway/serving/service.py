@@ -26,6 +26,7 @@ from headway.serving.pairs import Pair, Pairs
 from headway.serving.settings import Settings
 from headway.serving.watch import places
 from headway.translator import Translator
+from headway.translator.alignments import Links
 
 log = logging.getLogger("headway.service")
 
@@ -36,10 +37,10 @@ TIDY_EVERY = 10.0
 """Seconds after which a call of the model is followed by returning freed memory."""
 PARSED_AT_ONCE = 500
 """Characters of a request that are parsed on the event loop: that takes less time than to change threads."""
-LONGEST_INSPECTED = 128
-"""Pieces of a text to inspect; a record grows with their square."""
+LONGEST_INSPECTED, LONGEST_ANALYSED = 128, 40
+"""Pieces of a text to inspect, and of one to analyse; a record grows with their square, analyses with their cube."""
 MOST_INSPECTIONS = 4
-"""Requests to inspect that are worked on or wait; further ones are refused."""
+"""Requests to inspect and to align that are worked on or wait; further ones are refused."""
 WARMING = "A sentence of a usual length, as many people would write it one day."
 
 
@@ -118,16 +119,24 @@ class Service:
     async def inspect(self, pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
         """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises QueueFullError,
         UserError."""
-        if not self._inspections.acquire(blocking=False):
-            raise QueueFullError
-        call = self._inspecting.submit(_record, pair, text, options, arrays)
-        call.add_done_callback(lambda _: self._inspections.release())  # it works on when nobody waits any more
-        return await asyncio.wrap_future(call)
+        return await self._beside(_record, pair, text, options, arrays)
+
+    async def align(self, texts: Sequence[tuple[Pair, str, str]]) -> list[Links]:
+        """The links between the words of each text and its translation. Raises QueueFullError, UserError."""
+        return await self._beside(_links, texts)
 
     def close(self) -> None:
         self._batcher.close()
         for pool in (self._text_work, self._inspecting):
             pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _beside(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """A call of the model beside those that translate. Raises QueueFullError."""
+        if not self._inspections.acquire(blocking=False):
+            raise QueueFullError
+        call = self._inspecting.submit(function, *arguments)
+        call.add_done_callback(lambda _: self._inspections.release())  # it works on when nobody waits any more
+        return await asyncio.wrap_future(call)
 
     async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[Found]:
         """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`."""
@@ -178,6 +187,21 @@ def _search(pair: Pair, beam_size: int | None, n_best: int) -> Search:
 
 
 def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
-    if not all(pair.translator.is_readable(given, LONGEST_INSPECTED) for given in (text, options["target"] or "")):
-        raise UserError(f"the text is too long to look into: {LONGEST_INSPECTED} pieces at most")
+    texts = [text, options["target"] or "", *(given for asked in options["analyses"] for given in asked.texts)]
+    longest = LONGEST_ANALYSED if options["analyses"] else LONGEST_INSPECTED
+    if not all(pair.translator.is_readable(given, longest) for given in texts):
+        raise UserError(f"the text is too long to look into: {longest} pieces at most")
     return pair.translator.inspect(pair.prefix + text, **options).to_json(arrays).encode()
+
+
+def _links(texts: Sequence[tuple[Pair, str, str]]) -> list[Links]:
+    found: list[Links] = [[] for _ in texts]
+    for pair in dict.fromkeys(pair for pair, _, _ in texts):
+        some = [number for number, text in enumerate(texts) if text[0] == pair]
+        sources, translations = [texts[number][1] for number in some], [texts[number][2] for number in some]
+        if not all([*map(pair.is_readable, sources), *map(pair.translator.is_readable, translations)]):
+            raise UserError("the text is too long to align; give one sentence at a time")
+        tagged = [pair.prefix + source for source in sources]
+        for number, links in zip(some, pair.translator.align(tagged, translations), strict=True):
+            found[number] = links
+    return found

@@ -37,7 +37,7 @@ class Settings:
     rate_limit: int = 0
     """Requests a minute for each key, or address where there are no keys; 0: no limit."""
     api_keys: tuple[str, ...] = ()
-    """Where any are set, translate, detect, inspect and metrics need one of them."""
+    """Where any are set, translate, detect, inspect, align and metrics need one of them."""
     allowed_hosts: tuple[str, ...] = ()
     """Names that a request's Host may have; none: any."""
     allowed_origins: tuple[str, ...] = ()

@@ -23,6 +23,12 @@ class Aligner:
     eos_is_nothing: bool = False
     """Whether a target token that looks at <eos> most is aligned with nothing. Otherwise <eos> is left out."""
 
+    def __str__(self) -> str:
+        heads = "the mean of its heads" if self.head is None else f"head {self.head}"
+        where = "the mean of all layers and heads" if self.layer is None else f"layer {self.layer}, {heads}"
+        when = "the step that reads a token" if self.shifted else "the step that gives a token"
+        return f"{where}, in {when}" + (", <eos> is nothing" if self.eos_is_nothing else "")
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -127,6 +127,19 @@ def renumbered(model: bytes, controls: Sequence[str], vocabulary: Sequence[str])
     return b"".join([*(_field(_PIECES, piece) for piece in pieces), *others])
 
 
+def grown(model: bytes, tags: Sequence[str], text_begins: int, pieces: Sequence[tuple[str, float | None]]) -> bytes:
+    """A model with more pieces: tags, which are control symbols, before the id `text_begins`, and at the end pieces
+    with their scores; it never finds those without a score in text. Raises UserError."""
+    fields = list(_fields(model))
+    messages = [message for number, message in fields if number == _PIECES]
+    lowest = min(_processor(model).get_score(list(range(len(messages)))))
+    for name, score in pieces:
+        messages.append(_piece(name, lowest, _UNUSED) if score is None else _piece(name, score, _NORMAL))
+    messages[text_begins:text_begins] = [_piece(tag, 0.0, _CONTROL) for tag in tags]
+    others = [_field(number, message) for number, message in fields if number in (_TRAINER, *_NORMALIZERS)]
+    return b"".join([*(_field(_PIECES, message) for message in messages), *others])
+
+
 def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
     if not model:
         raise UserError("not a sentencepiece model (it is empty)")

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.text.tokenizer import Tokenizer
+from headway.text.corpus import is_blank, read_pairs
+from headway.text.tokenizer import Tokenizer, is_too_long
 
 OF_TOKEN, ALWAYS = 30, 300
 """Target tokens for each source token, and those for all (measured in docs/results.md)."""
@@ -43,6 +45,23 @@ class Shortlist:
         np.put_along_axis(allowed, found, True, axis=1)
         allowed[:, self.always] = True
         return allowed[:, :-1]
+
+
+def shortlist_of_files(
+    source_file: Path, target_file: Path | None, source: Tokenizer, target: Tokenizer, max_length: int
+) -> Shortlist:
+    """Learned from training text; without a target file, from a .tsv or .jsonl file. Sides that a model of `max_length`
+    can't read are left out. Raises UserError."""
+
+    def ids(text: str, tokenizer: Tokenizer, *, tagged: bool) -> list[int]:
+        return [] if is_too_long(text, max_length) else tokenizer.encode(text, tagged=tagged)
+
+    pairs = (
+        (ids(pair.source, source, tagged=True), ids(pair.target, target, tagged=False))
+        for pair in read_pairs([source_file], [target_file] if target_file else [])
+        if not is_blank(pair.source) and not is_blank(pair.target)
+    )
+    return learn_shortlist(pairs, source, target)
 
 
 def learn_shortlist(

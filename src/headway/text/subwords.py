@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import Literal
 
 import sentencepiece
@@ -124,6 +125,25 @@ class SubwordTokenizer:
     def decoded_pieces(self, ids: Sequence[int]) -> list[Piece]:
         mapping = self._processor.decode(self._text_ids(ids), return_type="offset_mapping")
         return _placed(mapping["pieces"], mapping["offsets"], mapping["text"])
+
+    def symbols(self, text: str) -> list[str]:
+        """The pieces of the text; in place of bytes, and of what is unknown, characters."""
+        found: list[str] = []
+        pieces = self._processor.encode(_normalized(text), out_type=str)
+        for is_byte, group in groupby(pieces, self._bytes.__contains__):
+            run = list(group)
+            found += bytes(self._bytes[piece] for piece in run).decode() if is_byte else run
+        return [symbol for piece in found for symbol in ([piece] if piece in self._known else piece)]
+
+    @cached_property
+    def _bytes(self) -> dict[str, int]:
+        """The bytes of the pieces for characters that have none."""
+        names = {f"<0x{byte:02X}>": byte for byte in range(256)}
+        return {name: byte for name, byte in names.items() if self._processor.is_byte(self._processor[name])}
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.vocabulary)
 
     def _leading_tag(self, text: str) -> tuple[Piece | None, int]:
         """The tag that the text begins with, and where the text itself begins."""

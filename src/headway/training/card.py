@@ -13,7 +13,7 @@ def model_card(recipe: Recipe, config: ModelConfig, progress: Progress, valid_lo
     data, training = recipe.data, recipe.training
     files = ", ".join(
         " / ".join(file.name for file in pair)
-        for corpus in data.train
+        for corpus in data.corpora
         for pair in (zip(corpus.source, corpus.target, strict=True) if corpus.target else zip(corpus.source))
     )
     size = (

@@ -1,25 +1,37 @@
-"""Starting a run from a model that is there already: its weights and its tokenizers, and nothing else of it."""
+"""Starting a run from a model that is there already: its weights and its tokenizers. What the recipe leaves open of
+languages and of searching is the model's, too."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from headway.errors import UserError
-from headway.model import ModelConfig
+from headway.interop.huggingface.importing import IMPOSSIBLE
+from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, load_model
+from headway.storage.model_directory import load_named_weights, named_weights
+from headway.text.tokenizer import BOS_ID, UNK_ID
 from headway.text.words import WordTokenizer
-from headway.training.recipe import DECIDED_BY_TOKENIZER, Recipe
+from headway.training.recipe import DECIDED_BY_TOKENIZER, DecodingSection, Recipe
 
 FREE_TO_CHANGE = ("dropout", "attention_dropout", "feedforward_dropout")
 """What a model may have otherwise than the one it starts from."""
+UNKNOWN_LANGUAGES = ("und", "source", "target")
+"""What a model says where nobody has told its language."""
 
 
 def initial_sections(path: Path) -> dict[str, dict[str, Any]]:
-    """The recipe's sections `model` and `tokenizer` as they describe the model at `path`. Raises UserError."""
+    """The recipe's sections as they describe the model at `path`, as far as they do. Raises UserError."""
     stored = load_model(path)
     config = stored.model.config.to_dict()
+    languages = {"source_language": stored.source_language, "target_language": stored.target_language}
     return {
+        "data": {key: language for key, language in languages.items() if language not in UNKNOWN_LANGUAGES},
+        "decoding": {key: value for key, value in stored.decoding.items() if key in DecodingSection.model_fields},
         "model": {name: value for name, value in config.items() if name not in DECIDED_BY_TOKENIZER},
         "tokenizer": tokenizer_section(stored),
     }
@@ -28,7 +40,11 @@ def initial_sections(path: Path) -> dict[str, dict[str, Any]]:
 def tokenizer_section(stored: StoredModel) -> dict[str, Any]:
     """The recipe's section `tokenizer` as it describes a model's."""
     source, target = stored.source_tokenizer, stored.target_tokenizer
-    section = {"kind": source.kind, "vocab_size": max(source.vocab_size, target.vocab_size), "joint": source is target}
+    section = {
+        "kind": source.kind,
+        "vocab_size": max(source.vocab_size, target.vocab_size),
+        "joint": source.vocabulary == target.vocabulary,  # Marian's have two sentencepiece models of one vocabulary
+    }
     return {**section, "lowercase": source.lowercase} if isinstance(source, WordTokenizer) else section
 
 
@@ -37,7 +53,7 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
     Raises UserError with the reason where the recipe asks for another kind of model."""
     if recipe.training.init_from is None:
         return None
-    stored = load_model(recipe.training.init_from)
+    stored = _trainable(load_model(recipe.training.init_from))
     wanted, found = config.to_dict(), stored.model.config.to_dict()
     sizes = ("source_vocab_size", "target_vocab_size")
     differing = [name for name in wanted if wanted[name] != found[name] and name not in (*sizes, *FREE_TO_CHANGE)]
@@ -54,3 +70,19 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
     if missing := set(recipe.data.tags) - set(stored.source_tokenizer.target_tags):
         raise UserError(f"{recipe.training.init_from}: has no tag for the target language {min(missing)}")
     return stored
+
+
+def _trainable(stored: StoredModel) -> StoredModel:
+    """The model as training needs it. A decoder that starts at another symbol, as Marian's do at <pad>, starts at
+    <sos>, with that one's embedding. Pieces that an imported model could never give, because its vocabulary lacks them,
+    have the row of <unk> and become as likely."""
+    config = stored.model.config
+    model = Transformer(replace(config, bos_id=BOS_ID))
+    load_named_weights(model, named_weights(stored.model), "the model to start from")
+    with torch.no_grad():
+        model.target_embedding.weight[BOS_ID] = model.target_embedding.weight[config.bos_id]
+        if (bias := model.output.bias) is not None:
+            impossible = bias < IMPOSSIBLE / 2
+            impossible[BOS_ID] = False
+            bias[impossible] = bias[UNK_ID]
+    return replace(stored, model=model.eval())

@@ -23,6 +23,7 @@ from headway.text.filters import HeldOut
 from headway.text.processes import LOOK_AROUND_EVERY, encode_chunks
 from headway.text.shards import ShardsWriter, no_usable_pair, write_ids
 from headway.text.tokenizer import language_tag
+from headway.training.back_translation import back_translate
 from headway.training.journal import Clock, Journal, Show, begin, refuse_other_recipe, refuse_other_text
 from headway.training.prepared import (
     REPORT,
@@ -105,7 +106,7 @@ def _remaining_text(recipe: Recipe) -> list[Path] | None:
     """All files that the recipe reads, or None if one is gone: a finished folder doesn't need its text any more."""
     data = recipe.data
     try:
-        files = _all_files([corpus.files() for corpus in (*data.train, *data.valid, *data.held_out)])
+        files = _all_files([corpus.files() for corpus in (*data.corpora, *data.valid, *data.held_out)])
     except UserError:
         return None
     return files if all(file.exists() for file in files) else None
@@ -129,7 +130,7 @@ class _Preparing:
     def __post_init__(self) -> None:
         data = self.recipe.data
         self.train, self.valid, self.held_out = (
-            [corpus.files() for corpus in corpora] for corpora in (data.train, data.valid, data.held_out)
+            [corpus.files() for corpus in corpora] for corpora in (data.corpora, data.valid, data.held_out)
         )
 
     @property
@@ -138,6 +139,7 @@ class _Preparing:
 
     def finish(self, tokenizers: Tokenizers | None) -> None:
         """Makes everything that isn't there yet. Raises UserError."""
+        back_translate(self.recipe.data, self.notice, self.look_around)
         corpora = [*self.train, *self.valid, *self.held_out]
         _check_files(corpora)
         files = _all_files(corpora)
@@ -216,7 +218,8 @@ class _Preparing:
             max_length=self.max_length,
             max_tokens=self.recipe.training.tokens_per_batch,
             corpora=tuple(
-                CorpusKind(corpus.tag, *languages) for corpus, languages in zip(data.train, data.languages, strict=True)
+                CorpusKind(corpus.tag, *languages)
+                for corpus, languages in zip(data.corpora, data.languages, strict=True)
             ),
             filters=data.filters.chosen(),
             held_out=tuple(held_out),

@@ -55,7 +55,7 @@ def made_from(recipe: Recipe, max_length: int) -> dict[str, Any]:
     """The keys of the recipe that decide what is prepared, except `training.tokens_per_batch`, which affects only pairs
     that are longer. File names are relative to the folder that holds all files, so text and data can move together."""
     data = recipe.data
-    corpora = {"train": data.train, "valid": data.valid, "held_out": data.held_out}
+    corpora = {"train": data.corpora, "valid": data.valid, "held_out": data.held_out}
     files = [file for listed in corpora.values() for one in listed for file in (*one.source, *one.target)]
     try:
         top = os.path.commonpath([file.parent for file in files])

@@ -91,7 +91,7 @@ def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
         recipe = Recipe.model_validate(document)
     except ValidationError as error:
         raise _Problems(*_problems(error)) from None
-    for corpus in (*recipe.data.train, *recipe.data.valid, *recipe.data.held_out):
+    for corpus in (*recipe.data.corpora, *recipe.data.valid, *recipe.data.held_out):
         for file in (*corpus.source, *corpus.target):
             check_name(file)
     _check_model(recipe)
@@ -132,19 +132,19 @@ def _names(problem: str, override: str) -> bool:
 
 
 def _with_initial_sections(document: dict[str, Any]) -> dict[str, Any]:
-    """Where a run starts from a model, what the sections `model` and `tokenizer` leave open is that model's; a preset
-    leaves nothing open. Its vocabulary is taken whole."""
-    training, model, tokenizer = (document.get(section) or {} for section in ("training", "model", "tokenizer"))
-    if not all(isinstance(section, dict) for section in (training, model, tokenizer)):
+    """Where a run starts from a model, what the recipe leaves open of model, tokenizer, languages and searching is that
+    model's; a preset leaves nothing of the model open. Its vocabulary is taken whole."""
+    sections = {name: document.get(name) or {} for name in ("data", "tokenizer", "model", "training", "decoding")}
+    if not all(isinstance(section, dict) for section in sections.values()):
         return document
-    path, resolved = training.get("init_from"), model_keys().keys() <= model.keys()
+    path, resolved = sections["training"].get("init_from"), model_keys().keys() <= sections["model"].keys()
     if not isinstance(path, str) or resolved:  # of a run that goes on, all is written out
         return document
     initial = initial_sections(Path(path))
-    if "preset" not in model:
-        document = {**document, "model": {**initial["model"], **model}}
-    vocab_size = {"vocab_size": initial["tokenizer"]["vocab_size"]}
-    return {**document, "tokenizer": {**initial["tokenizer"], **tokenizer, **vocab_size}}
+    if "preset" in sections["model"]:
+        del initial["model"]
+    sections["tokenizer"] = {**sections["tokenizer"], "vocab_size": initial["tokenizer"]["vocab_size"]}
+    return {**document, **{name: {**initial[name], **sections[name]} for name in initial}}
 
 
 def _resolved(recipe: Recipe) -> Recipe:
@@ -239,14 +239,14 @@ def _anchored(document: dict[str, Any], folder: Path, *, exists: bool = True) ->
             return [anchored_corpora(corpus) for corpus in value]
         if not isinstance(value, dict):
             return value
-        return {key: anchor(below) if key in ("source", "target") else below for key, below in value.items()}
+        return {key: anchor(below) if key in ("source", "target", "reverse") else below for key, below in value.items()}
 
     document = dict(document)
     data, training = document.get("data"), document.get("training")
     if isinstance(data, dict):
         document["data"] = {
             key: anchored_corpora(value)
-            if key in ("train", "valid", "held_out")
+            if key in ("train", "monolingual", "valid", "held_out")
             else anchor(value)
             if key == "prepared"
             else value

@@ -22,7 +22,7 @@ from pydantic import (
 from headway.devices import DeviceName, Precision
 from headway.model.config import PRESETS, ModelConfig
 from headway.text.chunks import CorpusFiles, as_corpus
-from headway.text.corpus import is_two_sided
+from headway.text.corpus import is_pattern, is_two_sided
 from headway.text.filters import DuplicateOf, Filters, Overlap
 from headway.text.tokenizer import TokenizerKind
 from headway.translator import SearchOptions
@@ -85,6 +85,23 @@ class TrainingFiles(ParallelFiles):
     """How often an epoch has each pair of this corpus: 2 is twice, 0.5 a random half, drawn anew each epoch."""
 
 
+class MonolingualFiles(TrainingFiles):
+    source: Files
+    """The file to make: the translations of `target`. It is made once, for all recipes that name it."""
+    target: OptionalFiles = Field(..., min_length=1)
+    """Text of the target language, one sentence a line: one file, or several, each with a source file to make."""
+    reverse: Path
+    """Model or run directory that translates `target` into the source language."""
+    sample: bool = False
+    """Draw the translations at random, in place of the reverse model's own search."""
+
+    @model_validator(mode="after")
+    def _named_singly(self) -> MonolingualFiles:
+        if patterns := [file for file in (*self.source, *self.target) if is_pattern(file)]:
+            raise ValueError(f"{patterns[0]} is a pattern; name each file, and the file of its translations")
+        return self
+
+
 Range = Annotated[tuple[int, int], AfterValidator(_rising)]
 
 
@@ -116,6 +133,9 @@ class FiltersSection(Section):
 class DataSection(Section):
     train: OneOrMore[TrainingFiles]
     """One corpus, or a list of them."""
+    monolingual: Annotated[list[MonolingualFiles], BeforeValidator(_listed)] = []
+    """Text of the target language alone, one corpus or a list of them. Preparing translates it by a model of the other
+    direction, and its pairs are trained on beside those of `data.train` (back-translation)."""
     valid: OneOrMore[ParallelFiles]
     """Never trained on: chooses the best model and stops the run. One corpus, or a list of them."""
     held_out: Annotated[list[ParallelFiles], BeforeValidator(_listed)] = []
@@ -128,13 +148,14 @@ class DataSection(Section):
     prepared: Path | None = None
     """Folder made by `headway prepare` from this recipe, to train on; by default the run makes its own."""
     source_language: str = ""
-    """A language code such as `de`; by default the suffix of the training file."""
+    """A language code such as `de`; by default that of `training.init_from`, else the suffix of the training file."""
     target_language: str = ""
-    """By default the suffix of the training file, or `mul` where corpora have tags."""
+    """By default that of `training.init_from`, else the suffix of the training file, or `mul` where corpora have
+    tags."""
 
     @model_validator(mode="after")
     def _tags(self) -> DataSection:
-        tags = {files.tag for files in self.train}
+        tags = {files.tag for files in self.corpora}
         if "" in tags and len(tags) > 1:
             raise ValueError("some training corpora have a tag and others don't; give each its tag")
         for files in self.valid:
@@ -143,20 +164,25 @@ class DataSection(Section):
                 raise ValueError(f"a validation corpus has tag {files.tag!r}, the training corpora have {known}")
         return self
 
-    @field_serializer("train", "valid", "held_out")
+    @field_serializer("train", "monolingual", "valid", "held_out")
     def _serialized(self, corpora: list[ParallelFiles], info: FieldSerializationInfo) -> Any:
         plain = [files.model_dump(mode=info.mode, exclude_defaults=True) for files in corpora]
         return plain[0] if len(plain) == 1 else plain
 
     @property
+    def corpora(self) -> list[TrainingFiles]:
+        """All that is trained on."""
+        return [*self.train, *self.monolingual]
+
+    @property
     def languages(self) -> list[tuple[str, str]]:
         """Of each training corpus, source and target."""
-        return [(self.source_language, files.tag or self.target_language) for files in self.train]
+        return [(self.source_language, files.tag or self.target_language) for files in self.corpora]
 
     @property
     def tags(self) -> list[str]:
         """The target languages that texts ask for by tags; none where there is one alone."""
-        return sorted({files.tag for files in self.train if files.tag})
+        return sorted({files.tag for files in self.corpora if files.tag})
 
 
 class TokenizerSection(Section):
@@ -252,7 +278,8 @@ class TrainingSection(Section):
     ema_decay: float = Field(0.0, ge=0, lt=1)
     """Validate and keep the exponential moving average of the weights, such as 0.999; 0: the weights themselves."""
     init_from: Path | None = None
-    """Model or run directory whose weights and tokenizers the run starts from."""
+    """Model or run directory whose weights and tokenizers the run starts from. What the recipe leaves open of languages
+    and of the sections `model`, `tokenizer` and `decoding` is this model's."""
     tensorboard: bool = False
     """Also write the log for TensorBoard, into the run's folder `tensorboard` (needs the extra `track`)."""
     precision: Precision = "auto"
@@ -292,7 +319,8 @@ class TrainingSection(Section):
 
 
 class DecodingSection(Section):
-    """The model's default search options, kept in its decoding.json. Validation in training is greedy."""
+    """The model's default search options, kept in its decoding.json; by default those of `training.init_from`.
+    Validation in training is greedy."""
 
     beam_size: int = Field(SearchOptions.beam_size, ge=1, le=SearchOptions.WIDEST_BEAM)
     """Hypotheses that are followed side by side; 1 is greedy search."""
@@ -300,6 +328,8 @@ class DecodingSection(Section):
     """Alpha of GNMT's length penalty; 0 ranks by total log-probability."""
     max_length: int | None = Field(None, ge=1, le=SearchOptions.LONGEST)
     """Most pieces of a translation; by default twice the source's and 50 more."""
+    no_repeat_ngram: int = Field(SearchOptions.no_repeat_ngram, ge=0)
+    """No run of so many pieces occurs twice in a translation; 0: any may."""
 
 
 class Recipe(Section):

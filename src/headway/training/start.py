@@ -14,6 +14,7 @@ from headway.storage import StoredModel, load_model
 from headway.storage.steps import step_folders
 from headway.text.batches import CorpusShare
 from headway.training.averaging import MovingAverage
+from headway.training.back_translation import work_of_reverse_models
 from headway.training.batches import Batches
 from headway.training.checkpoint import (
     Progress,
@@ -84,8 +85,12 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
     parameters = sum(parameter.numel() for parameter in model.parameters())
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
     notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
-    before = initial.training_flops if initial else 0.0
-    progress = state.progress if state is not None else Progress(flops=before)
+    if state is not None:
+        progress = state.progress
+    else:
+        before = [*([initial.training_flops] if initial else []), *work_of_reverse_models(recipe.data)]
+        known = [work for work in before if work is not None]
+        progress = Progress(flops=sum(known) if len(known) == len(before) else None)
     if checkpoint is not None:
         load_checkpoint(checkpoint, model, optimizer, average, ranks.number)
         if ranks.leads:
@@ -196,7 +201,7 @@ def _batches(recipe: Recipe, data: PreparedData, device: torch.device) -> tuple[
 
 def shares_of(data: DataSection, sizes: Sequence[int]) -> list[CorpusShare]:
     """How often an epoch has the pairs of each corpus, by weights and temperature; sizes: their pairs."""
-    weights = [corpus.weight for corpus in data.train]
+    weights = [corpus.weight for corpus in data.corpora]
     if data.temperature != 1:
         pairs = [size * weight for size, weight in zip(sizes, weights, strict=True)]
         tempered = [count ** (1 / data.temperature) for count in pairs]

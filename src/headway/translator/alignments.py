@@ -6,6 +6,7 @@ links of a pair as `0-0 1-2`, and is what fast_align, Marian, Moses and AER scri
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 from headway.text.tokenizer import Piece
@@ -26,9 +27,11 @@ def word_links(
     target_pieces: Sequence[Piece],
     alignment: Sequence[int | None],
 ) -> Links:
-    """Two words are linked where any of their pieces are. Words are what stands between white space. source: with
-    spaces in place of its tag, which is no word."""
-    source_words, target_words = _words_of(source, source_pieces), _words_of(target, target_pieces)
+    """Two words are linked where any of their pieces are. Words are what stands between white space. The punctuation of
+    a target word with letters or digits says nothing of the word. source: with spaces in place of its tag, which is no
+    word."""
+    source_words = _words_of(source, source_pieces)
+    target_words = _without_punctuation(target, target_pieces, _words_of(target, target_pieces))
     return sorted(
         {(one, other) for i, j in piece_links(alignment) for one in source_words[i] for other in target_words[j]}
     )
@@ -46,3 +49,17 @@ def _words_of(text: str, pieces: Sequence[Piece]) -> list[list[int]]:
         [number for number, (start, end) in enumerate(words) if start < piece.end and piece.start < end]
         for piece in pieces
     ]
+
+
+def _without_punctuation(text: str, pieces: Sequence[Piece], words: Sequence[list[int]]) -> list[list[int]]:
+    """The words of each piece; none for punctuation, unless the word is nothing else."""
+    spoken = {number for number, (start, end) in enumerate(word_spans(text)) if not _is_punctuation(text[start:end])}
+    return [
+        [number for number in some if number not in spoken] if _is_punctuation(text[piece.start : piece.end]) else some
+        for piece, some in zip(pieces, words, strict=True)
+    ]
+
+
+def _is_punctuation(text: str) -> bool:
+    """Whether a text without white space is punctuation and symbols alone."""
+    return all(unicodedata.category(character)[0] in "PS" for character in text if not character.isspace())

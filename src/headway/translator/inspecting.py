@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,10 +30,13 @@ from headway.insight import (
     usual_cases,
     word_order,
 )
+from headway.insight.analyses import Analyses, AskedAnalysis
 from headway.insight.recomputing import RecomputingEngine
-from headway.storage import StoredModel, load_model
+from headway.model import Transformer
+from headway.storage import Aligner, StoredModel, load_model
 from headway.storage.steps import step_of
 from headway.text.tokenizer import Piece, fingerprint
+from headway.translator.analysing import Analyst
 from headway.translator.codec import Codec
 
 ALTERNATIVES = 4
@@ -59,13 +62,16 @@ class Inspector:
         edits: Sequence[Edit],
         cases: Sequence[Sequence[Edit]] | Literal["usual"],
         history: Sequence[str | Path],
+        analyses: Sequence[AskedAnalysis] = (),
     ) -> ShownRecord:
         """As `Translator.inspect`. Raises UserError."""
         tag, text = self.stored.source_tokenizer.split_tag(text)
         source = partial(self._source, tag)
         given = None if target is None else self._target(target)
         before = self.outcome(source(text), given) if edits else None
-        record = self.edited(edits).record(source(edited_text(text, edits)), given, text)
+        edited = self.edited(edits)
+        record = edited.record(source(edited_text(text, edits)), given, text)
+        found = edited.analyses(record, analyses, source)
         order = word_order(self.stored.source_language, text)
         if cases == "usual":
             cases = usual_cases(self.stored.model.config, text)
@@ -76,12 +82,13 @@ class Inspector:
         arrays = {f"history.{i}.{name}": one for i, (_, weights) in enumerate(past) for name, one in weights.items()}
         return replace(
             record,
-            arrays={**record.arrays, **arrays},
+            arrays={**record.arrays, **arrays, **dict(found.arrays())},
             edits=list(edits),
             before=before,
             cases=tried,
             order=order,
             history=[moment for moment, _ in past],
+            analyses=found,
         )
 
     def record(self, source: Text, target: Text | None, original_text: str) -> ShownRecord:
@@ -105,8 +112,22 @@ class Inspector:
             vocabulary=self.stored.target_tokenizer.vocabulary,
             beam=beam,
             alternatives=alternatives,
+            aligner=self.stored.aligner or Aligner(),
             step=step_of(self.stored.name),
         )
+
+    def analyses(self, record: ShownRecord, asked: Sequence[AskedAnalysis], source: Callable[[str], Text]) -> Analyses:
+        """Of the record's translation. source: of a text, with the tag of the record's. Raises UserError."""
+        if asked and self.rereads:
+            raise UserError("analyses: they read the whole translation at once, which needs the look-ahead mask")
+        return Analyst(
+            self.stored.model,
+            record,
+            asked,
+            source_ids=lambda text: self._tagged_ids(text, source),
+            target_ids=lambda text: self._target(text).ids,
+            greedy=lambda model: self._greedy(model, record.source),
+        ).analyses()
 
     def outcome(self, source: Text, target: Text | None = None) -> Outcome:
         """The translation that the search finds, or the given one, and its score."""
@@ -179,6 +200,19 @@ class Inspector:
         [[best, *_]] = self.searcher.search(*work, beam.watch)
         beam.end(best, self.stored.model.config.eos_id, self.codec.decode)
         return best, beam
+
+    def _tagged_ids(self, text: str, source: Callable[[str], Text]) -> list[int]:
+        """With the tag that the text begins with, or as `source` does it. Raises UserError."""
+        tag, plain = self.stored.source_tokenizer.split_tag(text)
+        return (self._source(tag, plain) if tag else source(text)).ids
+
+    def _greedy(self, model: Transformer, source: Text) -> Outcome:
+        """What greedy search finds with another model of the same vocabularies."""
+        engine = TorchEngine(model, self.stored.target_tokenizer.never_generated)
+        searcher = TorchSearcher(engine, model.config.pad_id, next(model.parameters()).device)
+        cap = self.codec.length_cap(len(source.tokens) - 1, 0, self.options.max_length)
+        [[best, *_]] = searcher.search([source.ids[:-1]], SearchOptions(beam_size=1), [cap], [[]])
+        return Outcome(self.codec.decode(best.ids), best.score)
 
     def _score(self, source: Text, target: Text) -> float:
         [score] = self.searcher.score([source.ids[:-1]], [target.ids[:-1]])

@@ -46,9 +46,17 @@ class Done:
 class Job:
     """The writing of one output file. Only one process at a time works on it."""
 
-    def __init__(self, output: Path, identity: dict[str, Any]) -> None:
-        """identity: what must stay the same for a job to continue. Maps names to values that JSON can hold."""
+    def __init__(
+        self,
+        output: Path,
+        identity: dict[str, Any],
+        again: str = "the same command with --resume",
+        anew: str = "start again without --resume",
+    ) -> None:
+        """identity: what must stay the same for a job to continue. Maps names to values that JSON can hold. again,
+        anew: what messages say of how a user continues the job, and begins another one."""
         self.output, self._identity = output, identity
+        self._again, self._anew = again, anew
         self._partial = output.with_name(output.name + TEMPORARY_SUFFIX)
         self._journal = output.with_name(output.name + TEMPORARY_SUFFIX + ".json")
         self._record = output.with_name(output.name + ".done.json")
@@ -94,6 +102,11 @@ class Job:
         sync(self.output.parent)
         self._end(resume=resume)
         return self.done.failed
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether this very job was completed with `resume` before, or there is one that was stopped."""
+        return self._journal.exists() or self._failed_before() is not None
 
     def _write_chunks(
         self,
@@ -164,7 +177,7 @@ class Job:
         if size < self.done.output_bytes:
             raise UserError(
                 f"{self._partial}: has {size:,} bytes, but {self._journal.name} counts {self.done.output_bytes:,}; "
-                "start again without --resume"
+                f"{self._anew}"
             )
         file.truncate(self.done.output_bytes)
 
@@ -175,9 +188,7 @@ class Job:
     def _leave(self, notice: Callable[[str], None]) -> None:
         """Keeps what is done, if anything is."""
         if self._journal.exists():
-            notice(
-                f"notice: {self.output}: {self.done.lines:,} lines are done; the same command with --resume continues"
-            )
+            notice(f"notice: {self.output}: {self.done.lines:,} lines are done; {self._again} continues")
         else:
             self._partial.unlink(missing_ok=True)
 
@@ -194,18 +205,18 @@ class Job:
         try:
             before, done = document["job"], Done(**document["done"])
         except (KeyError, TypeError):
-            raise UserError(f"{self._journal}: isn't a journal of this version; start again without --resume") from None
+            raise UserError(f"{self._journal}: isn't a journal of this version; {self._anew}") from None
         now = self._identity
         if done.complete:  # the output may have replaced the input
             before, now = ({**identity, "input": None} for identity in (before, now))
         same_version = document.get("format_version") == FORMAT_VERSION
-        refuse_other_job(self._journal, before, now, same_version=same_version, remedy="start again without --resume")
+        refuse_other_job(self._journal, before, now, same_version=same_version, remedy=self._anew)
         return done
 
     def _other_input(self) -> UserError:
         return UserError(
             f"{self._journal}: the first {self.done.lines:,} lines of the input are not those that were translated; "
-            "give the same input, or start again without --resume"
+            f"give the same input, or {self._anew}"
         )
 
 

@@ -36,7 +36,8 @@ from headway.devices import (
 )
 from headway.errors import UserError
 from headway.glass import ShownRecord
-from headway.insight import Edit, align
+from headway.insight import Edit, align, choose_aligner
+from headway.insight.analyses import AnalysisName, AskedAnalysis, read_analyses
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import Aligner, StoredModel, load_model
 from headway.text.tokenizer import Piece, fingerprint
@@ -254,6 +255,14 @@ class Translator:
                 links[i] = word_links(text, source_pieces, targets[i], target_pieces, alignment)
         return links
 
+    def choose_aligner(self, sources: Sequence[str], targets: Sequence[str]) -> Aligner:
+        """The attention that aligns the words of these pairs best, as training chooses it; docs/alignments.md. Raises
+        UserError where none can be read."""
+        readable = self._readable(self._pairs(sources, targets))
+        if not readable:
+            raise UserError("no pair has text on both sides that the model can read")
+        return choose_aligner(self.model, *([pair[side] for pair in readable.values()] for side in (0, 1)))
+
     def inspect(
         self,
         text: str,
@@ -262,17 +271,19 @@ class Translator:
         edits: Sequence[Edit] = (),
         cases: Sequence[Sequence[Edit]] | Literal["usual"] = (),
         history: Sequence[str | Path] = (),
+        analyses: Sequence[AnalysisName | AskedAnalysis] = (),
         beam_size: int | None = None,
     ) -> ShownRecord:
         """Translates the text, or takes the given `target` for its translation, and returns the record of what happened
         inside. `edits` change a copy of the model, or the text, before; then the record says what the translation was
         without them. `cases` are edits to try beside, each list by itself; `usual` are all that a page without a live
         model shows. `history` are model directories of the same run: what their attention is for the same source and
-        target. Raises UserError."""
+        target. `analyses` are those of `headway.insight.analyses` that the record is to have (docs/analyses.md). Raises
+        UserError."""
         if not self._single:
             raise UserError("inspect looks into one model, not into an ensemble")
         inspector = Inspector(self.stored, self._searcher, self.search_options(beam_size=beam_size), self._codec)
-        return inspector.inspect(text, target, edits, cases, history)
+        return inspector.inspect(text, target, edits, cases, history, read_analyses(list(analyses)))
 
     def _pairs(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[list[int] | None, list[int] | None]]:
         """The ids of each side; None for one that isn't tokenised. Raises ValueError for sides of different length."""

@@ -12,7 +12,7 @@ from headway.decoding import SearchOptions
 from headway.errors import UserError
 from headway.insight import ORDER_PAIRS
 from headway.interop.faithful import check_faithful, check_positions
-from headway.storage import StoredModel
+from headway.storage import Aligner, StoredModel
 from headway.storage.atomic import write_directory, write_file
 from headway.storage.model_directory import named_weights
 from headway.storage.steps import step_of
@@ -111,6 +111,7 @@ def _about(stored: StoredModel, examples: Sequence[str]) -> dict[str, Any]:
             "target": None if joint else tokenizer_description(target),
         },
         "never_generated": target.never_generated,
+        "alignment": (stored.aligner or Aligner()).to_dict(),
         "order_pair": ORDER_PAIRS.get(stored.source_language),
         "step": step_of(stored.name),
         "examples": list(examples),

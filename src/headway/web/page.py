@@ -12,6 +12,8 @@ from headway.web.modules import modules, script
 TITLE = "headway"
 ENTRIES = ("web/hosted.js", "web/worker.js")
 """Of a folder's page, and of its worker."""
+STYLES = (("glass", "palette.css"), ("glass", "glass.css"), ("web", "web.css"))
+"""Room and name of each style sheet."""
 FROM_A_DISK = 'if (location.protocol === "file:") document.getElementById("from-a-disk").hidden = false;'
 """Runs where a browser loads no modules."""
 NEEDS_A_HOST = (
@@ -31,20 +33,19 @@ def folder_files() -> dict[str, str]:
     notices = "\n".join(f'<p lang="{language}">{html.escape(text)}</p>' for language, text in NEEDS_A_HOST)
     policy = f"default-src 'none'; script-src 'self' 'wasm-unsafe-eval' '{digest(FROM_A_DISK)}'; style-src 'self'; "
     policy += "connect-src 'self'; worker-src 'self'; img-src data:; base-uri 'none'; form-action 'none'"
-    head = '<link rel="stylesheet" href="glass/glass.css">\n<link rel="stylesheet" href="web/web.css">\n'
+    head = "".join(f'<link rel="stylesheet" href="{room}/{name}">\n' for room, name in STYLES)
     head += '<script type="module" src="web/hosted.js"></script>'
     body = f'<main>\n<div id="from-a-disk" hidden>\n{notices}\n</div>\n</main>\n<script>{FROM_A_DISK}</script>'
     return {
         "index.html": _document(policy, head, body),
-        "glass/glass.css": style_sheet(),
-        "web/web.css": _own_style(),
+        **{f"{room}/{name}": _style(room, name) for room, name in STYLES},
         **{name: texts[name] for entry in ENTRIES for name in needed(texts, entry)},
     }
 
 
 def one_file(model: bytes) -> str:
     """The page with the model, as HTML that opens without a server. Raises UserError."""
-    style = style_sheet() + _own_style()
+    style = "".join(_style(room, name) for room, name in STYLES)
     page, worker = script("web/one_file.js"), script("web/worker.js")
     for name, text in (("script", page), ("script", worker), ("style", style)):
         if f"</{name}" in text.lower() or "<!--" in text:
@@ -81,5 +82,5 @@ def _document(policy: str, head: str, body: str) -> str:
 """
 
 
-def _own_style() -> str:
-    return (files("headway.web") / "page" / "web.css").read_text(encoding="utf-8")
+def _style(room: str, name: str) -> str:
+    return style_sheet(files(f"headway.{room}") / "page", name)

@@ -1,55 +1,51 @@
 // What a head does, in numbers: where it looks, and how sharply, as in insight/heads.py. docs/record.md defines the measures.
 
-/** A kind of attention: weights of each layer, of shape (heads, query, key). -> of each target token its source token. */
-export function alignment(layers) {
-  const [, queries, keys] = layers[0].shape;
-  return largestOfRows(summed(layers), queries, keys);
+/** layers: weights of each layer, of shape (heads, query, key), <eos> last; aligner: as storage/aligner.py has it; without:
+ * the layer and the number of a head that has no say, or null. -> of each target token its source token; null: it is
+ * aligned with nothing */
+export function alignment(layers, { layer, head, shifted, eos_is_nothing: eosIsNothing }, without = null) {
+  const [count, queries, keys] = layers[0].shape;
+  const length = Math.max(keys - 1, 1); // a source of <eos> alone is aligned with it
+  const candidates = Math.min(length + (eosIsNothing ? 1 : 0), keys);
+  const all = layers.flatMap((_, one) => Array.from({ length: count }, (_, other) => [one, other]));
+  const chosen = ([one, other]) => (layer === null || one === layer) && (head === null || other === head);
+  const others = all.filter(([one, other]) => one !== without?.[0] || other !== without[1]);
+  const heads = [others.filter(chosen), others, all].find((some) => some.length); // a head without others by itself
+  return Array.from({ length: queries }, (_, number) => {
+    const query = shifted ? Math.min(number + 1, queries - 1) : number; // no step reads the target's <eos>
+    const sums = new Float64Array(candidates);
+    for (const [one, other] of heads) {
+      const start = (other * queries + query) * keys;
+      for (let key = 0; key < candidates; key++) sums[key] += layers[one].values[start + key];
+    }
+    const place = sums.indexOf(Math.max(...sums));
+    return place < length ? place : null;
+  });
 }
 
-/** For each layer and head; of cross-attention by the alignment of all other heads. kind: "encoder", "decoder" or "cross" */
-export function measureHeads(kind, layers) {
+/** For each layer and head; of cross-attention by the alignment of the others. kind: "encoder", "decoder" or "cross" */
+export function measureHeads(kind, layers, aligner) {
   const [heads, queries, keys] = layers[0].shape;
   const control = kind === "decoder" ? 0 : keys - 1;
   const places = Array.from({ length: queries }, (_, query) => query);
   const slope = (keys - 1) / Math.max(queries - 1, 1);
-  const total = kind === "cross" ? summed(layers) : null;
-  const alone = layers.length * heads === 1;
-  return layers.map(({ values }) =>
+  const cross = kind === "cross";
+  return layers.map(({ values }, layer) =>
     Array.from({ length: heads }, (_, head) => {
       const weights = values.subarray(head * queries * keys, (head + 1) * queries * keys);
-      const centre = total ? largestOfRows(alone ? total : total.map((sum, at) => sum - weights[at]), queries, keys) : places;
-      const meanAt = (move) => meanWeight(weights, keys, centre.map((key) => key + move));
+      const centre = cross ? alignment(layers, aligner, [layer, head]) : places;
+      const meanAt = (move) => meanWeight(weights, keys, centre.map((key) => (key === null ? -1 : key + move)));
       return {
         previous: meanAt(-1),
         next: meanAt(1),
         control: meanWeight(weights, keys, centre.map(() => control)),
         entropy: entropyOf(weights) / queries,
-        same: total ? null : meanAt(0),
-        aligned: total ? meanAt(0) : null,
-        diagonal: total ? meanWeight(weights, keys, places.map((query) => Math.floor(query * slope + 0.5))) : null,
+        same: cross ? null : meanAt(0),
+        aligned: cross ? meanAt(0) : null,
+        diagonal: cross ? meanWeight(weights, keys, places.map((query) => Math.floor(query * slope + 0.5))) : null,
       };
     }),
   );
-}
-
-/** The sum of all heads of all layers: (query, key) */
-function summed(layers) {
-  const [heads, queries, keys] = layers[0].shape;
-  const size = queries * keys;
-  const sums = new Float64Array(size);
-  for (const { values } of layers) {
-    for (let head = 0; head < heads; head++) for (let at = 0; at < size; at++) sums[at] += values[head * size + at];
-  }
-  return sums;
-}
-
-/** The key of each query with the largest sum; <eos>, which stands last, is none. */
-function largestOfRows(sums, queries, keys) {
-  const candidates = keys > 1 ? keys - 1 : 1;
-  return Array.from({ length: queries }, (_, query) => {
-    const row = sums.subarray(query * keys, query * keys + candidates);
-    return row.indexOf(Math.max(...row));
-  });
 }
 
 /** The mean weight that each query gives to its key, of those whose key exists. weights: (query, key) */

@@ -30,14 +30,15 @@ export function recordOf({ about, vocabulary, source, target, beam, arrays, want
     alternatives: beam ? alternativesOf(beam, target.text) : [],
     steps,
     beam: beam?.toRecord(vocabulary) ?? null,
-    attention: Object.fromEntries(attention.map(([kind, layers]) => [kind, aboutAttention(kind, layers)])),
-    alignment: alignmentOf(attention),
+    attention: Object.fromEntries(attention.map(([kind, layers]) => [kind, aboutAttention(kind, layers, about.alignment)])),
+    alignment: alignmentOf(attention, about.alignment),
     edits: [],
     before: null,
     cases: [],
     order: null,
     inspected_step: about.step,
     history: [],
+    analyses: {},
     arrays: Object.fromEntries(Object.entries(arrays).filter(([name]) => isWanted(name, wanted))),
   };
 }
@@ -58,13 +59,13 @@ function attentionOf(config, arrays) {
   });
 }
 
-function aboutAttention(kind, layers) {
-  return { layers: layers.length, heads: layers[0].shape[0], names: SUBLAYERS[kind], measures: measureHeads(kind, layers) };
+function aboutAttention(kind, layers, aligner) {
+  return { layers: layers.length, heads: layers[0].shape[0], names: SUBLAYERS[kind], measures: measureHeads(kind, layers, aligner) };
 }
 
-function alignmentOf(attention) {
+function alignmentOf(attention, aligner) {
   const [, cross] = attention.find(([kind]) => kind === "cross") ?? [];
-  return cross ? alignment(cross) : null;
+  return cross ? alignment(cross, aligner) : null;
 }
 
 /** What was likely at each step. */

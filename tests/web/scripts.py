@@ -1,4 +1,4 @@
-"""The modules of the page in node: a process that answers, a line of JSON for each line that it gets."""
+"""Scripts in node: a process that answers, a line of JSON for each line that it gets."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import headway.web
 MODULES = Path(headway.web.__file__).parent / "page"
 
 
-class Page:
-    """A node process that runs a script beside the page's modules."""
+class Script:
+    """A node process that runs a script."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -32,15 +32,22 @@ class Page:
 
 
 @contextmanager
-def page(script: Path, folder: Path) -> Iterator[Page]:
-    """A process for `script`, which imports the modules as `./page/….js`. folder: an empty one."""
-    shutil.copytree(MODULES, folder / "page")
-    shutil.copy(script, folder)
-    (folder / "package.json").write_text('{"type": "module"}')  # else node may take .js for its older kind of modules
-    command = ["node", str(folder / script.name)]
+def running(script: Path, *arguments: str) -> Iterator[Script]:
+    """A process for a script."""
+    command = ["node", str(script), *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as process:
         try:
-            yield Page(process)
+            yield Script(process)
         finally:
             assert process.stdin
             process.stdin.close()
+
+
+@contextmanager
+def page(script: Path, folder: Path) -> Iterator[Script]:
+    """A process for a script that imports the page's modules as `./page/….js`. folder: an empty one."""
+    shutil.copytree(MODULES, folder / "page")
+    shutil.copy(script, folder)
+    (folder / "package.json").write_text('{"type": "module"}')  # else node may take .js for its older kind of modules
+    with running(folder / script.name) as process:
+        yield process

@@ -1,0 +1,108 @@
+"""Does an attribution say what the model needs? The tokens that it names first are deleted first.
+
+A deletion curve (Samek et al. 2017, "Evaluating the Visualization of What a Deep Neural Network Has Learned"; DeYoung
+et al. 2020, "ERASER", call its mean comprehensiveness): for each token of the translation the tokens of the source are
+erased in the order in which the attribution ranks them, and the probability of the token is read again and again. The
+faster it falls the better the ranking. A random order says how fast it falls by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headway.insight.analyses.reading import Reading, hidden_without, nothing_erased, words_erased
+from headway.insight.maps import Floats
+from headway.model import Transformer
+
+RANDOM_ORDERS = 3
+
+
+@dataclass(frozen=True)
+class DeletionCurves:
+    """For each attribution, and for `random`."""
+
+    curves: dict[str, list[float]]
+    """A mean over the tokens of the translation, at each point."""
+    areas: dict[str, float]
+    """The mean of the points after the first. An attribution is faithful where its area is below that of `random`."""
+
+
+@dataclass(frozen=True)
+class Faithfulness:
+    """What is left of the translation while the source is deleted."""
+
+    erased: list[int]
+    """How many tokens of the source are erased at each point: 0, 1, 2, 4, 8, ... and all but <eos>."""
+    probability: DeletionCurves
+    """Of the translation's tokens."""
+    against_foil: DeletionCurves
+    """p(token) / (p(token) + p(foil)): what a contrastive explanation explains. The foils are those of `contrast`."""
+
+
+@torch.inference_mode()
+def faithfulness(
+    model: Transformer, reading: Reading, attributions: Mapping[str, Floats], foils: Sequence[int], seed: int = 1
+) -> Faithfulness:
+    """attributions: by name, each (target, source): what is most needed is largest; <eos>, the last column, is never
+    deleted. foils: an id for each step."""
+    words, steps = reading.words, len(reading.given)
+    counts = _counts(words)
+    pairs = torch.stack([reading.given, reading.given.new_tensor(list(foils))], dim=1)  # (target, 2)
+    orders = {name: [np.argsort(-one[:, :words], axis=1, kind="stable")] for name, one in attributions.items()}
+    generator = np.random.default_rng(seed)
+    every = np.tile(np.arange(words), (steps, 1))  # (target, words)
+    orders["random"] = [generator.permuted(every, axis=1) for _ in range(RANDOM_ORDERS)]
+    first, last = _ends(model, reading, pairs)
+    found = {}
+    for name, some in orders.items():
+        between = np.mean([_between(model, reading, order, counts[1:-1], pairs) for order in some], axis=0)
+        found[name] = np.concatenate([first, between, last])  # (points, 2)
+    return Faithfulness(counts, *(_summed({name: one[:, kind] for name, one in found.items()}) for kind in (0, 1)))
+
+
+def _counts(words: int) -> list[int]:
+    """0, 1, 2, 4, 8, ... and all: what a ranking is worth shows in its first places."""
+    return [0, *(1 << power for power in range(words.bit_length()) if 1 << power < words), words]
+
+
+def _summed(curves: Mapping[str, NDArray[np.float64]]) -> DeletionCurves:
+    return DeletionCurves(
+        {name: curve.tolist() for name, curve in curves.items()},
+        {name: float(curve[1:].mean()) for name, curve in curves.items()},
+    )
+
+
+def _ends(model: Transformer, reading: Reading, pairs: Tensor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """With nothing and with everything erased: the same in any order. -> (1, 2) each, as of `_between`"""
+    erased = torch.cat([nothing_erased(reading), words_erased(reading)])
+    first, last = _means(model, hidden_without(model, reading, erased), pairs)[:, None]
+    return first, last
+
+
+def _between(
+    model: Transformer, reading: Reading, order: NDArray[np.intp], counts: Sequence[int], pairs: Tensor
+) -> NDArray[np.float64]:
+    """At each of the counts the mean probability of the tokens, and that against their foils. order: for each step the
+    source's tokens, first to be deleted first, (target, words); pairs: tokens and foils, (target, 2) -> (points, 2)"""
+    steps, words = order.shape
+    rank = order.argsort(axis=1)  # of each token in its step's order
+    points = []
+    for count in counts:
+        erased = np.zeros((steps, words + 1), dtype=bool)  # row i is for step i
+        erased[:, :words] = rank < count
+        hidden = hidden_without(model, reading, torch.from_numpy(erased).to(reading.source.device))
+        points.append(_means(model, hidden[range(steps), range(steps)][None], pairs)[0])
+    return np.stack(points) if points else np.zeros((0, 2))
+
+
+def _means(model: Transformer, hidden: Tensor, pairs: Tensor) -> NDArray[np.float64]:
+    """hidden: (points, target, d_model), pairs: (target, 2) -> (points, 2)"""
+    both = model.output(hidden).softmax(dim=-1).gather(2, pairs.expand(len(hidden), -1, -1))  # (points, target, 2)
+    token = both[..., 0]
+    return torch.stack([token, token / both.sum(dim=-1)], dim=-1).double().mean(dim=1).cpu().numpy()

@@ -1,0 +1,142 @@
+"""Activation patching between two sentences: which place in the model carries what makes a word another?
+
+Meng et al. 2022, "Locating and Editing Factual Associations in GPT" (causal tracing); the measure is that of Wang et
+al. 2022, "Interpretability in the Wild" (a difference of two logits, 0 as the one sentence has it, 1 as the other).
+Both sentences have the same number of tokens. The model reads the first one; one place, a layer's output at one
+position, is put to what it is when the model reads the other; the translation up to there is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from headway.errors import UserError
+from headway.insight.analyses.reading import TOKENS_AT_ONCE, Reading
+from headway.insight.maps import Floats
+from headway.model import Transformer, causal_mask
+
+
+@dataclass(frozen=True)
+class Patching:
+    """How far each place moves one step from the first sentence's word to the other sentence's. Layer 0 is the input
+    of the stack. 0: nothing changes, 1: as with the whole other sentence; above 0.5 or so the word flips."""
+
+    other: str
+    """The other sentence."""
+    step: int
+    """The first step at which the other sentence would have another word."""
+    word: int
+    """The id that the step gives."""
+    other_word: int
+    """The id that it would give for the other sentence."""
+    difference: float
+    """logit(word) - logit(other_word) of the sentence itself, above 0."""
+    other_difference: float
+    """The same of the other sentence, below 0."""
+    encoder: Floats
+    """(layers + 1, source)"""
+    decoder: Floats
+    """(layers + 1, step + 1): positions that the decoder has read. Row 0 is 0, because the words read are the same."""
+
+    @property
+    def flips_above(self) -> float:
+        """The share from which on the other word is the likelier of the two."""
+        return self.difference / (self.difference - self.other_difference)
+
+
+@torch.inference_mode()
+def patching(model: Transformer, reading: Reading, other: Tensor, text: str) -> Patching:
+    """other: ids of the other sentence, <eos> last, (source length,); text: the sentence. Raises UserError where the
+    sentences differ in length, or the model would go on with the same words."""
+    if len(other) != len(reading.source):
+        raise UserError(
+            f"patching: {text!r} must have as many tokens as the sentence, {reading.words}; it has {len(other) - 1}"
+        )
+    logits, theirs = (model(one[None], reading.read[None])[0] for one in (reading.source, other))
+    step = _first_other(logits, theirs, reading.given)
+    if step is None:
+        raise UserError(f"patching: the model gives {text!r} the same translation, so that no place can flip a word")
+    pair = torch.stack([reading.given[step], theirs[step].argmax()])
+    here, there = (float(one[step, pair[0]] - one[step, pair[1]]) for one in (logits, theirs))
+
+    def share(hidden: Tensor) -> Tensor:
+        """hidden: the decoder's output at the step, (rows, d_model) -> (rows,)"""
+        chosen = model.output(hidden)[:, pair]
+        return (here - (chosen[:, 0] - chosen[:, 1])) / (here - there)
+
+    read = reading.read[None, : step + 1]
+    y, causal = model.embed_target(read), causal_mask(step + 1, read.device)
+
+    def share_from(memory: Tensor) -> Tensor:
+        return share(model.decoder(y.expand(len(memory), -1, -1), memory, causal)[:, -1])
+
+    rows = max(1, TOKENS_AT_ONCE // (len(other) + step + 1))
+    encoder = _patched(
+        _states(model.encoder.layers, model.embed_source(reading.source[None])),
+        _states(model.encoder.layers, model.embed_source(other[None])),
+        lambda layer, x: share_from(_through(model.encoder, layer, x)),
+        rows,
+    )
+    mine, others = (model.encode(one[None]) for one in (reading.source, other))
+    decoder = _patched(
+        _states(model.decoder.layers, y, mine, causal),
+        _states(model.decoder.layers, y, others, causal),
+        lambda layer, x: share(_through(model.decoder, layer, x, mine.expand(len(x), -1, -1), causal)[:, -1]),
+        rows,
+    )
+    return Patching(
+        text,
+        step,
+        word=int(pair[0]),
+        other_word=int(pair[1]),
+        difference=here,
+        other_difference=there,
+        encoder=encoder.cpu().numpy(),
+        decoder=decoder.cpu().numpy(),
+    )
+
+
+def _first_other(logits: Tensor, theirs: Tensor, given: Tensor) -> int | None:
+    """The first step whose token the one source makes likelier than the token that the other source makes likeliest.
+    (target, vocabulary) twice, (target,)"""
+    best = theirs.argmax(dim=1)  # (target,)
+    own = logits.gather(1, given[:, None]) > logits.gather(1, best[:, None])
+    steps = torch.nonzero((best != given) & own[:, 0])
+    return int(steps[0]) if len(steps) else None
+
+
+def _states(layers: nn.ModuleList, x: Tensor, memory: Tensor | None = None, mask: Tensor | None = None) -> list[Tensor]:
+    """The input of the first layer and the output of each, (1, length, d_model)."""
+    found = [x]
+    for layer in layers:
+        found.append(_apply(layer, found[-1], memory, mask))
+    return found
+
+
+def _through(
+    stack: nn.Module, first: int, x: Tensor, memory: Tensor | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """The rest of a stack, from the input of layer `first` on, and its last norm."""
+    for layer in list(stack.layers)[first:]:  # type: ignore[arg-type]
+        x = _apply(layer, x, memory, mask)
+    return stack.norm(x)  # type: ignore[operator]
+
+
+def _apply(layer: nn.Module, x: Tensor, memory: Tensor | None, mask: Tensor | None) -> Tensor:
+    return layer(x, mask) if memory is None else layer(x, memory, mask)
+
+
+def _patched(mine: list[Tensor], theirs: list[Tensor], rest: Callable[[int, Tensor], Tensor], rows: int) -> Tensor:
+    """`rest` of each state with one position put to the other's; it gets so many at once, (rows, length, d_model).
+    -> (states, positions)"""
+    places = torch.eye(mine[0].size(1), dtype=torch.bool, device=mine[0].device)[..., None]  # (row, position, 1)
+    return torch.stack(
+        [
+            torch.cat([rest(layer, torch.where(some, other, one)).float() for some in places.split(rows)])
+            for layer, (one, other) in enumerate(zip(mine, theirs, strict=True))
+        ]
+    )

@@ -1,0 +1,177 @@
+"""Larger vocabularies: new pieces or words, learned from new text, and tags of new target languages.
+
+New pieces are learned by going on with BPE's merges where the old tokenizer stops, so each of them can be reached
+(Purason et al. 2025, https://arxiv.org/abs/2512.03989). Text that holds none of them keeps its pieces.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+
+from headway.text.check import script_of
+from headway.text.sentencepiece_model import grown, read_model
+from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, Tokenizer, language_tag
+from headway.text.words import WordTokenizer, split_words
+
+LEAST_COUNT = 2
+"""Times that a new piece occurs in the text, at least."""
+UNKNOWN_PENALTY = 10.0
+"""How far below all pieces sentencepiece's unigram scores an unknown character."""
+LEAST_GAIN = 0.1
+"""By how much a new piece of a unigram model scores above the pieces that it replaces, at least."""
+
+
+@dataclass(frozen=True)
+class NewPiece:
+    """A piece that a vocabulary gets."""
+
+    text: str
+    parts: list[int]
+    """The old ids that stood in its place."""
+    score: float = 0.0
+    """In a sentencepiece model."""
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A tokenizer with a larger vocabulary."""
+
+    tokenizer: Tokenizer
+    rows: list[list[int]]
+    """For each id the old ids that it comes from: of an old piece its own, of a tag those of the tags before it, or of
+    all pieces where there are none."""
+
+
+def learn_pieces(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> list[NewPiece]:
+    """Up to `most` pieces, or words, that the texts have most often and the tokenizer lacks; the most frequent first. A
+    piece joins letters of one script, or is a character."""
+    if isinstance(tokenizer, WordTokenizer):
+        counts = Counter(word for text in texts for word in split_words(text, tokenizer.lowercase))
+        known = set(tokenizer.vocabulary)
+        new = sorted((-count, word) for word, count in counts.items() if count >= LEAST_COUNT and word not in known)
+        return [NewPiece(word, [UNK_ID]) for _, word in new[:most]]
+    assert isinstance(tokenizer, SubwordTokenizer)
+    return _Merging(tokenizer, texts).learn(most)
+
+
+def grow(
+    tokenizer: Tokenizer, pieces: Sequence[NewPiece], languages: Sequence[str] = (), never_found: Container[str] = ()
+) -> Grown:
+    """The tokenizer with new pieces at the end of its vocabulary, and tags of languages after those that it has. The
+    pieces in `never_found` are the other side's, where both share one vocabulary: this tokenizer finds none in text."""
+    old = [[id_] for id_ in range(tokenizer.vocab_size)]
+    new = [piece.parts for piece in pieces]
+    if isinstance(tokenizer, WordTokenizer):
+        words = [*tokenizer.vocabulary[len(CONTROL_PIECES) :], *(piece.text for piece in pieces)]
+        return Grown(WordTokenizer(words, tokenizer.lowercase), [*old, *new])
+    assert isinstance(tokenizer, SubwordTokenizer)
+    text_begins = len(CONTROL_PIECES) + len(tokenizer.target_tags)
+    like_a_tag = range(len(CONTROL_PIECES), text_begins) or range(text_begins, tokenizer.vocab_size)
+    tags = [language_tag(language) for language in languages]
+    scores = [(piece.text, None if piece.text in never_found else piece.score) for piece in pieces]
+    rows = [*old[:text_begins], *([*like_a_tag] for _ in tags), *old[text_begins:], *new]
+    return Grown(SubwordTokenizer(grown(tokenizer.to_bytes(), tags, text_begins, scores)), rows)
+
+
+class _Merging:
+    """The words of a text as symbols, which are joined as new pieces are learned. A symbol is a piece, or a character
+    that is none yet. A candidate is a new character, or two neighbours that may be joined."""
+
+    def __init__(self, tokenizer: SubwordTokenizer, texts: Iterable[str]) -> None:
+        model = read_model(tokenizer.to_bytes())
+        self._bpe = model.kind == "bpe"
+        self._known = set(model.pieces)
+        self._fixed = {model.pieces[id_] for id_ in model.user_defined}
+        counts = Counter(word for text in texts for word in _words(tokenizer.symbols(text)))
+        self._words, self._counts = [list(word) for word in counts], list(counts.values())
+        self._total = sum(len(word) * count for word, count in counts.items())
+        ids = {piece: id_ for id_, piece in enumerate(model.pieces)}
+        spelt = (lambda char: [model.byte[byte] for byte in char.encode()]) if model.byte else lambda _: [UNK_ID]
+        self._parts = {symbol: [ids[symbol]] if symbol in ids else spelt(symbol) for word in counts for symbol in word}
+        self._lowest = min(model.scores)
+        self._scores = {
+            symbol: model.scores[ids[symbol]] if symbol in ids else self._lowest - UNKNOWN_PENALTY
+            for symbol in self._parts
+        }
+        self._frequency: Counter[str] = Counter()
+        self._places: defaultdict[str, set[int]] = defaultdict(set)
+        for place in range(len(self._words)):
+            self._count(place, 1)
+
+    def learn(self, most: int) -> list[NewPiece]:
+        """The pieces, the most frequent first, the longest of those that are as frequent."""
+        learned: list[NewPiece] = []
+        queue = [(-count, -len(text), text) for text, count in self._frequency.items()]
+        heapify(queue)
+        while queue and len(learned) < most:
+            count, _, text = heappop(queue)
+            if -count < LEAST_COUNT:
+                break
+            if text in self._known or self._frequency[text] != -count:
+                continue  # the queue has its present count, too
+            changed = self._join(text)
+            share = math.log(-count / self._total)
+            score = self._lowest - 1 - len(learned) if self._bpe else max(share, self._scores[text], self._lowest)
+            self._scores[text] = score
+            learned.append(NewPiece(text, self._parts[text], score))
+            for other in changed:
+                heappush(queue, (-self._frequency[other], -len(other), other))
+        return learned
+
+    def _join(self, text: str) -> set[str]:
+        """Joins the symbols that make up the text, wherever they are neighbours, and returns the candidates whose
+        frequencies that has changed."""
+        places, changed = sorted(self._places[text]), set()
+        for place in places:
+            changed |= self._count(place, -1)
+        self._known.add(text)
+        for place in places:
+            joined: list[str] = []
+            for symbol in self._words[place]:
+                if joined and joined[-1] + symbol == text:
+                    self._parts[text] = self._parts[joined[-1]] + self._parts[symbol]
+                    self._scores[text] = self._scores[joined[-1]] + self._scores[symbol] + LEAST_GAIN
+                    joined[-1] = text
+                else:
+                    joined.append(symbol)
+            self._words[place] = joined
+            changed |= self._count(place, 1)
+        return changed - {text}
+
+    def _count(self, place: int, sign: int) -> set[str]:
+        """Adds a word's candidates to the frequencies, or takes them away, and returns them."""
+        word, found = self._words[place], set()
+        for candidate in (*word, *(left + right for left, right in pairwise(word) if self._may_join(left, right))):
+            if candidate not in self._known and candidate.isprintable():
+                self._frequency[candidate] += sign * self._counts[place]
+                found.add(candidate)
+        for candidate in found:
+            (self._places[candidate].add if sign > 0 else self._places[candidate].discard)(place)
+        return found
+
+    def _may_join(self, left: str, right: str) -> bool:
+        return left not in self._fixed and right not in self._fixed and _is_of_one_script(left + right)
+
+
+@lru_cache(1 << 16)
+def _is_of_one_script(text: str) -> bool:
+    """Whether the text is letters of one script, and marks upon them, perhaps after a space. sentencepiece, too, learns
+    no pieces of several scripts."""
+    letters = text.removeprefix("▁")
+    if not all(char.isalpha() or unicodedata.category(char).startswith("M") for char in letters):
+        return False
+    return len({script for char in letters if (script := script_of(char))}) == 1
+
+
+def _words(symbols: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The symbols of each word; no piece goes over its bounds."""
+    begins = [0, *(place for place, symbol in enumerate(symbols) if place and symbol.startswith("▁")), len(symbols)]
+    return (tuple(symbols[begin:end]) for begin, end in pairwise(begins) if begin < end)

@@ -1,0 +1,115 @@
+"""A model with a larger vocabulary, to be trained on: its embeddings and its output layer grow, nothing else changes.
+
+A new row is the mean of the rows of the pieces that stood in its place (Gee et al. 2022,
+https://arxiv.org/abs/2402.09977), so nothing is random. Logits of old tokens stay what they are. A new token's logit is
+the mean of its parts' logits and never above them all: greedy search goes on as before until training.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import torch
+
+from headway.errors import UserError
+from headway.interop.huggingface.importing import IMPOSSIBLE
+from headway.model import ModelConfig, Transformer
+from headway.storage import StoredModel
+from headway.storage.model_directory import load_named_weights, named_weights
+from headway.text.growing import Grown, NewPiece, grow, learn_pieces
+from headway.text.tokenizer import UNK_ID, Tokenizer, fingerprint, is_too_long, language_tag
+from headway.training.initial import UNKNOWN_LANGUAGES
+
+
+def extend_model(
+    stored: StoredModel,
+    pieces: int = 0,
+    source_texts: Iterable[str] = (),
+    target_texts: Iterable[str] = (),
+    languages: Sequence[str] = (),
+) -> StoredModel:
+    """The model with up to `pieces` more pieces (or words) for each vocabulary, learned from the texts of its side, and
+    with tags of more target languages. The first of these give the model's own language a tag, too. A shortlist is
+    left out, because it lacks what is new. Raises UserError."""
+    source, target = stored.source_tokenizer, stored.target_tokenizer
+    tags, longest = _new_languages(stored, languages), stored.model.config.max_length
+    source_texts, target_texts = (
+        [text for text in texts if not is_too_long(text, longest)] for texts in (source_texts, target_texts)
+    )
+    if fingerprint(source) == fingerprint(target):
+        grown = grow(source, learn_pieces(source, [*source_texts, *target_texts], pieces), tags)
+        sides = grown, grown
+    else:
+        learned = learn_pieces(source, source_texts, pieces), learn_pieces(target, target_texts, pieces)
+        if source.vocabulary == target.vocabulary:
+            sides = _grown_together(source, target, *learned, tags)
+        else:
+            sides = grow(source, learned[0], tags), grow(target, learned[1])
+    model = _grown_model(stored.model, *sides)
+    return replace(
+        stored,
+        model=model,
+        source_tokenizer=sides[0].tokenizer,
+        target_tokenizer=sides[1].tokenizer,
+        target_language="mul" if tags else stored.target_language,
+        card=f"{stored.card.rstrip()}\n\n{_note(stored.model.config, model.config, tags)}\n",
+        shortlist=None,
+    )
+
+
+def _new_languages(stored: StoredModel, languages: Sequence[str]) -> list[str]:
+    """The languages to add tags of. Raises UserError."""
+    tags, own = stored.source_tokenizer.target_tags, stored.target_language
+    for language in languages:
+        if stored.source_tokenizer.kind == "word":
+            raise UserError(f"{language}: whole words have no tags of languages; the model needs pieces (bpe, unigram)")
+        if not re.fullmatch(r"[^\s<>]+", language):
+            raise UserError(f"{language!r}: is not the code of a language, such as ko")
+        if language in tags:
+            raise UserError(f"{language}: the model has the tag {language_tag(language)} already")
+    first = [own] if languages and not tags and own not in (*UNKNOWN_LANGUAGES, "mul") else []
+    return list(dict.fromkeys([*first, *languages]))
+
+
+def _grown_together(
+    source: Tokenizer, target: Tokenizer, own: Sequence[NewPiece], others: Sequence[NewPiece], tags: Sequence[str]
+) -> tuple[Grown, Grown]:
+    """Two tokenizers of one vocabulary, as Marian's models have them: both get all new pieces, and find their own."""
+    of_source, of_target = ({piece.text: piece for piece in pieces} for pieces in (own, others))
+    texts = list({**of_source, **of_target})
+    return (
+        grow(source, [of_source.get(text) or of_target[text] for text in texts], tags, of_target.keys() - of_source),
+        grow(target, [of_target.get(text) or of_source[text] for text in texts], tags, of_source.keys() - of_target),
+    )
+
+
+def _grown_model(model: Transformer, source: Grown, target: Grown) -> Transformer:
+    """With a row for each id of the larger vocabularies."""
+    sizes = {
+        "source_vocab_size": source.tokenizer.vocab_size,
+        "target_vocab_size": target.tokenizer.vocab_size,
+    }
+    larger, weights = Transformer(replace(model.config, **sizes)), named_weights(model)
+    for name, rows in (
+        ("source_embedding.weight", source.rows),
+        ("target_embedding.weight", target.rows),
+        ("output.weight", target.rows),
+    ):
+        if name in weights:  # one that several share goes by its first name
+            weights[name] = torch.stack([weights[name][ids].mean(0) for ids in rows])
+    if (bias := weights.get("output.bias")) is not None:
+        possible = bias.masked_fill(bias < IMPOSSIBLE / 2, bias[UNK_ID].item())
+        weights["output.bias"] = torch.stack([(possible if ids[1:] else bias)[ids].mean() for ids in target.rows])
+    load_named_weights(larger, weights, "the extended model")
+    return larger.eval()
+
+
+def _note(before: ModelConfig, now: ModelConfig, tags: Sequence[str]) -> str:
+    added = f" and tags of target languages ({', '.join(tags)})" if tags else ""
+    return (
+        f"Its vocabulary was extended{added}, from {before.source_vocab_size:,} source and "
+        f"{before.target_vocab_size:,} target tokens to {now.source_vocab_size:,} and {now.target_vocab_size:,}; the "
+        "scores above are those before."
+    )

@@ -1,0 +1,138 @@
+"""The guide as text: its cells are Python that finds what it imports, the code it shows is there, every chapter is
+listed and translated. `make docs` builds it, and so runs it."""
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+from babel.messages.pofile import read_po
+
+ROOT = Path(__file__).parent.parent
+GUIDE = ROOT / "docs" / "guide"
+CHAPTERS = sorted(path for path in GUIDE.glob("*.md") if path.name not in ("index.md", "paper.md"))
+CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<options>(?::[^\n]*\n)*)(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
+SHOWN = re.compile(r"^```\{literalinclude\} (?P<file>\S+)\n(?P<options>.*?)^```$", re.DOTALL | re.MULTILINE)
+OPTION = re.compile(r"^:([\w-]+): (.*)$", re.MULTILINE)
+
+
+def text_of(chapter: Path) -> str:
+    return chapter.read_text(encoding="utf-8")
+
+
+def cells(chapter: Path) -> list[str]:
+    return [match["code"] for match in CELL.finditer(text_of(chapter))]
+
+
+def definitions(tree: ast.Module) -> set[str]:
+    """Names of functions and classes, those of methods as `Class.method`."""
+    found = set()
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef)}
+    return found
+
+
+def names(tree: ast.Module) -> set[str]:
+    """Those and the constants of a module."""
+    targets = [
+        target for node in tree.body if isinstance(node, (ast.Assign, ast.AnnAssign)) for target in _targets(node)
+    ]
+    return definitions(tree) | {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
+
+
+def of_chapters(paths):
+    return pytest.mark.parametrize("chapter", paths, ids=lambda path: path.stem)
+
+
+@of_chapters(CHAPTERS)
+def test_cells_are_python_and_import_what_there_is(chapter):
+    assert cells(chapter)
+    for code in cells(chapter):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "headway":
+                module = importlib.import_module(node.module)
+                for alias in node.names:
+                    assert hasattr(module, alias.name), f"{node.module} has no {alias.name}"
+
+
+@of_chapters(CHAPTERS)
+def test_lines_of_cells_fit_the_page(chapter):
+    for code in cells(chapter):
+        assert max(map(len, code.splitlines())) <= 92
+
+
+@of_chapters(CHAPTERS)
+def test_code_that_is_shown_is_there(chapter):
+    shown = list(SHOWN.finditer(text_of(chapter)))
+    assert shown, "a chapter shows the code it is about"
+    for match in shown:
+        file = (GUIDE / match["file"]).resolve()
+        options = dict(OPTION.findall(match["options"]))
+        source = file.read_text(encoding="utf-8")
+        assert options["caption"] == str(file.relative_to(ROOT))
+        assert "pyobject" in options or "start-at" in options, "never a whole file, never by line numbers"
+        if "pyobject" in options:
+            assert options["pyobject"] in definitions(ast.parse(source))
+        if "start-at" in options:
+            assert source.count(options["start-at"]) == 1
+            assert options["end-at"] in source[source.index(options["start-at"]) :]
+
+
+@of_chapters(CHAPTERS)
+def test_exercises_have_answers(chapter):
+    _, _, exercises = text_of(chapter).partition("\n## Exercises\n")
+    asked = len(re.findall(r"^\d\. ", exercises, flags=re.MULTILINE))
+    assert asked >= 2
+    assert exercises.count("{admonition} Answer\n:collapsible: closed\n") == asked
+
+
+def test_every_chapter_is_listed():
+    listed = re.findall(r"^[\w-]+$", text_of(GUIDE / "index.md"), flags=re.MULTILINE)
+    assert sorted(listed) == sorted(path.stem for path in GUIDE.glob("*.md") if path.name != "index.md")
+
+
+@of_chapters(sorted(GUIDE.glob("*.md")))
+def test_every_heading_is_translated(chapter):
+    """`make docs` checks every sentence."""
+    with (GUIDE / "locale" / "ko" / "LC_MESSAGES" / f"{chapter.stem}.po").open("rb") as file:
+        catalogue = read_po(file)
+    text = CELL.sub("", text_of(chapter))
+    for heading in re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE):
+        message = catalogue.get(heading)
+        assert message is not None
+        assert message.string, heading
+
+
+ANCHOR = re.compile(r"`([\w/]+\.py): ([\w.]+)`")
+NUMBERED = [
+    *(f"Equation {n}" for n in (1, 2, 3)),
+    *(f"Figure {n}" for n in range(1, 6)),
+    *(f"Table {n}" for n in range(1, 5)),
+]
+
+
+def rows_of_paper() -> list[str]:
+    return [line for line in text_of(GUIDE / "paper.md").splitlines() if line.startswith("|")]
+
+
+@pytest.mark.parametrize("numbered", NUMBERED)
+def test_all_of_the_paper_is_on_the_map(numbered):
+    rows = [row for row in rows_of_paper() if re.match(rf"\| {numbered}\b", row)]
+    assert rows
+    assert numbered == "Table 4" or all(ANCHOR.search(row) for row in rows)
+
+
+def test_places_on_the_map_exist():
+    anchors = [anchor for row in rows_of_paper() for anchor in ANCHOR.findall(row)]
+    assert len(anchors) > 30
+    for file, name in anchors:
+        source = (ROOT / "src" / "headway" / file).read_text(encoding="utf-8")
+        assert name in names(ast.parse(source)), f"{file} has no {name}"

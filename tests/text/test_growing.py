@@ -1,0 +1,133 @@
+"""Larger vocabularies: old text keeps its pieces, each new piece can be found, and stands for its parts."""
+
+import random
+from collections import Counter
+
+import pytest
+from tests.text.test_sentencepiece_model import train as train_without_bytes
+
+from headway.text.growing import NewPiece, grow, learn_pieces
+from headway.text.sentencepiece_model import renumbered, text_pieces
+from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import CONTROL_PIECES, UNK_ID
+from headway.text.words import WordTokenizer
+
+OLD = ["the cat sat on the mat", "a dog ran after the cat", "he sat in a den near the tent", "x, 7-8 (or 9)"] * 20
+NEW = ["antenna antennas attend the network", "42% of 네트워크 antennas", "the antenna, 네트워크 & networks"] * 5
+
+
+def without_bytes(kind: str) -> SubwordTokenizer:
+    """As others have made it: what it lacks is unknown."""
+    model = train_without_bytes(kind)
+    return SubwordTokenizer(renumbered(model, CONTROL_PIECES, text_pieces(model)))
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram", "bpe without bytes", "unigram without bytes"])
+def old(request) -> SubwordTokenizer:
+    kind = request.param.split()[0]
+    return without_bytes(kind) if "without" in request.param else SubwordTokenizer.train(OLD, kind, 310, ["de"])
+
+
+def names(tokenizer, text: str) -> list[str]:
+    vocabulary = tokenizer.vocabulary
+    return [vocabulary[id_] for id_ in tokenizer.encode(text)]
+
+
+def test_text_without_a_new_piece_keeps_its_pieces(old):
+    new = learn_pieces(old, NEW, 30)
+    larger = grow(old, new).tokenizer
+    assert (larger.kind, larger.vocab_size) == (old.kind, old.vocab_size + len(new))
+    chooser = random.Random(1)
+    texts = ["".join(chooser.choices("catshemo ", k=6)) for _ in range(300)] + [*OLD, *NEW, ">>de<< ▁ <0x41>"]
+    kept = changed = 0
+    for text in texts:
+        if any(piece.text in "▁" + text.replace(" ", "▁") for piece in new):
+            changed += names(larger, text) != names(old, text)
+        else:
+            kept += 1
+            assert names(larger, text) == names(old, text)
+        if UNK_ID not in old.encode(text):
+            assert larger.decode(larger.encode(text)) == old.decode(old.encode(text))
+    assert kept > 50
+    assert changed > 10
+
+
+def test_new_pieces_of_bpe_join_old_ones():
+    """So a boundary that is new would show that a new merge came before an old one."""
+    chooser = random.Random(2)
+    texts = ["".join(chooser.choices("aent dsco", k=12)) for _ in range(400)]
+    old = SubwordTokenizer.train(OLD, "bpe", 320)
+    larger = grow(old, learn_pieces(old, texts[:100], 60)).tokenizer
+    for text in texts:
+        ends = {piece.end for piece in old.encoded_pieces(text)}
+        assert all(piece.end in ends for piece in larger.encoded_pieces(text))
+
+
+def test_new_pieces_are_found_and_shorten_the_text(old):
+    new = learn_pieces(old, NEW, 30)
+    grown = grow(old, new)
+    found = Counter(piece for line in NEW for piece in names(grown.tokenizer, line))
+    assert sum(map(len, grown.tokenizer.encode_all(NEW))) < 0.6 * sum(map(len, old.encode_all(NEW)))
+    assert found.keys() - old.vocabulary >= {"▁antenna", "▁네트워크", "%"}
+
+
+def test_a_new_piece_stands_for_what_the_old_tokenizer_made_of_it(old):
+    new = learn_pieces(old, NEW, 30)
+    grown = grow(old, new)
+    vocabulary = old.vocabulary
+    for piece, row in zip(new, grown.rows[old.vocab_size :], strict=True):
+        assert row == piece.parts
+        if UNK_ID not in row:
+            assert old.decode(row) == piece.text.replace("▁", "")
+        if all(vocabulary[id_] in piece.text for id_ in row):
+            assert "".join(vocabulary[id_] for id_ in row) == piece.text
+    assert grown.rows[: old.vocab_size] == [[id_] for id_ in range(old.vocab_size)]
+
+
+def test_new_pieces_are_characters_or_letters_of_one_script(old):
+    texts = ["a1 b1 a, b, 한a", "a1 b1 a, b, 한a ▁ \x00\ufdd0"] * 9
+    for piece in learn_pieces(old, texts, 1000):
+        letters = piece.text.removeprefix("▁")
+        assert len(letters) == 1 or letters.isalpha()
+        assert piece.text not in ("한a", "▁한a")
+        assert piece.text.isprintable()
+
+
+def test_the_most_frequent_come_first_and_rare_ones_never():
+    old = SubwordTokenizer.train(["a b c d e f"] * 9, "bpe", 280)
+    new = learn_pieces(old, ["xy"] * 9 + ["zw"] * 5 + ["q"], 100)
+    assert [piece.text for piece in new] == ["xy", "▁xy", "zw", "▁zw"]
+    assert new[1].parts == [old.vocabulary.index(piece) for piece in ("▁", "<0x78>", "<0x79>")]
+    assert len(learn_pieces(old, ["xy"] * 9, 2)) == 2
+
+
+@pytest.mark.parametrize("tags", [[], ["de", "nl"]])
+def test_a_tag_comes_after_those_that_are_there(tags):
+    old = SubwordTokenizer.train(OLD, "bpe", 310, tags)
+    grown = grow(old, [], ["ko"])
+    assert grown.tokenizer.target_tags == [*tags, "ko"]
+    assert names(grown.tokenizer, "the cat") == names(old, "the cat")
+    place = 4 + len(tags)
+    assert grown.tokenizer.encode(">>ko<< the", tagged=True)[0] == place
+    assert [grown.rows[id_] for id_ in grown.tokenizer.encode("the cat")] == [[id_] for id_ in old.encode("the cat")]
+    assert grown.rows[place] == ([4, 5] if tags else list(range(4, old.vocab_size)))
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_the_other_sides_pieces_are_never_found(kind):
+    old = SubwordTokenizer.train(OLD, kind, 310)
+    new = learn_pieces(old, NEW, 30)
+    larger = grow(old, new, never_found={piece.text for piece in new}).tokenizer
+    assert larger.vocabulary[old.vocab_size :] == [piece.text for piece in new]
+    assert larger.encode_all([*OLD, *NEW]) == old.encode_all([*OLD, *NEW])
+
+
+def test_words_by_hand():
+    old = WordTokenizer(["a", "b"], lowercase=True)
+    new = learn_pieces(old, ["a C c d d d e", "D f F"], 2)
+    assert new == [NewPiece("d", [UNK_ID]), NewPiece("c", [UNK_ID])]
+    grown = grow(old, new)
+    assert grown.tokenizer.vocabulary == [*CONTROL_PIECES, "a", "b", "d", "c"]
+    assert grown.rows[4:] == [[4], [5], [UNK_ID], [UNK_ID]]
+    assert grown.tokenizer.encode("A B C D") == [4, 5, 7, 6]
+    assert [piece.text for piece in learn_pieces(old, ["a C c d d d e", "D f F"], 9)] == ["d", "c", "f"]

@@ -1,0 +1,179 @@
+"""Target text alone: it is translated once, by the model that the recipe names, and trained on as pairs are."""
+
+from dataclasses import replace
+from unittest.mock import Mock
+
+import pytest
+import torch
+from tests.storage.test_model_directory import stored
+from tests.training.test_prepare import PAIRS, write
+
+from headway.errors import UserError
+from headway.storage import load_model, save_model
+from headway.text import lines
+from headway.training import back_translation
+from headway.training.back_translation import work_of_reverse_models
+from headway.training.prepare import prepare, prepare_folder
+from headway.training.reading import make_recipe
+from headway.training.start import shares_of
+from headway.translator import Translator
+
+TEXT = ["the cat sat", "", "a dog ran after the mat", "the dog", "mat " * 30]
+
+
+@pytest.fixture
+def reverse(tmp_path):
+    torch.manual_seed(1)
+    save_model(tmp_path / "reverse", replace(stored(), source_language="tgt", target_language="src"))
+    return tmp_path / "reverse"
+
+
+@pytest.fixture
+def document(tmp_path, reverse):
+    (tmp_path / "mono.tgt").write_text("".join(f"{line}\n" for line in TEXT))
+    mono = {"source": str(tmp_path / "mono.src"), "target": str(tmp_path / "mono.tgt"), "reverse": str(reverse)}
+    return {
+        "data": {
+            "train": write(tmp_path, "train", PAIRS[:30]),
+            "monolingual": mono,
+            "valid": write(tmp_path, "valid", PAIRS[30:]),
+            "source_language": "src",
+            "target_language": "tgt",
+        },
+        "tokenizer": {"vocab_size": 300},
+        "training": {"max_steps": 1},
+    }
+
+
+def prepared(document, folder, *changes, notice=lambda line: None):
+    return prepare(make_recipe(document, changes), folder, 64, notice)
+
+
+def all_bytes(folder):
+    return {
+        file.relative_to(folder): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file() and file.name not in ("prepared.json", "report.json")  # with the corpora as they are named
+    }
+
+
+def test_its_pairs_are_those_of_the_text_and_its_translation(tmp_path, document, reverse):
+    notices = []
+    data = prepared(document, tmp_path / "data", notice=notices.append)
+    translations = Translator(load_model(reverse)).translate(TEXT)
+    wanted = [one.text for one in translations]
+    cut = sum(one.stopped == "max_length" for one in translations)
+    assert cut
+    assert f"monolingual: {cut} translations are missing or were cut off" in notices
+    assert (tmp_path / "mono.src").read_text() == "".join(f"{text}\n" for text in wanted)
+    mono = document["data"].pop("monolingual")
+    del mono["reverse"]
+    document["data"]["train"] = [document["data"]["train"], mono]
+    prepared(document, tmp_path / "plain")
+    assert all_bytes(tmp_path / "data") == all_bytes(tmp_path / "plain")
+    assert data.train.sizes[1] == sum(bool(text.strip()) for text in wanted) > 0
+
+
+def test_it_is_translated_once(tmp_path, document, monkeypatch):
+    prepared(document, tmp_path / "first")
+    monkeypatch.setattr(back_translation.LineTranslator, "translate", None)  # would fail
+    prepared(document, tmp_path / "second")
+    assert all_bytes(tmp_path / "first") == all_bytes(tmp_path / "second")
+
+
+@pytest.mark.parametrize("sample", [False, True])
+def test_a_stopped_translation_continues(tmp_path, document, monkeypatch, sample):
+    document["data"]["monolingual"]["sample"] = sample
+    recipe = make_recipe(document)
+    prepared(document, tmp_path / "whole")
+    wanted = (tmp_path / "mono.src").read_bytes()
+    for file in tmp_path.glob("mono.src*"):
+        file.unlink()
+    monkeypatch.setattr(lines, "CHARACTERS_AT_ONCE", 20)
+    calls, notices = [], []
+
+    def stop_at_the_second():
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare_folder(recipe, tmp_path / "cut", 64, notices.append, None, processes=1, look_around=stop_at_the_second)
+    assert not (tmp_path / "mono.src").exists()
+    assert "lines are done; the same command continues" in notices[-1]
+    prepare_folder(recipe, tmp_path / "cut", 64, notices.append, None, processes=1)
+    assert any("continues after line" in line for line in notices)
+    assert (tmp_path / "mono.src").read_bytes() == wanted
+    assert all_bytes(tmp_path / "cut") == all_bytes(tmp_path / "whole")
+
+
+def test_a_kill_after_the_rename_is_no_harm(tmp_path, document, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(back_translation.Job, "_end", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            prepared(document, tmp_path / "data")
+    assert (tmp_path / "mono.src").exists()
+    prepared(document, tmp_path / "data")
+    assert sorted(file.name for file in tmp_path.glob("mono.src*")) == ["mono.src", "mono.src.done.json"]
+
+
+def test_samples_are_others(tmp_path, document):
+    prepared(document, tmp_path / "searched")
+    searched = (tmp_path / "mono.src").read_text()
+    document["data"]["monolingual"]["source"] = str(tmp_path / "sampled.src")
+    document["data"]["monolingual"]["sample"] = True
+    prepared(document, tmp_path / "sampled")
+    assert (tmp_path / "sampled.src").read_text() != searched
+
+
+def test_the_work_of_the_reverse_model_counts_once(tmp_path, document, reverse):
+    save_model(tmp_path / "known", replace(load_model(reverse), training_flops=5.0))
+    mono = document["data"]["monolingual"]
+    document["data"]["monolingual"] = [{**mono, "reverse": str(tmp_path / "known")}] * 2
+    assert list(work_of_reverse_models(make_recipe(document).data)) == [5.0]
+    document["data"]["monolingual"] = [mono, {**mono, "reverse": str(tmp_path / "gone")}]
+    assert list(work_of_reverse_models(make_recipe(document).data)) == [None, None]
+
+
+def test_an_epoch_has_it_by_its_weight(document):
+    document["data"]["monolingual"]["weight"] = 0.5
+    shares = shares_of(make_recipe(document).data, [30, 10])
+    assert [(share.size, share.weight) for share in shares] == [(30, 1.0), (10, 0.5)]
+
+
+def test_what_can_not_be_is_told_in_a_line(tmp_path, document, reverse):
+    mono = document["data"]["monolingual"]
+
+    def refused(**changes):
+        changed = {**document, "data": {**document["data"], "monolingual": {**mono, **changes}}}
+        with pytest.raises(UserError) as error:
+            prepared(changed, tmp_path / "data")
+        assert not (tmp_path / "data").exists()
+        assert "\n" not in str(error.value)
+        return str(error.value)
+
+    save_model(tmp_path / "forward", replace(load_model(reverse), source_language="src", target_language="tgt"))
+    assert "needs a model from tgt to src" in refused(reverse=str(tmp_path / "forward"))
+    assert "no such" in refused(reverse=str(tmp_path / "none"))
+    assert "none.tgt: no such file" in refused(target=str(tmp_path / "none.tgt"))
+    (tmp_path / "mono.src").write_text("something of the user's\n")
+    assert f"{tmp_path / 'mono.src'}: is there already" in refused()
+    assert (tmp_path / "mono.src").read_text() == "something of the user's\n"
+    (tmp_path / "mono.src").unlink()
+    prepared(document, tmp_path / "data")
+    (tmp_path / "data").rename(tmp_path / "good")
+    assert "is there already" in refused(sample=True)
+    text = (tmp_path / "mono.tgt").read_text()
+    (tmp_path / "mono.tgt").write_text(text.replace("cat", "dog"))
+    assert "is there already" in refused()
+    (tmp_path / "mono.tgt").write_text(text)
+    assert "is a pattern" in refused_recipe(document, target="mono.*")
+    assert "monolingual.reverse is missing" in refused_recipe(document, reverse=None)
+
+
+def refused_recipe(document, **changes):
+    mono = {**document["data"]["monolingual"], **changes}
+    mono = {key: value for key, value in mono.items() if value is not None}
+    with pytest.raises(UserError) as error:
+        make_recipe({**document, "data": {**document["data"], "monolingual": mono}})
+    return str(error.value)
