@@ -4,6 +4,7 @@ languages."""
 from __future__ import annotations
 
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -33,7 +34,8 @@ gettext_location = False
 html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = "headway: the guide"
-html_static_path = ["_static"]
+# Formulas need a font that is made for them. This one (SIL Open Font License) comes with ziamath.
+html_static_path = ["_static", str(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf")]
 html_css_files = ["guide.css"]
 html_show_sphinx = False
 html_show_copyright = False

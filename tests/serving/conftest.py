@@ -15,10 +15,12 @@ import pytest
 import torch
 
 from headway.decoding import SearchOptions
+from headway.errors import UserError
 from headway.serving.app import make_app
 from headway.serving.pairs import Pairs
 from headway.serving.service import Service
 from headway.serving.settings import Settings
+from headway.text.glossary import Glossary
 
 
 class CopyingTranslator:
@@ -32,6 +34,7 @@ class CopyingTranslator:
         change: Callable[[str], str] = lambda text: text,
         longest: int = 400,
         seconds: float = 0.0,
+        refuses: str = "",
     ) -> None:
         self.stored = SimpleNamespace(source_language=source, target_language=target)
         self.target_languages = list(tags)
@@ -39,7 +42,9 @@ class CopyingTranslator:
         self.calls: list[list[str]] = []
         self.options: list[dict[str, Any]] = []
         self.stopped = "eos"
-        self._change, self._longest, self._seconds = change, longest, seconds
+        self.confidences: dict[str, float] = {}
+        """Of texts; a text with a question mark is out of domain."""
+        self._change, self._longest, self._seconds, self._refuses = change, longest, seconds, refuses
         self.go_on = threading.Event()
         self.go_on.set()
 
@@ -49,12 +54,21 @@ class CopyingTranslator:
     def search_options(self, beam_size: int | None = None) -> SearchOptions:
         return SearchOptions(beam_size=4 if beam_size is None else beam_size)
 
+    def check_glossary(self, _: Glossary) -> None:
+        """Raises UserError where the translator `refuses` all."""
+        if self._refuses:
+            raise UserError(self._refuses)
+
     def translate(self, texts: list[str], **options: Any) -> list[Any]:
         self.calls.append(texts)
         self.options.append(options)
         self.go_on.wait(30)
         time.sleep(self._seconds)
         return [self._translation(text, options["n_best"]) for text in texts]
+
+    def calibration(self) -> None:
+        if not self.confidences:
+            raise UserError("isn't calibrated")
 
     def inspect(self, text: str, **options: Any) -> Any:
         shown = {
@@ -75,7 +89,13 @@ class CopyingTranslator:
         found = self._change(text)
         others = [SimpleNamespace(text=f"{number} {found}") for number in range(2, n_best + 1)]
         return SimpleNamespace(
-            text=found, alternatives=others, source_tokens=list(text), tokens=list(found), stopped=self.stopped
+            text=found,
+            alternatives=others,
+            source_tokens=list(text),
+            tokens=list(found),
+            stopped=self.stopped,
+            confidence=self.confidences.get(text),
+            out_of_domain="?" in text,
         )
 
 

@@ -54,6 +54,40 @@ def test_codes_in_any_letters(serve):
     assert server.post("/translate", json={"q": "漢字", "source": "Auto", "target": "en"}).status_code == 200
 
 
+@pytest.mark.parametrize("kind", ["json", "data"])
+def test_a_glossary(serve, kind):
+    translator = CopyingTranslator()
+    server = serve(translator)
+    given = {"Hund": "dog", "Katze": "cat"} if kind == "json" else "Hund\tdog\nKatze\tcat\n"
+    answer = server.post("/translate", **{kind: {**GOOD, "glossary": given}})
+    assert answer.json() == {"translatedText": "Ein Hund."}
+    [options] = translator.options
+    assert [(term.source, term.target) for term in options["glossary"].terms] == [("Hund", "dog"), ("Katze", "cat")]
+    server.translate("Ein Hund.")
+    assert translator.options[-1]["glossary"] is None, "the cache knows which glossary an answer is of"
+
+
+@pytest.mark.parametrize(
+    ("glossary", "says"),
+    [
+        ("Hund dog", "glossary, line 1: must be a source term, a TAB and a target term"),
+        ({"Hund": ""}, "a term has text on both sides"),
+        ({str(number): "x" for number in range(1001)}, "1001 terms, the limit is 1000"),
+        ([["Hund", "dog"]], "glossary"),
+    ],
+)
+def test_a_glossary_that_is_none_is_refused(serve, glossary, says):
+    answer = serve().post("/translate", json={**GOOD, "glossary": glossary})
+    assert answer.status_code == 400
+    assert says in answer.json()["error"]
+
+
+def test_a_model_that_cannot_follow_a_glossary_says_so(serve):
+    translator = CopyingTranslator(refuses="a glossary needs engine torch")
+    answer = serve(translator).post("/translate", json={**GOOD, "glossary": {"Hund": "dog"}})
+    assert (answer.status_code, answer.json()) == (400, {"error": "a glossary needs engine torch"})
+
+
 def test_what_was_cut_off_is_told(serve):
     translator = CopyingTranslator()
     server = serve(translator)
@@ -79,7 +113,10 @@ def test_alternatives_of_a_text_of_several_sentences(serve):
 def test_alternatives_that_are_no_others_are_left_out(serve):
     translator = CopyingTranslator()
     translator._translation = lambda text, n_best: type(
-        "T", (), {"text": text, "alternatives": [], "source_tokens": [], "tokens": [], "stopped": "eos"}
+        "T",
+        (),
+        {"text": text, "alternatives": [], "source_tokens": [], "tokens": [], "stopped": "eos"}
+        | {"confidence": None, "out_of_domain": None},
     )
     assert serve(translator).translate("Eins.", alternatives=3) == {"translatedText": "Eins.", "alternatives": []}
 
@@ -91,10 +128,23 @@ def test_options_reach_the_model(serve):
     server.translate("Eins", beam_size=2)
     server.translate("Eins", beam_size=2, alternatives=5)
     assert translator.options == [
-        {"beam_size": 4, "n_best": 1},
-        {"beam_size": 2, "n_best": 1},
-        {"beam_size": 6, "n_best": 6},
+        {"beam_size": 4, "n_best": 1, "glossary": None, "confidence": False},
+        {"beam_size": 2, "n_best": 1, "glossary": None, "confidence": False},
+        {"beam_size": 6, "n_best": 6, "glossary": None, "confidence": False},
     ]
+
+
+def test_confidence_is_that_of_the_least_likely_sentence(serve):
+    translator = CopyingTranslator()
+    server = serve(translator)
+    refused = server.post("/translate", json={**GOOD, "confidence": True})
+    assert (refused.status_code, "isn't calibrated" in refused.json()["error"]) == (400, True)
+    translator.confidences = {"Eins.": 0.9, "Zwei?": 0.4, "Drei.": 0.6}
+    assert "confidence" not in server.translate("Eins."), "nobody asked"
+    answer = server.translate("Eins.", confidence=True)
+    assert answer == {"translatedText": "Eins.", "confidence": 0.9, "outOfDomain": False}
+    answer = server.translate(["Drei. Eins.", "Eins. Zwei?", " "], confidence=True)
+    assert (answer["confidence"], answer["outOfDomain"]) == ([0.6, 0.4, None], [False, True, False])
 
 
 def test_html_keeps_its_tags(serve):
@@ -103,10 +153,10 @@ def test_html_keeps_its_tags(serve):
     assert answer == {"translatedText": "<p>Ein <b>&lt;dog&gt; &amp; co</b> <br>läuft</p>"}
 
 
-def test_a_model_that_loses_marks_loses_no_address(serve):
+def test_a_model_that_loses_marks_loses_no_emoji(serve):
     server = serve(CopyingTranslator(change=lambda text: text.upper().replace("⟦", "[")))
-    answer = server.translate("Von a@b.de und https://c.de/d nach 😀 Köln.")
-    assert answer == {"translatedText": "VON a@b.de UND https://c.de/d NACH 😀 KÖLN."}
+    answer = server.translate("Von 👍 und 🇩🇪 nach 😀 Köln.")
+    assert answer == {"translatedText": "VON 👍 UND 🇩🇪 NACH 😀 KÖLN."}
 
 
 def test_models_with_several_targets(serve):

@@ -12,7 +12,9 @@ import yaml
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 
+from headway.storage import load_model, save_model
 from headway.translator import Translator
+from headway.translator.confidence import learn_calibration
 from tests.system.conftest import ROOT, TINY, reversed_pairs
 
 
@@ -131,6 +133,18 @@ def test_recording(trained, corpus):
     assert "inspect:" in benchmark("recording", trained, corpus.file("test.src"), "--before", "HEAD", *few)
 
 
+def test_explaining(trained, corpus, tmp_path):
+    texts = corpus.file("test.src"), corpus.file("test.tgt")
+    known, found = tmp_path / "test.align", tmp_path / "found.json"
+    known.write_text("\n".join(["0-0"] * 100) + "\n")
+    said = benchmark("explaining", trained, *texts, "--alignments", known, "--sentences", "6", "--json", found)
+    assert "the model's aligner" in said
+    report = json.loads(found.read_text())
+    assert {"attention", "contributions", "erasure", "random"} <= report["methods"].keys()
+    assert {"source's share", "gain", "log-probability"} == report["warnings"].keys()
+    assert report["seconds"].keys() >= {"record", "patching", "head_importance"}
+
+
 def test_serving(trained, corpus):
     few = ["--seconds", "1", "--only", "steady", "lists"]
     assert "sentences/s" in benchmark("serving", trained, corpus.file("test.src"), *few)
@@ -157,6 +171,29 @@ def test_tokenizing(tmp_path):
     assert len(re.findall("page: 301 equal", said)) == 4
     assert re.findall(r"NF[CD], 301 lines: peer: (\d+) equal", said) == ["301", "301", "300", "300"]
     assert re.findall(r"NFD, 301 lines: tokenizers: (\d+) equal", said) == ["0", "0"]
+
+
+def test_robustness(trained, corpus):
+    files = ["--source", corpus.file("test.src"), "--reference", corpus.file("test.tgt"), "--lines", "20"]
+    rows = benchmark("robustness", trained, trained, *files).splitlines()[-2:]
+    assert [row.count("|") for row in rows] == [11, 11]
+    assert rows[1].split("|")[2:9] == rows[0].split("|")[2:9]
+    assert rows[1].split("|")[9].strip() == "0%"
+
+
+def test_confidence(trained, corpus, tmp_path):
+    """Every second reference is what a model itself says, so that there are acceptable translations and others."""
+    sides = [corpus.file("test.src"), tmp_path / "half.tgt"]
+    stored = load_model(trained)
+    translations = Translator(stored, device="cpu").translate(sides[0].read_text().splitlines())
+    references = [one.text if number % 2 else "-" for number, one in enumerate(translations)]
+    sides[1].write_text("".join(f"{line}\n" for line in references))
+    stored.calibration = learn_calibration(stored, translations, references)
+    save_model(tmp_path / "calibrated", stored)
+    more = ["--noise", "--outside", f"targets={sides[1]}"]
+    said = benchmark("confidence", tmp_path / "calibrated", "--test", *sides, *more)
+    assert re.search(r"expected calibration error +0\.\d{4}", said)
+    assert len(re.findall(r"^\| .* \| [\d.]+% \|$", said, re.M)) == 7
 
 
 def test_quality(recipe, corpus, tmp_path):

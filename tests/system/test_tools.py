@@ -191,6 +191,47 @@ def test_inspect_in_every_form(trained, tmp_path):
     assert "one map" in complaint("inspect", trained, "ant", "--moving", "--heads", "all", "--output", moving)
 
 
+def test_inspect_analyses_a_translation(trained, tmp_path):
+    asked = ("contributions", "erasure", "contrast", "logit_lens", "decoder_lens", "faithfulness", "head_importance")
+    options = [part for name in asked for part in ("--analysis", name)]
+    text = run_headway("inspect", trained, "ant bee cat", *options).out
+    titles = (
+        "(ALTI+)",
+        "erasure: ",
+        "contrast: ",
+        "logit lens: ",
+        "DecoderLens: ",
+        "over 50 sentences",
+        "faithfulness: ",
+    )
+    places = [text.index(title) for title in titles]
+    assert places == sorted(places)
+    file = tmp_path / "record.json"
+    other = ("--analysis", "patching=bee ant cat", "--output", file)
+    lines(run_headway("inspect", trained, "ant bee cat", *options, *other))
+    record = json.loads(file.read_text())
+    assert set(record["analyses"]) == {*asked, "patching"}
+    assert record["analyses"]["head_importance"]["sentences"] == 50
+    assert record["arrays"]["analyses.patching.encoder"]["shape"][1] == len(record["source"]["tokens"])
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("ant bee\tbee ant\ncat\tcat\n")
+    text = run_headway("inspect", trained, "ant", "--analysis", f"head_importance={pairs}").out
+    assert "over 2 sentences" in text
+    best = trained / "models" / json.loads((trained / "best.json").read_text())["model"]
+    for model, value, problem in (
+        (trained, "guess", "there are contributions, erasure"),
+        (trained, "erasure=x", "erasure takes no text"),
+        (trained, "patching", "needs another sentence"),
+        (trained, "patching=ant bee cat dog", "as many tokens"),
+        (trained, "head_importance=x.tsv", "x.tsv"),
+        (best, "head_importance", "has no validation pairs"),
+    ):
+        assert problem in complaint("inspect", model, "ant", "--analysis", value)
+    assert "a .svg file shows attention" in complaint(
+        "inspect", trained, "ant", "--analysis", "erasure", "--output", tmp_path / "a.svg"
+    )
+
+
 def test_a_model_moves_as_one_folder(trained, tmp_path):
     best = json.loads((trained / "best.json").read_text())["model"]
     shutil.copytree(trained / "models" / best, tmp_path / "moved")

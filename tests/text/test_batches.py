@@ -60,12 +60,12 @@ def test_every_step_but_the_last_has_as_many_micro_batches(lengths, micro):
     assert 1 <= len(last) <= passes
 
 
-def test_segmentations_take_turns():
-    """Epoch e has segmentation e mod 3 of each pair, in rows that fit its own lengths."""
+def test_versions_take_turns():
+    """Epoch e has version e mod 3 of each pair, in rows that fit its own lengths."""
     random = np.random.default_rng(5)
     source, target = random.integers(3, 40, (2, 3 * 100))
     means, shares = (float(source.mean()), float(target.mean())), [CorpusShare(60), CorpusShare(40)]
-    made = Plan(lambda pairs: (source[pairs], target[pairs]), means, shares, 400, 200, seed=1, segmentations=3)
+    made = Plan(lambda pairs: (source[pairs], target[pairs]), means, shares, 400, 200, seed=1, versions=3)
     for epoch in range(5):
         steps = list(made.steps(epoch))
         assert sorted(pairs_of_steps(steps)) == list(range(epoch % 3, 300, 3))

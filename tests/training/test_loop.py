@@ -27,7 +27,7 @@ from headway.training.loss import TranslationLoss
 from headway.training.memory import try_batch
 from headway.training.ranks import Alone
 from headway.training.reading import make_recipe
-from headway.training.recipe import TokenizerSection
+from headway.training.recipe import NoiseSection, TokenizerSection
 from headway.training.reporter import Reporter
 from headway.training.run import Run
 from headway.training.run_directory import open_run, refuse_used_folder
@@ -173,10 +173,12 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, tmp_path, prec
     assert weights(tmp_path / "parts") == weights(tmp_path / "whole")
 
 
+@pytest.mark.parametrize("noise", [None, NoiseSection(share=0.5, versions=3)], ids=["", "noise"])
 @pytest.mark.parametrize("stop_after", [9, 16])
-def test_a_run_with_segmentations_goes_on_as_if_nothing_had_been(files, tmp_path, stop_after):
+def test_a_run_with_segmentations_goes_on_as_if_nothing_had_been(files, tmp_path, stop_after, noise):
     """Through three epochs, each with ids of its own."""
     wanted = recipe(files, tokens_per_batch=600)
+    wanted = wanted.model_copy(update={"data": wanted.data.model_copy(update={"noise": noise})})
     options = {"kind": "bpe", "vocab_size": 280, "segmentations": 2, "segmentation_alpha": 0.3}
     wanted = wanted.model_copy(update={"tokenizer": TokenizerSection(**options)})
     whole = run(wanted, tmp_path / "whole")

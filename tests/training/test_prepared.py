@@ -59,14 +59,14 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def recipe_of(folder: Path, *changes: str, filters=FILTERS) -> Recipe:
+def recipe_of(folder: Path, *changes: str, filters=FILTERS, tag="") -> Recipe:
     document = {
         "data": {
             "train": [
-                {"source": str(folder / "a.*.de*"), "target": str(folder / "a.*.en*")},
-                {"source": str(folder / "b.jsonl"), "weight": 0.5},
+                {"source": str(folder / "a.*.de*"), "target": str(folder / "a.*.en*"), "tag": tag},
+                {"source": str(folder / "b.jsonl"), "weight": 0.5, "tag": tag},
             ],
-            "valid": {"source": str(folder / "valid.de"), "target": str(folder / "valid.en")},
+            "valid": {"source": str(folder / "valid.de"), "target": str(folder / "valid.en"), "tag": tag},
             "filters": filters,
         },
         "tokenizer": {"kind": "word"},
@@ -118,7 +118,7 @@ def test_segmentations_are_of_the_same_pairs(folder, monkeypatch):
         make(recipe_of(folder, *SEGMENTATIONS), folder / str(processes), processes)
     assert files(folder / "1") == files(folder / "2")
     usual, drawn = (ParallelIds(folder / name / "train") for name in ("usual", "1"))
-    assert (drawn.segmentations, usual.segmentations) == (3, 1)
+    assert (drawn.versions, usual.versions) == (3, 1)
     assert drawn.sizes == usual.sizes
     assert len(drawn) == 3 * len(usual) == 3 * sum(usual.sizes)
     tokenizer = find_tokenizer(folder / "1", "source")
@@ -137,6 +137,44 @@ def test_segmentations_are_of_the_same_pairs(folder, monkeypatch):
     assert report == json.loads((folder / "usual" / "report.json").read_text())
 
 
+NOISE = ("tokenizer.kind=bpe", "tokenizer.vocab_size=290", "data.noise={share: 0.5, kinds: [upper], versions: 4}")
+
+
+def test_noise_is_in_the_sources_of_training_alone(folder):
+    """Each version of a source is its text or that text in capitals, as often as the recipe says, and the tag that it
+    begins with stays. Targets and validation are as ever, with random segmentations or without."""
+    segmented = "tokenizer.segmentations=6"
+    make(recipe_of(folder, *NOISE[:2], tag="en"), folder / "usual")
+    for name, changes, versions in (("noise", NOISE, 4), ("both", (*NOISE, segmented), 6)):
+        make(recipe_of(folder, *changes, tag="en"), folder / name)
+        usual, noisy = (ParallelIds(folder / one / "train") for one in ("usual", name))
+        tokenizer = find_tokenizer(folder / name, "source")
+        assert (noisy.versions, len(noisy)) == (versions, versions * len(usual))
+        found = Counter()
+        for pair in range(len(usual)):
+            source = tokenizer.decode(usual.source[pair].tolist()[1:])
+            target = tokenizer.decode(usual.target[pair].tolist())
+            for number in range(versions):
+                ids = noisy.source[versions * pair + number].tolist()
+                assert tokenizer.decode(noisy.target[versions * pair + number].tolist()) == target
+                assert len(ids) < MAX_LENGTH
+                assert ids[0] == usual.source[pair][0], "the tag"
+                text = tokenizer.decode(ids[1:])
+                assert text in (source, source.upper())
+                found[text] += 1
+        capitals = sum(count for text, count in found.items() if text.isupper())
+        assert 0.25 < capitals / sum(found.values()) < 0.6  # less than a half: some have no letters, or are too long
+        assert files(folder / name / "valid") == files(folder / "usual" / "valid")
+
+
+def test_other_noise_is_another_folder(folder):
+    make(recipe_of(folder, *NOISE), folder / "out")
+    read_prepared_for(recipe_of(folder, *NOISE), folder / "out", MAX_LENGTH, None, None)
+    for change in ("data.noise.share=0.4", "data.noise.kinds=lower", "data.noise.versions=5", "data.noise=null"):
+        with pytest.raises(UserError, match="noise"):
+            read_prepared_for(recipe_of(folder, *NOISE, change), folder / "out", MAX_LENGTH, None, None)
+
+
 def test_another_number_of_segmentations_is_another_folder(folder):
     make(recipe_of(folder, *SEGMENTATIONS), folder / "out")
     for change in ("tokenizer.segmentations=2", "tokenizer.segmentation_alpha=0.2"):
@@ -145,7 +183,7 @@ def test_another_number_of_segmentations_is_another_folder(folder):
     assert "segmentations" not in made_from(recipe_of(folder), MAX_LENGTH)["tokenizer"]
 
 
-@pytest.mark.parametrize("segmented", [(), SEGMENTATIONS], ids=["", "segmentations"])
+@pytest.mark.parametrize("segmented", [(), SEGMENTATIONS, NOISE], ids=["", "segmentations", "noise"])
 @pytest.mark.parametrize("processes", [1, 2])
 def test_work_that_was_killed_goes_on_to_the_same_bytes(processes, segmented, folder):
     """Again and again, a little further each time, each time with another number of processes."""

@@ -174,6 +174,8 @@ def test_numbers_have_their_bounds(recipe_file, key, last, beyond):
         ("model.preset=huge", "model.preset"),
         ("tokenizer.lowercase=true", "lowercase is for kind: word"),
         ("tokenizer.segmentation_alpha=0.2", "segmentation_alpha is for segmentations, of which there is 1"),
+        ("data.noise={}", "data.noise.share"),
+        ("data.noise={share: 0.3, kinds: [typo]}", "data.noise.kinds"),
         ("training.tokens_per_micro_batch=100000", "is more than tokens_per_batch"),
         ("training.cutoff_probability=0.1", "cutoff_probability is for consistency, which is 0"),
         ("decoding.max_length=5000", "decoding.max_length=5000 must be less than model.max_length=1024"),

@@ -163,7 +163,7 @@ class Kept:
 class Corpus:
     """Pairs of sentences with the given lengths, as `ParallelIds` has them."""
 
-    segmentations = 1
+    versions = 1
 
     def __init__(self, count: int, vocabulary: int, targets: int = 40) -> None:
         random = np.random.default_rng(1)

@@ -125,3 +125,20 @@ def test_split_reads_lines_of_any_length(door):
 def test_split_has_no_scores(door, options):
     with pytest.raises(UserError, match="--split"):
         LineTranslator(door, LineOptions(split=True, **options))
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_terms_and_protected_text_of_lines(door, split):
+    options = LineOptions(glossary=(("cat", "Gatto"),), split=split)
+    options = LineOptions.from_dict(json.loads(json.dumps(options.to_dict())))
+    first, second, third = (
+        LineTranslator(door, options).translate(lines("the cat", "a {x} dog", "a dog")).text.splitlines()
+    )
+    assert "Gatto" in first
+    assert second.count("{x}") == 1
+    assert third == LineTranslator(door, LineOptions(split=split)).translate(lines("a dog")).text.rstrip("\n")
+
+
+def test_a_glossary_that_cannot_be_followed_is_refused_before_a_line_is_read(door):
+    with pytest.raises(UserError, match="leave sample out"):
+        LineTranslator(door, LineOptions(glossary=(("cat", "Gatto"),), sample=Sampling()))

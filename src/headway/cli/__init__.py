@@ -16,6 +16,7 @@ import typer
 from headway.cli import (
     aligner,
     average,
+    calibrate,
     check,
     compare,
     data,
@@ -26,6 +27,7 @@ from headway.cli import (
     extend,
     import_,
     inspect,
+    perturb,
     plan,
     prepare,
     score,
@@ -51,6 +53,7 @@ app.command("translate")(translate.translate)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("score")(score.score)
+app.command("calibrate")(calibrate.calibrate)
 app.command("average")(average.average)
 app.command("check")(check.check)
 app.command("inspect")(inspect.inspect)
@@ -65,6 +68,7 @@ app.command("show")(show.show)
 app.command("data")(data.data)
 app.command("plan")(plan.plan)
 app.command("prepare")(prepare.prepare)
+app.command("perturb")(perturb.perturb)
 
 
 @app.callback(invoke_without_command=True)

@@ -55,6 +55,14 @@ Alignments = Annotated[
         "--alignments", help="Also the links between the words of both sides: ` ||| 0-0 1-2` at the end of the line."
     ),
 ]
+Confidence = Annotated[
+    bool,
+    typer.Option(
+        "--confidence",
+        help="Also how likely each translation is acceptable, by a calibrated model: ` ||| 0.8312`, with "
+        "`out-of-domain` where the source is unlike the text of the calibration.",
+    ),
+]
 LinkedPieces = Annotated[bool, typer.Option("--pieces", help="With --alignments: link pieces, not words.")]
 JsonOutput = Annotated[bool, typer.Option("--json", help="JSON: one document, or one a line.")]
 PrecisionOption = Annotated[

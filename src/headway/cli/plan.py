@@ -233,9 +233,8 @@ def _corpus(
             "--pairs is missing: the number of pairs in the corpus; or give --data, a folder to count them in"
         )
     source_length, target_length = (length + 1 for length in lengths)
-    options = recipe.tokenizer
-    bytes_per_id = ids_dtype(options.vocab_size).itemsize
-    return Corpus(pairs or 1, source_length, target_length, bytes_per_id, segmentations=options.segmentations)
+    bytes_per_id = ids_dtype(recipe.tokenizer.vocab_size).itemsize
+    return Corpus(pairs or 1, source_length, target_length, bytes_per_id, versions=recipe.versions)
 
 
 def _counted_corpus(recipe: Recipe, data: Path) -> Corpus:
@@ -257,7 +256,7 @@ def _counted_corpus(recipe: Recipe, data: Path) -> Corpus:
     weighted = None
     if len(weights) == len(ids.sizes) and set(weights) != {1}:
         weighted = sum(size * weight for size, weight in zip(ids.sizes, weights, strict=True))
-    return Corpus(sum(ids.sizes), source_length, target_length, bytes_per_id, weighted, ids.segmentations)
+    return Corpus(sum(ids.sizes), source_length, target_length, bytes_per_id, weighted, ids.versions)
 
 
 def _prepared_of(data: Path) -> Path:

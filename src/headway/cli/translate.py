@@ -15,6 +15,7 @@ from headway.cli.loading import load_translator
 from headway.cli.options import (
     Alignments,
     BeamSize,
+    Confidence,
     Device,
     Engine,
     Ensemble,
@@ -119,6 +120,12 @@ def translate(
     ] = None,
     mbr: Mbr = None,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text that each translation begins with.")] = "",
+    glossary: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Terms that translations must have: lines of a source term, a TAB, a target term."
+        ),
+    ] = None,
     target_language: TargetLanguage = None,
     server: Annotated[
         str | None,
@@ -130,6 +137,7 @@ def translate(
     ensemble: Ensemble = None,
     alignments: Alignments = False,
     pieces: LinkedPieces = False,
+    confidence: Confidence = False,
     as_json: JsonOutput = False,
     device: Device = "auto",
     precision: PrecisionOption = "auto",
@@ -146,6 +154,8 @@ def translate(
     headway translate runs/multi30k-de-en input.de --n-best 3 --sample temperature=0.8,top_k=20,seed=7
     headway translate runs/multi30k-de-en input.de --mbr 32 --sample temperature=0.7
     headway translate runs/multi30k-de-en input.de --alignments
+    headway translate runs/multi30k-de-en input.de --glossary terms.tsv
+    headway translate models/calibrated input.de --confidence
     headway translate runs/multi30k-de-en input.tsv.zst --column 2 --output output.en.zst --resume
     headway translate runs/multi30k-de-en paragraphs.de --split --output paragraphs.en
     headway translate runs/multi30k-de-en input.de --shard 3/8 --output output-3.en
@@ -178,11 +188,13 @@ def translate(
         sample=None if sample is None else _parse_sampling(sample),
         mbr=mbr,
         prefix=prefix,
+        glossary=() if glossary is None else _read_glossary(glossary),
         target_language=target_language,
         as_json=as_json,
         split=split,
         alignments=alignments,
         pieces=pieces,
+        confidence=confidence,
     )
     notices = Notices()
     how: dict[str, Any] = {"device": device, "precision": precision, "ensemble": ensemble, "engine": engine}
@@ -196,6 +208,12 @@ def translate(
         failed = _here(model, (files or ["-"])[0], output, layout, options, how, shard, resume, threads, notices)
     notices.end()
     raise typer.Exit(2 if failed else 0)
+
+
+def _read_glossary(path: Path) -> tuple[tuple[str, str], ...]:
+    from headway.text.glossary import Glossary
+
+    return tuple((term.source, term.target) for term in Glossary.read(path).terms)
 
 
 def _here(

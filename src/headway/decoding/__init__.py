@@ -6,6 +6,7 @@ from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine
 from headway.decoding.greedy import greedy
 from headway.decoding.hypothesis import Hypothesis, Stopped
 from headway.decoding.options import Sampling, SearchOptions
+from headway.decoding.phrases import Demands, Phrase
 from headway.decoding.sampling import sample
 from headway.decoding.searcher import Searcher
 from headway.decoding.torch_searcher import TorchSearcher
@@ -14,9 +15,11 @@ __all__ = [
     "BeamStep",
     "BeamWatch",
     "Constraints",
+    "Demands",
     "Engine",
     "EnsembleEngine",
     "Hypothesis",
+    "Phrase",
     "Sampling",
     "SearchOptions",
     "Searcher",

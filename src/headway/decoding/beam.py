@@ -10,42 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headway.decoding.beams import Beams, Continuations
+from headway.decoding.constrained_beams import ConstrainedBeams
 from headway.decoding.constraints import FREE, Constraints
 from headway.decoding.engine import Engine
 from headway.decoding.hypothesis import Hypothesis
+from headway.decoding.phrases import Demands
 from headway.decoding.shrinking import those_who_stay
-from headway.kernels.likeliest import likeliest
-
-
-@dataclass
-class Beams:
-    """The hypotheses in the making, `width` places for each sentence; rows of the engine are (sentence, place). They
-    are arrays of numpy: small, and looked at by Python at every step."""
-
-    sentences: np.ndarray
-    """Which sentence of the batch each belongs to; those that are done have left. (sentences,)"""
-    tokens: np.ndarray
-    """(sentences, width, length), <bos> first."""
-    scores: np.ndarray
-    """Total log-probabilities, best first; -inf where a place is empty. (sentences, width)"""
-
-    @property
-    def length(self) -> int:
-        """Tokens that each has, without <bos>."""
-        return self.tokens.shape[2] - 1
-
-    def sentence_of_row(self) -> list[int]:
-        return self.sentences.repeat(self.scores.shape[1]).tolist()
-
-    def keep(self, kept: list[int]) -> Beams:
-        """Those of some of the sentences."""
-        return Beams(self.sentences[kept], self.tokens[kept], self.scores[kept])
-
-    def give_up(self, kept: list[int]) -> None:
-        """Empties the places of all other sentences."""
-        others = np.ones(len(self.sentences), dtype=bool)
-        others[kept] = False
-        self.scores[others] = -np.inf
 
 
 @dataclass(frozen=True)
@@ -119,6 +90,7 @@ def beam_search(
     n_best: int = 1,
     alpha: float = 0.0,
     constraints: Constraints = FREE,
+    demands: Demands | None = None,
     watch: BeamWatch | None = None,
 ) -> list[list[Hypothesis]]:
     """The `n_best` hypotheses of each sentence, best first; fewer where there are no more.
@@ -126,13 +98,17 @@ def beam_search(
     source: (batch, source length), padded and with <eos>. At each step the `beam_size` likeliest continuations of a
     sentence go on; one that is <eos> is finished. A sentence is done when `beam_size` hypotheses are finished and none
     that goes on is better than all of them, when none that goes on can be one of the `n_best`, or when they have its
-    max_length of tokens: then <eos> is all that may follow, whatever its probability. `watch` is called with every
-    step's choice.
+    max_length of tokens: then <eos> is all that may follow, whatever its probability. `demands`: what each must have,
+    at least one phrase; a sentence has no hypothesis where its max_length leaves no room for them. `watch` is called
+    with every step's choice.
     """
     batch = source.size(0)
     finished = [Finished(beam_size, n_best, alpha, cap) for cap in max_lengths]
     state = engine.start(source)
-    beams = Beams(np.arange(batch), np.full((batch, 1, 1), engine.bos_id), np.zeros((batch, 1)))
+    if demands is None:
+        beams = Beams(np.arange(batch), np.full((batch, 1, 1), engine.bos_id), np.zeros((batch, 1)))
+    else:
+        beams = ConstrainedBeams.start(engine.bos_id, engine.eos_id, demands, max_lengths)
     while True:
         tokens = torch.from_numpy(beams.tokens).flatten(0, 1).to(source.device)  # (sentences * width, length)
         log_probabilities = engine.step(state, tokens[:, -1])  # (sentences * width, vocabulary)
@@ -140,7 +116,7 @@ def beam_search(
         before = beams
         beams, rows = _advance(before, log_probabilities, engine.eos_id, beam_size, finished, watch)
         kept = []
-        for i, best in enumerate(beams.scores[:, 0].tolist()):
+        for i, best in enumerate(beams.promise().tolist()):
             ended = finished[beams.sentences[i]]
             if ended.wants_more(best, beams.length):
                 if before.length < ended.cap:
@@ -172,35 +148,25 @@ def _advance(
     watch: BeamWatch | None,
 ) -> tuple[Beams, np.ndarray]:
     """One token further. Returns the new beams and the row that each of their places came from, (sentences, width)."""
-    sentences, width = beams.scores.shape
-    candidates = min(beam_size + 1, log_probabilities.size(1))  # of each row: one of them may be <eos>
-    values, ids = (found.cpu().numpy().reshape(sentences, -1) for found in likeliest(log_probabilities, candidates))
-    totals = beams.scores.repeat(candidates, axis=1) + values  # (sentences, width * candidates)
-    order = np.argsort(-totals, axis=1, kind="stable")[:, : 2 * beam_size]
-    each = np.arange(sentences)[:, None]
-    scores, tokens = totals[each, order], ids[each, order]
-    places = order // candidates
-    ends = tokens == eos_id
-    for i, rank in zip(*np.nonzero(ends[:, :beam_size] & np.isfinite(scores[:, :beam_size])), strict=True):
-        history = beams.tokens[i, places[i, rank], 1:].tolist()
-        finished[beams.sentences[i]].add(Hypothesis(history, float(scores[i, rank]), "eos"))
-    others = np.argsort(ends, axis=1, kind="stable")[:, :beam_size]  # best first
+    found = beams.continuations(log_probabilities, beam_size)
+    ends = found.tokens == eos_id
+    for i, rank in zip(*np.nonzero(ends[:, :beam_size] & np.isfinite(found.scores[:, :beam_size])), strict=True):
+        history = beams.tokens[i, found.places[i, rank], 1:].tolist()
+        finished[beams.sentences[i]].add(Hypothesis(history, float(found.scores[i, rank]), "eos"))
+    others = np.argsort(ends, axis=1, kind="stable")[:, :beam_size]  # in the order of choice
     if watch is not None:
-        watch(_choice(beams, places, tokens, scores, ends, others))
-    places, tokens = places[each, others], tokens[each, others]
-    scores = np.where(ends, -np.inf, scores)[each, others]
-    history = beams.tokens[each, places]
-    rows = places + each * width
-    return Beams(beams.sentences, np.concatenate([history, tokens[:, :, None]], axis=2), scores), rows
+        watch(_choice(beams, found, ends, others))
+    sentences, width = beams.scores.shape
+    each = np.arange(sentences)[:, None]
+    scores = np.where(ends, -np.inf, found.scores)[each, others]
+    return beams.extended(found, others, scores), found.places[each, others] + each * width
 
 
-def _choice(
-    beams: Beams, places: np.ndarray, tokens: np.ndarray, scores: np.ndarray, ends: np.ndarray, others: np.ndarray
-) -> BeamStep:
-    """others: the candidates that go on, (sentences, width); the rest is (sentences, candidates)."""
-    there = np.isfinite(scores)
-    kept = np.full(scores.shape, -1)
+def _choice(beams: Beams, found: Continuations, ends: np.ndarray, others: np.ndarray) -> BeamStep:
+    """others: the candidates that go on, (sentences, width); ends: (sentences, candidates)."""
+    there = np.isfinite(found.scores)
+    kept = np.full(ends.shape, -1)
     np.put_along_axis(kept, others, np.arange(others.shape[1])[None], 1)
     ended = ends & there
     ended[:, others.shape[1] :] = False
-    return BeamStep(beams.sentences, places, tokens, scores, ended, np.where(there & ~ends, kept, -1))
+    return BeamStep(beams.sentences, found.places, found.tokens, found.scores, ended, np.where(there & ~ends, kept, -1))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from headway.decoding.engine import TorchEngine
 from headway.decoding.hypothesis import Hypothesis
+from headway.decoding.phrases import Demands, Phrase
 from headway.decoding.step import DecoderState
 
 LOT = 128
@@ -55,6 +56,14 @@ class ShortlistEngine:
     def places(self, ids: Sequence[int]) -> list[int]:
         """The places of target ids that are in the list."""
         return self._places[list(ids)].tolist()
+
+    def demands(self, demands: Demands) -> Demands:
+        """The same with places; the ids of all phrases are in the list."""
+
+        def placed(one: Phrase) -> Phrase:
+            return Phrase(tuple(self.places(one.ids)), one.ends_word, tuple(self.places(one.initial)))
+
+        return Demands([tuple(map(placed, each)) for each in demands.phrases], demands.word_parts[self.tokens])
 
     def restore(self, hypotheses: Sequence[Hypothesis]) -> None:
         """Puts the target ids in place of the places."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from headway.decoding.engine import Engine, TorchEngine
 from headway.decoding.greedy import greedy
 from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.options import Sampling, SearchOptions
+from headway.decoding.phrases import Demands
 from headway.decoding.sampling import sample
 from headway.decoding.shortlist import ShortlistEngine
 
@@ -62,15 +64,36 @@ class TorchSearcher:
         batches = _batches(dict(enumerate(map(len, sources))), ROWS_PER_BATCH // width)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
-            hypotheses = self._search_batch(
-                [sources[i] for i in batch], [caps[i] for i in batch], [prefixes[i] for i in batch], options, watch
-            )
-            self._after_batch()
-            return hypotheses
+            work = [sources[i] for i in batch], [caps[i] for i in batch], [prefixes[i] for i in batch]
+            return self._search_batch(*work, options, watch=watch)
 
-        found: dict[int, list[Hypothesis]] = {}
-        for batch, hypotheses in zip(batches, self._map(search_batch, batches), strict=True):
-            found.update(zip(batch, hypotheses, strict=True))
+        found = self._map(search_batch, batches)
+        return [found[i] for i in range(len(sources))]
+
+    def search_with_phrases(
+        self,
+        sources: Sequence[list[int]],
+        options: SearchOptions,
+        caps: Sequence[int],
+        prefixes: Sequence[list[int]],
+        demands: Demands,
+    ) -> list[list[Hypothesis]]:
+        """As `search`, for translations that must have phrases, each at least one. The beam has a place for each number
+        of phrases, even if `options` make it narrower. Where a cap leaves no room for them, they are left out."""
+        widths = [max(options.beam_size, len(phrases) + 1) for phrases in demands.phrases]
+        batches: list[list[int]] = []
+        for width in sorted(set(widths)):
+            lengths = {i: len(sources[i]) for i, other in enumerate(widths) if other == width}
+            batches += _batches(lengths, ROWS_PER_BATCH // width)
+
+        def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
+            work = [sources[i] for i in batch], [caps[i] for i in batch], [prefixes[i] for i in batch]
+            return self._search_batch(*work, replace(options, beam_size=widths[batch[0]]), demands.of(batch))
+
+        found = self._map(search_batch, batches)
+        left = [i for i, hypotheses in found.items() if not hypotheses]
+        without = self.search([sources[i] for i in left], options, [caps[i] for i in left], [prefixes[i] for i in left])
+        found.update(zip(left, without, strict=True))
         return [found[i] for i in range(len(sources))]
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
@@ -92,12 +115,13 @@ class TorchSearcher:
         caps: list[int],
         prefixes: list[list[int]],
         options: SearchOptions,
+        demands: Demands | None = None,
         watch: BeamWatch | None = None,
     ) -> list[list[Hypothesis]]:
         engine = self._engine
         padded = _padded([[*source, engine.eos_id] for source in sources], self._pad_id, LENGTHS)
         if self._allowed is not None and options.sample is None and watch is None:
-            return self._search_shortlist(padded, self._allowed(padded.numpy()), caps, prefixes, options)
+            return self._search_shortlist(padded, self._allowed(padded.numpy()), caps, prefixes, options, demands)
         constraints = Constraints(prefixes if any(prefixes) else (), options.no_repeat_ngram)
         rows = padded.to(self._device)  # (batch, source length)
         if options.sample is not None:
@@ -106,7 +130,7 @@ class TorchSearcher:
                 for number in range(options.n_best)
             ]
             return [sorted(drawn, key=lambda one: -one.score) for drawn in zip(*draws, strict=True)]
-        return _search(engine, rows, caps, constraints, options, watch)
+        return _search(engine, rows, caps, constraints, options, demands, watch)
 
     def _search_shortlist(
         self,
@@ -115,34 +139,48 @@ class TorchSearcher:
         caps: list[int],
         prefixes: list[list[int]],
         options: SearchOptions,
+        demands: Demands | None,
     ) -> list[list[Hypothesis]]:
         """sources: (batch, source length); allowed: (batch, target vocabulary)"""
         for row, prefix in zip(allowed, prefixes, strict=True):
             row[prefix] = True
+        if demands is not None:
+            for row, phrases in zip(allowed, demands.phrases, strict=True):
+                row[[id_ for phrase in phrases for id_ in (*phrase.ids, *phrase.initial)]] = True
         assert isinstance(self._engine, TorchEngine)
         engine = ShortlistEngine(self._engine, allowed)
         given = [engine.places(prefix) for prefix in prefixes] if any(prefixes) else ()
         constraints = Constraints(given, options.no_repeat_ngram)
-        found = _search(engine, sources.to(self._device), caps, constraints, options)
+        demands = None if demands is None else engine.demands(demands)
+        found = _search(engine, sources.to(self._device), caps, constraints, options, demands)
         for hypotheses in found:
             engine.restore(hypotheses)
         return found
 
     def _map(
         self, search: Callable[[list[int]], list[list[Hypothesis]]], batches: list[list[int]]
-    ) -> Iterator[list[list[Hypothesis]]]:
-        """The search of each batch, in order. On CPU each core has batches of its own: the operations of a step are too
-        small to be shared."""
+    ) -> dict[int, list[Hypothesis]]:
+        """What the search of each batch finds, by the number of the source. On CPU each core has batches of its own:
+        the operations of a step are too small to be shared."""
+
+        def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
+            hypotheses = search(batch)
+            self._after_batch()
+            return hypotheses
+
         cores = torch.get_num_threads() if self._device.type == "cpu" else 1
         workers = min(cores, len(batches))
         if workers < 2:
-            yield from map(search, batches)
-            return
-        try:
-            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                yield from pool.map(search, batches)
-        finally:
-            torch.set_num_threads(cores)  # what the workers set is in part set for the whole process
+            results = [search_batch(batch) for batch in batches]
+        else:
+            try:
+                with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                    results = list(pool.map(search_batch, batches))
+            finally:
+                torch.set_num_threads(cores)  # what the workers set is in part set for the whole process
+        return {
+            i: one for batch, found in zip(batches, results, strict=True) for i, one in zip(batch, found, strict=True)
+        }
 
 
 def _search(
@@ -151,6 +189,7 @@ def _search(
     caps: list[int],
     constraints: Constraints,
     options: SearchOptions,
+    demands: Demands | None = None,
     watch: BeamWatch | None = None,
 ) -> list[list[Hypothesis]]:
     """Greedy or beam search."""
@@ -164,6 +203,7 @@ def _search(
         n_best=options.n_best,
         alpha=options.length_penalty,
         constraints=constraints,
+        demands=demands,
         watch=watch,
     )
 

@@ -10,8 +10,10 @@ import html
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
-from headway.documents.elements import Atom, Element, elements_of
+from headway.documents.elements import elements_of
+from headway.text.protected import Atom, Element
 
 
 def _names(names: str) -> frozenset[str]:
@@ -118,7 +120,7 @@ class _Cutter:
             self._block().append(Atom(raw, "x", in_order=True))
             return
         self._block().extend(
-            Atom(escape(one.raw), one.stand_in) if isinstance(one, Atom) else one
+            replace(one, raw=escape(one.raw)) if isinstance(one, Atom) else one
             for one in elements_of(html.unescape(raw))
         )
 

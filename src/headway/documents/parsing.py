@@ -1,8 +1,9 @@
 """A text as sentences for the model, and back: white space, paragraphs, tags and addresses stay where they were.
 
-What stands in the middle of a sentence, such as an address or a tag, travels as a mark: ⟦0⟧. A model that was trained
-to copy such marks keeps the sentence whole. Where a mark is lost, doubled, or tags change their order, the words
-between the marks are translated by themselves, so that whatever the model does every atom comes back.
+What stands in the middle of a sentence, such as a tag or an emoji, travels as a mark: ⟦0⟧. A model that was trained to
+copy such marks keeps the sentence whole. Where a mark is lost, doubled, or tags change their order, the words between
+the marks are translated by themselves, so that whatever the model does every atom comes back. Protected text in the
+middle, such as an address, is among the words: a translator keeps it.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from typing import Literal
 
 import sentencex
 
-from headway.documents.elements import Atom, Element, elements_of, has_words
+from headway.documents.elements import elements_of
 from headway.documents.markup import blocks_of, escape, tag_pairs
+from headway.text.protected import Atom, Element, edges, has_words, runs_of, with_runs
 
 TextFormat = Literal["text", "html"]
 _LINE_BREAKS = re.compile(r"([\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+)")
+_MARK = re.compile(r"⟦(\d{1,4})⟧")
 _WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
 """White space that isn't ASCII."""
-_MARK = re.compile(r"⟦(\d{1,4})⟧")
 
 
 @dataclass
@@ -35,13 +37,13 @@ class Sentence:
     @property
     def runs(self) -> list[str]:
         """The words between its atoms, those that hold any."""
-        return [one for one in self.elements if isinstance(one, str) and has_words(one)]
+        return runs_of(self.elements)
 
     def from_whole(self, translation: str) -> list[Element] | None:
         """The translation with atoms in place of the marks; None where not each is there once, tags in order."""
-        if not any(isinstance(one, Atom) for one in self.elements):
-            return [translation]
         atoms = [one for one in self.elements if isinstance(one, Atom)]
+        if not atoms:
+            return [translation]
         parts = _MARK.split(translation)  # words and numbers in turns
         numbers = [int(number) for number in parts[1::2]]
         tags = [number for number in numbers if number < len(atoms) and atoms[number].in_order]
@@ -51,11 +53,7 @@ class Sentence:
 
     def from_runs(self, translations: Sequence[str]) -> list[Element]:
         """The same from the translations of its runs."""
-        following = iter(translations)
-        return [
-            f"{_edges(one)[0]}{next(following)}{_edges(one)[2]}" if isinstance(one, str) and has_words(one) else one
-            for one in self.elements
-        ]
+        return with_runs(self.elements, translations)
 
 
 @dataclass
@@ -158,10 +156,10 @@ def _trimmed(elements: list[Element]) -> tuple[list[Element], list[Element], lis
     core = elements[first : last + 1]
     start = end = ""
     if isinstance(core[0], str):
-        start, *_ = _edges(core[0])
+        start, *_ = edges(core[0])
         core[0] = core[0][len(start) :]
     if isinstance(core[-1], str):
-        *_, end = _edges(core[-1])
+        *_, end = edges(core[-1])
         core[-1] = core[-1][: len(core[-1]) - len(end)]
     return [*elements[:first], start], core, [end, *elements[last + 1 :]]
 
@@ -170,11 +168,12 @@ def _readable_parts(
     elements: list[Element], format_: TextFormat, is_readable: Callable[[str], bool]
 ) -> list[str | Sentence]:
     """One sentence; or, where the model can't read it as a whole, more of its parts."""
-    number = iter(range(len(elements)))
-    whole = "".join(f"⟦{next(number)}⟧" if isinstance(one, Atom) else one for one in elements)
-    marked = any(isinstance(one, str) and _MARK.search(one) for one in elements)
+    spoken = _with_protected(elements)
+    number = iter(range(len(spoken)))
+    whole = "".join(f"⟦{next(number)}⟧" if isinstance(one, Atom) else one for one in spoken)
+    marked = any(isinstance(one, str) and _MARK.search(one) for one in spoken)
     if not marked and is_readable(whole):
-        return [Sentence(elements, whole)]
+        return [Sentence(spoken, whole)]
     runs: list[Element] = []
     for one in elements:
         runs += [one] if isinstance(one, Atom) or not has_words(one) else _readable_runs(one, is_readable)
@@ -185,10 +184,23 @@ def _readable_parts(
         if isinstance(one, Atom):
             parts.append(one.raw)
             continue
-        start, words, end = _edges(one)
+        start, words, end = edges(one)
         inner = Sentence([words], words) if has_words(words) else _words(words, format_)
         parts += [start, inner, end]
     return parts
+
+
+def _with_protected(elements: Sequence[Element]) -> list[Element]:
+    """The elements with protected text among the words around it."""
+    joined: list[Element] = []
+    for one in elements:
+        words = one if isinstance(one, str) else one.words
+        last = joined[-1] if joined else None
+        if words is not None and isinstance(last, str):
+            joined[-1] = last + words
+        else:
+            joined.append(one if words is None else words)
+    return joined
 
 
 def _readable_runs(words: str, is_readable: Callable[[str], bool]) -> list[str]:
@@ -199,13 +211,6 @@ def _readable_runs(words: str, is_readable: Callable[[str], bool]) -> list[str]:
     spaces = [match.end() for match in re.finditer(r"\s+", words) if 0 < match.end() < len(words)]
     place = min(spaces, key=lambda one: abs(one - middle), default=middle)
     return _readable_runs(words[:place], is_readable) + _readable_runs(words[place:], is_readable)
-
-
-def _edges(words: Element) -> tuple[str, str, str]:
-    """White space before words, the words, white space after them."""
-    assert isinstance(words, str)
-    start, end = len(words) - len(words.lstrip()), len(words.rstrip())
-    return words[:start], words[start:end], words[max(start, end) :]
 
 
 def _words(words: str, format_: TextFormat) -> str:

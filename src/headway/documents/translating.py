@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from headway.documents.elements import Element
 from headway.documents.parsing import Document, Sentence
+from headway.text.protected import Element
 
 
 class Found(NamedTuple):
@@ -19,13 +19,19 @@ class Found(NamedTuple):
     """Its translation, and others after it."""
     truncated: bool
     """Whether a translation was cut off because it came to be as long as the model allows."""
+    confidence: float | None = None
+    """How likely the first translation is acceptable; of a text, its least likely sentence. None: nobody asked."""
+    out_of_domain: bool = False
+    """Whether a sentence is unlike the text that the model was calibrated on."""
 
 
 class _Translated(NamedTuple):
-    """A sentence: its translations, best first, and whether they were cut off."""
+    """A sentence: its translations, best first, and what `Found` says of them."""
 
     translations: list[list[Element]]
     truncated: bool
+    confidence: float | None
+    out_of_domain: bool
 
 
 class Drafts:
@@ -81,12 +87,12 @@ class Drafts:
 def _by_whole(sentence: Sentence, found: Found) -> _Translated | None:
     """None where no translation has all marks."""
     translations = [one for text in found.texts if (one := sentence.from_whole(text)) is not None]
-    return _Translated(translations, found.truncated) if translations else None
+    return _Translated(translations, *found[1:]) if translations else None
 
 
 def _by_runs(sentence: Sentence, found: Sequence[Found]) -> _Translated:
     translations = [sentence.from_runs(each) for each in zip(*(one.texts for one in found), strict=False)]
-    return _Translated(translations, any(one.truncated for one in found))
+    return _Translated(translations, *_together(found))
 
 
 def _joined(document: Document, sentences: Sequence[_Translated], n_best: int) -> Found:
@@ -94,4 +100,11 @@ def _joined(document: Document, sentences: Sequence[_Translated], n_best: int) -
         document.joined([one.translations[min(number, len(one.translations) - 1)] for one in sentences])
         for number in range(n_best)
     ]
-    return Found(list(dict.fromkeys(joined)), any(one.truncated for one in sentences))
+    return Found(list(dict.fromkeys(joined)), *_together(sentences))
+
+
+def _together(parts: Sequence[Found | _Translated]) -> tuple[bool, float | None, bool]:
+    """What is said of several parts as one: `truncated`, `confidence` and `out_of_domain`."""
+    known = [one.confidence for one in parts if one.confidence is not None]
+    truncated, out_of_domain = any(one.truncated for one in parts), any(one.out_of_domain for one in parts)
+    return truncated, min(known, default=None), out_of_domain

@@ -1,6 +1,7 @@
 """Text in, numbers out."""
 
 from headway.evaluation.alignments import alignment_error_rate, parse_pharaoh
+from headway.evaluation.calibration import area_under_curve, expected_calibration_error
 from headway.evaluation.chrf import chrf_between
 from headway.evaluation.metrics import Measured, MetricFunction, NamedMetric, load_metric
 from headway.evaluation.scores import (
@@ -10,6 +11,7 @@ from headway.evaluation.scores import (
     compare_measured,
     compare_translations,
     score_translations,
+    sentence_chrf,
     tokenization,
 )
 
@@ -20,12 +22,15 @@ __all__ = [
     "NamedMetric",
     "Scores",
     "alignment_error_rate",
+    "area_under_curve",
     "check_tokenize",
     "chrf_between",
     "compare_measured",
     "compare_translations",
+    "expected_calibration_error",
     "load_metric",
     "parse_pharaoh",
     "score_translations",
+    "sentence_chrf",
     "tokenization",
 ]

@@ -78,6 +78,11 @@ def score_translations(
     )
 
 
+def sentence_chrf(hypothesis: str, reference: str) -> float:
+    """chrF of one sentence, 0 to 100."""
+    return CHRF().sentence_score(hypothesis, [reference]).score
+
+
 def compare_translations(
     hypotheses: Sequence[str], others: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> list[Comparison]:

@@ -2,6 +2,7 @@
 
 from headway.insight.alignments import align, choose_aligner
 from headway.insight.beams import BeamTree, Finished
+from headway.insight.confidence import confidence_features, fit_weights, probabilities
 from headway.insight.heads import HeadMeasures, measure_heads
 from headway.insight.maps import KINDS, AttentionKind, AttentionMaps, attention_names
 from headway.insight.order import ORDER_PAIRS, WordOrder, word_order
@@ -49,11 +50,14 @@ __all__ = [
     "attention_names",
     "changes_model",
     "choose_aligner",
+    "confidence_features",
     "draw_map",
     "edited_model",
     "edited_text",
+    "fit_weights",
     "log_probabilities",
     "measure_heads",
+    "probabilities",
     "read_edits",
     "record_pass",
     "sees_ahead",

@@ -107,7 +107,12 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         texts = _texts("q", wanted.q, settings)
         chosen, detected = await _choose(service, texts, wanted.source, wanted.target)
         found = await service.translate(
-            list(zip(texts, chosen, strict=True)), wanted.format, wanted.beam_size, 1 + wanted.alternatives
+            list(zip(texts, chosen, strict=True)),
+            wanted.format,
+            wanted.beam_size,
+            1 + wanted.alternatives,
+            wanted.terms(),
+            confidence=wanted.confidence,
         )
         answer: dict[str, Any] = {"translatedText": [one.texts[0] for one in found]}
         if detected is not None:
@@ -116,6 +121,9 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
             answer["alternatives"] = [one.texts[1:] for one in found]
         if any(one.truncated for one in found):
             answer["truncated"] = [one.truncated for one in found]
+        if wanted.confidence:
+            answer["confidence"] = [one.confidence for one in found]
+            answer["outOfDomain"] = [one.out_of_domain for one in found]
         if isinstance(wanted.q, str):
             answer = {name: values[0] for name, values in answer.items()}
         return JSONResponse(answer)

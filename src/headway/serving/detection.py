@@ -9,7 +9,8 @@ from functools import lru_cache
 import regex
 from babel.core import get_global
 
-from headway.documents.elements import Atom, elements_of
+from headway.documents.elements import elements_of
+from headway.text.protected import Atom
 
 _SCRIPTS_OF = {
     "Kore": ("Hangul", "Han"),

@@ -7,12 +7,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from headway.errors import UserError
 from headway.glass import Arrays
 from headway.insight.analyses import NAMES
 from headway.serving.settings import WIDEST_BEAM
+from headway.text.glossary import Glossary
 
 MOST_EDITS, MOST_CASES = 16, 4
 """Edits at a time, and lists of edits, of a request to inspect: each of these is a translation more."""
+
+
+MOST_TERMS = 1000
+"""Of a glossary."""
 
 
 class _Request(BaseModel):
@@ -34,6 +40,26 @@ class TranslateRequest(_Request):
     beam_size: int | None = Field(
         None, ge=1, le=WIDEST_BEAM, description="Hypotheses side by side; default: the model's own. Of headway alone."
     )
+    glossary: dict[str, str] | str | None = Field(
+        None,
+        description="Terms that translations must have: an object of source and target terms, or, as in a form, lines "
+        "of a source term, a TAB and a target term. Of headway alone.",
+    )
+    confidence: bool = Field(
+        False, description="Also how likely each translation is acceptable. Needs a calibrated model. Of headway alone."
+    )
+
+    def terms(self) -> Glossary | None:
+        """Raises UserError."""
+        if not self.glossary:
+            return None
+        if isinstance(self.glossary, str):
+            found = Glossary.parse(self.glossary.splitlines(), "glossary")
+        else:
+            found = Glossary.of(self.glossary.items())
+        if len(found.terms) > MOST_TERMS:
+            raise UserError(f"glossary: {len(found.terms)} terms, the limit is {MOST_TERMS}")
+        return found
 
 
 class DetectRequest(_Request):
@@ -82,6 +108,14 @@ class TranslateAnswer(BaseModel):
     alternatives: list[str] | list[list[str]] | None = None
     truncated: bool | list[bool] | None = Field(
         None, description="There where a translation was cut off because it came to be as long as the model allows."
+    )
+    confidence: float | list[float | None] | None = Field(
+        None,
+        description="Where it was asked for: the probability, of the least likely sentence, that its translation is "
+        "acceptable; null for a text without words.",
+    )
+    outOfDomain: bool | list[bool] | None = Field(  # noqa: N815
+        None, description="With `confidence`: whether a sentence is unlike the text that the model was calibrated on."
     )
 
 

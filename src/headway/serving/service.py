@@ -25,6 +25,7 @@ from headway.serving.metrics import Metrics
 from headway.serving.pairs import Pair, Pairs
 from headway.serving.settings import Settings
 from headway.serving.watch import places
+from headway.text.glossary import Glossary
 from headway.translator import Translator
 from headway.translator.alignments import Links
 
@@ -51,6 +52,8 @@ class Search:
     translator: Translator
     beam_size: int
     n_best: int
+    glossary: Glossary | None = None
+    confidence: bool = False
 
 
 class Service:
@@ -95,14 +98,29 @@ class Service:
             self._batcher.warm_up(partial(translator.translate, texts, n_best=1))
 
     async def translate(
-        self, texts: Sequence[tuple[str, Pair]], format_: TextFormat, beam_size: int | None, n_best: int
+        self,
+        texts: Sequence[tuple[str, Pair]],
+        format_: TextFormat,
+        beam_size: int | None,
+        n_best: int,
+        glossary: Glossary | None = None,
+        *,
+        confidence: bool = False,
     ) -> list[Found]:
-        """For each text its translation and up to `n_best - 1` others. Raises QueueFullError."""
+        """For each text its translation and up to `n_best - 1` others. Raises QueueFullError, and UserError where a
+        model can't follow the glossary, or isn't calibrated if `confidence` is asked for."""
+        translators = {pair.translator for _, pair in texts}
+        if glossary is not None:
+            for translator in translators:
+                translator.check_glossary(glossary)
+        if confidence:
+            for translator in translators:
+                translator.calibration()
         if sum(len(text) for text, _ in texts) <= PARSED_AT_ONCE:
             documents = self._parse(texts, format_)
         else:
             documents = await self._in_thread(self._parse, texts, format_)
-        searches = [_search(pair, beam_size, n_best) for _, pair in texts]
+        searches = [_search(pair, beam_size, n_best, glossary, confidence) for _, pair in texts]
 
         def asked(parts: Sequence[tuple[int, str]]) -> list[tuple[Search, str]]:
             return [(searches[number], texts[number][1].prefix + part) for number, part in parts]
@@ -154,7 +172,13 @@ class Service:
     def _call(self, search: Search, texts: list[str]) -> list[Found]:
         """One call of the model, in a thread of its own."""
         start = time.perf_counter()
-        translations = search.translator.translate(texts, beam_size=search.beam_size, n_best=search.n_best)
+        translations = search.translator.translate(
+            texts,
+            beam_size=search.beam_size,
+            n_best=search.n_best,
+            glossary=search.glossary,
+            confidence=search.confidence,
+        )
         self.metrics.model_seconds.observe(time.perf_counter() - start)
         self.metrics.batches.observe(len(texts))
         self.metrics.tokens.labels("source").inc(sum(len(one.source_tokens) for one in translations))
@@ -164,7 +188,12 @@ class Service:
             self._tidied = time.perf_counter()
             return_freed_memory()
         return [
-            Found([one.text, *(other.text for other in one.alternatives)], one.stopped == "max_length")
+            Found(
+                [one.text, *(other.text for other in one.alternatives)],
+                one.stopped == "max_length",
+                one.confidence,
+                bool(one.out_of_domain),
+            )
             for one in translations
         ]
 
@@ -181,9 +210,9 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def _search(pair: Pair, beam_size: int | None, n_best: int) -> Search:
+def _search(pair: Pair, beam_size: int | None, n_best: int, glossary: Glossary | None, confidence: bool) -> Search:
     usual = pair.translator.search_options(beam_size=beam_size).beam_size
-    return Search(pair.translator, max(usual, n_best), n_best)
+    return Search(pair.translator, max(usual, n_best), n_best, glossary, confidence)
 
 
 def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:

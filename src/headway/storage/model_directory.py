@@ -2,7 +2,8 @@
 
 `config.json` (format version, languages, the model's config, a checksum for each other file), `model.safetensors`,
 the tokenizer (`tokenizer.*` where both sides share one, else `source.*` and `target.*`), `decoding.json` (default
-search options), `README.md` (a model card) and, if there is one, `shortlist.safetensors`. No pickle anywhere.
+search options), `README.md` (a model card) and, if there are any, `shortlist.safetensors` and `calibration.json`. No
+pickle anywhere.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage.aligner import Aligner
 from headway.storage.atomic import write_directory, write_json
+from headway.storage.calibration import Calibration, parse_calibration
 from headway.storage.checksums import checksum
 from headway.storage.shortlist_file import load_shortlist, save_shortlist
 from headway.storage.tensors import LARGEST_HEADER, check_kinds, kind_of, load_tensors
@@ -38,7 +40,7 @@ FORMAT_VERSION = 1
 SIDES = ("source", "target")
 TOKENIZER_SUFFIXES = (SubwordTokenizer.suffix, WordTokenizer.suffix)
 WEIGHTS_FILE, DECODING_FILE, CARD_FILE = "model.safetensors", "decoding.json", "README.md"
-SHORTLIST_FILE = "shortlist.safetensors"
+SHORTLIST_FILE, CALIBRATION_FILE = "shortlist.safetensors", "calibration.json"
 
 
 @dataclass
@@ -62,6 +64,8 @@ class StoredModel:
     """The target tokens that a translation of a source may have; None: any."""
     aligner: Aligner | None = None
     """The attention that aligns words best; None where nobody looked for it."""
+    calibration: Calibration | None = None
+    """What says how likely a translation is acceptable; None where nobody calibrated the model."""
 
 
 def save_model(path: Path, stored: StoredModel) -> None:
@@ -74,6 +78,8 @@ def save_model(path: Path, stored: StoredModel) -> None:
         (folder / CARD_FILE).write_text(stored.card, encoding="utf-8")
         if stored.shortlist is not None:
             save_shortlist(folder / SHORTLIST_FILE, stored.shortlist)
+        if stored.calibration is not None:
+            write_json(folder / CALIBRATION_FILE, stored.calibration.to_dict())
         write_json(
             folder / "config.json",
             {
@@ -126,6 +132,10 @@ def load_model(path: Path) -> StoredModel:
     if SHORTLIST_FILE in config.checksums:
         sizes = config.model.source_vocab_size, config.model.target_vocab_size
         shortlist = load_shortlist(folder / SHORTLIST_FILE, *sizes)
+    calibration = None
+    if CALIBRATION_FILE in config.checksums:
+        origin = folder / CALIBRATION_FILE
+        calibration = parse_calibration(files[CALIBRATION_FILE], origin, config.model.source_vocab_size)
     weights = load_tensors(weights_file, expected)
     model = Transformer(config.model)
     load_named_weights(model, weights, str(weights_file))
@@ -141,6 +151,7 @@ def load_model(path: Path) -> StoredModel:
         name=folder.name,
         shortlist=shortlist,
         aligner=config.aligner,
+        calibration=calibration,
     )
 
 
@@ -251,7 +262,7 @@ def _read_config(file: Path) -> _Config:
             name = clipped(repr(tokenizers[side]))
             raise UserError(f"{file}: the {side} tokenizer is {name}, it can be one of {', '.join(allowed)}")
     files = {WEIGHTS_FILE, DECODING_FILE, CARD_FILE, *(tokenizers[side] for side in SIDES)}
-    if checksums.keys() - {SHORTLIST_FILE} != files:
+    if checksums.keys() - {SHORTLIST_FILE, CALIBRATION_FILE} != files:
         raise UserError(f"{file}: has not exactly the checksums (sha256) of the model's files")
     languages = document["source_language"], document["target_language"]
     return _Config(model, *languages, tokenizers, checksums, flops, aligner)

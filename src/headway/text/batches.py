@@ -97,7 +97,7 @@ class Plan:
     tokens_per_batch: int
     tokens_per_micro_batch: int
     seed: int = 0
-    segmentations: int = 1
+    versions: int = 1
     """Of each pair, with consecutive numbers. They take turns, an epoch each. `shares` counts pairs."""
 
     def steps(self, epoch: int, first: int = 0) -> Iterator[list[MicroBatch]]:
@@ -125,7 +125,7 @@ class Plan:
     @_without_collection()
     def _steps(self, order: Order, part: int) -> list[list[MicroBatch]]:
         random = np.random.default_rng((self.seed, order.epoch, part))
-        pairs = random.permutation(order.pairs(part)) * self.segmentations + order.epoch % self.segmentations
+        pairs = random.permutation(order.pairs(part)) * self.versions + order.epoch % self.versions
         sources, targets = self.lengths_of(pairs)
         needed = np.maximum(sources / self._shape[0], targets / self._shape[1])  # rows, at least
         too_long = needed > 2 ** int(math.log2(self._rows))

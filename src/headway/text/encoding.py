@@ -15,6 +15,7 @@ from headway.text.chunks import Chunk
 from headway.text.corpus import is_blank
 from headway.text.duplicates import hash_of
 from headway.text.filters import DuplicateOf, Filters, HeldOut, filter_tests
+from headway.text.noise import Noise
 from headway.text.tokenizer import Tokenizer, is_too_long, language_tag
 from headway.text.tokenizer_files import parse_tokenizer
 
@@ -109,15 +110,17 @@ class EncodingSettings:
     """The pairs, without tags, that the filter `overlap` compares with."""
     valid: tuple[tuple[str, str], ...] = ()
     """The pairs, with tags, to look for among the kept ones."""
-    segmentations: int = 1
-    """How often each pair is encoded; if more than once, each time by a random segmentation."""
-    segmentation_alpha: float = 0.1
-    """How random these are (`Tokenizer.sample`)."""
+    versions: int = 1
+    """How often each pair is encoded."""
+    segmentation_alpha: float | None = None
+    """How random the segmentation of each version is (`Tokenizer.sample`); None: all have the usual one."""
+    noise: Noise | None = None
+    """Of the sources of each version."""
 
 
 @dataclass
 class EncodedChunk:
-    """The kept pairs of a chunk, as ids without control symbols: all segmentations of the first pair, then those of the
+    """The kept pairs of a chunk, as ids without control symbols: all versions of the first pair, then those of the
     second, and so on."""
 
     corpus: int
@@ -177,8 +180,8 @@ class Encoder:
         counts = PairCounts(kept=len(sources))
         for line in sorted(dropped):
             counts.drop(dropped[line], chunk.source_file, line)
-        if self._settings.segmentations > 1:
-            sources, targets = self._segmented(texts, sources, targets)
+        if self._settings.versions > 1:
+            sources, targets = self._versions(texts, sources, targets, self._prefixes[chunk.corpus])
         return EncodedChunk(
             corpus=chunk.corpus,
             done=chunk.done,
@@ -208,21 +211,32 @@ class Encoder:
                 dropped[line] = reason
         return lines, texts
 
-    def _segmented(
-        self, texts: Texts, sources: list[list[int]], targets: list[list[int]]
+    def _versions(
+        self, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """Random segmentations of each pair. They depend on its text and their number alone. Where one is too long, the
-        pair's usual ids stand in its place, so that no segmentation lacks a pair."""
-        sampled: tuple[list[list[int]], list[list[int]]] = ([], [])
-        alpha = self._settings.segmentation_alpha
+        """All versions of each pair, with noise and random segmentations. They depend on its text and their number
+        alone. Where one is too long, the pair's usual ids stand in its place, so that no version lacks a pair. prefix:
+        the tag that the sources begin with."""
+        made: tuple[list[list[int]], list[list[int]]] = ([], [])
+        noise = self._settings.noise
         for (source, target), *usual in zip(texts, sources, targets, strict=True):
-            for number in range(self._settings.segmentations):
-                seeds = [hash_of(f"{number}\n{text}") for text in (source, target)]
-                ids = [self._source.sample(source, alpha, seeds[0], tagged=True)]
-                ids.append(self._target.sample(target, alpha, seeds[1]))
-                for side, of_side in zip(sampled, usual if self._unfit(*ids) else ids, strict=True):
+            for number in range(self._settings.versions):
+                noisy = prefix + noise.applied(source[len(prefix) :], number) if noise else source
+                ids = self._version(noisy, target, number, *usual, same_source=noisy == source)
+                for side, of_side in zip(made, usual if self._unfit(*ids) else ids, strict=True):
                     side.append(of_side)
-        return sampled
+        return made
+
+    def _version(
+        self, source: str, target: str, number: int, usual_source: list[int], usual_target: list[int], same_source: bool
+    ) -> tuple[list[int], list[int]]:
+        """The ids of a pair by the segmentation of this number; the usual ones if there is one segmentation alone."""
+        alpha = self._settings.segmentation_alpha
+        if alpha is None:
+            return usual_source if same_source else self._source.encode(source, tagged=True), usual_target
+        seeds = [hash_of(f"{number}\n{text}") for text in (source, target)]
+        source_ids = self._source.sample(source, alpha, seeds[0], tagged=True)
+        return source_ids, self._target.sample(target, alpha, seeds[1])
 
     def _unfit(self, source: list[int], target: list[int]) -> str | None:
         return unfit(source, target, self._settings.max_length, self._settings.max_tokens)

@@ -78,27 +78,27 @@ class Sequences:
 
 class ParallelIds:
     """The ids of a parallel corpus, without control ids: `source[i]` and `target[i]` belong together. Where each pair
-    has several segmentations, those of the first pair come first. Memory holds a page table, but neither the corpus nor
+    has several versions, those of the first pair come first. Memory holds a page table, but neither the corpus nor
     anything of its length."""
 
     def __init__(self, folder: Path) -> None:
         self.sizes: list[int]
         """The pairs of each corpus. The corpora follow each other."""
-        self.segmentations = 1
+        self.versions = 1
         """Of each pair."""
         self._longest: int | None = None
         if (folder / DESCRIPTION).exists():
             described = json.loads((folder / DESCRIPTION).read_bytes())
             folders = [folder / shard_name(number) for number in range(len(described["shards"]))]
             dtype, self.sizes, self._longest = np.dtype(described["dtype"]), described["sizes"], described["longest"]
-            self.segmentations = described.get("segmentations", 1)
+            self.versions = described.get("segmentations", 1)
         else:
             folders, dtype = [folder], IDS_DTYPE
             self.sizes = np.fromfile(folder / "sizes", dtype=OFFSETS_DTYPE).tolist()
         self.source, self.target = (Sequences(folders, side, dtype) for side in SIDES)
 
     def __len__(self) -> int:
-        """Of all pairs, each as often as it has segmentations."""
+        """Of all pairs, each as often as it has versions."""
         return len(self.source)
 
     def lengths_of(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -234,8 +234,8 @@ class ShardsWriter:
         if self.full:
             self._end()
 
-    def finish(self, corpora: int, segmentations: int = 1) -> None:
-        """Ends the last shard and writes the description of all. segmentations: how often each pair was added."""
+    def finish(self, corpora: int, versions: int = 1) -> None:
+        """Ends the last shard and writes the description of all. versions: how often each pair was added."""
         self.sync()
         if self._files:
             self._end()
@@ -243,8 +243,8 @@ class ShardsWriter:
         document = {
             "format_version": FORMAT_VERSION,
             "dtype": self._dtype.str,
-            "sizes": [size // segmentations for size in (*book.sizes, *[0] * (corpora - len(book.sizes)))],
-            **({"segmentations": segmentations} if segmentations > 1 else {}),
+            "sizes": [size // versions for size in (*book.sizes, *[0] * (corpora - len(book.sizes)))],
+            **({"segmentations": versions} if versions > 1 else {}),
             "longest": book.longest,
             "longest_tokens": book.longest_tokens,
             "shards": [asdict(shard) for shard in book.shards],
@@ -349,6 +349,8 @@ def _encoded(
 def _mapped(file: Path, dtype: np.dtype[Any], *, scattered: bool = False) -> NDArray[Any]:
     """scattered: reads are small and far apart. By default the system also reads the neighbourhood of each. That is
     much more data, and if the file is larger than memory, it is evicted before it is used."""
+    if not file.stat().st_size:  # of a shard whose only chunk kept no pair; no empty file can be mapped
+        return np.empty(0, dtype)
     with open(file, "rb") as opened:
         memory = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
     if scattered and hasattr(mmap, "MADV_RANDOM"):

@@ -73,6 +73,7 @@ def average_models(folders: Sequence[Path], output: Path) -> None:
     load_named_weights(first.model, {name: (total / len(folders)).float() for name, total in sums.items()}, "the mean")
     names = ", ".join(folder.name for folder in folders)
     note = f"The weights are the mean of those of {len(folders)} models ({names}); the scores above are of the first."
+    first.calibration = None  # it knows the first model's probabilities
     first.card = f"{first.card.rstrip()}\n\n{note}\n"
     save_model(output, first)
 

@@ -34,10 +34,10 @@ class Batches:
     def plan(self) -> Plan:
         """The micro-batches of each step."""
         source, target = self.corpus.mean_lengths
-        segmentations = self.corpus.segmentations
-        shares = self.shares or [CorpusShare(len(self.corpus) // segmentations)]
+        versions = self.corpus.versions
+        shares = self.shares or [CorpusShare(len(self.corpus) // versions)]
         budgets = self.tokens_per_batch, self.tokens_per_micro_batch
-        return Plan(self._lengths_of, (source + 1, target + 1), shares, *budgets, self.seed, segmentations)
+        return Plan(self._lengths_of, (source + 1, target + 1), shares, *budgets, self.seed, versions)
 
     def tensors(self, micro_batch: MicroBatch) -> Batch:
         """The micro-batch as the loss takes it."""

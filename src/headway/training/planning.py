@@ -88,7 +88,7 @@ class Corpus:
     """When prepared: `text.encoding.ids_dtype`."""
     weighted_pairs: float | None = None
     """The pairs of an epoch where corpora have weights; None: all pairs."""
-    segmentations: int = 1
+    versions: int = 1
     """Of each pair, when prepared."""
 
     @property
@@ -113,12 +113,12 @@ class Corpus:
     def bytes_on_disk(self) -> float:
         """The bytes of the ids, without end symbols, and of the offsets. All pairs are prepared, whatever weights."""
         ids = self.bytes_per_id * self.pairs * (self.tokens_per_pair - 2)
-        return self.segmentations * (ids + 2 * BYTES_PER_OFFSET * (self.pairs + 1))
+        return self.versions * (ids + 2 * BYTES_PER_OFFSET * (self.pairs + 1))
 
     @property
     def bytes_per_epoch(self) -> float:
         """The bytes that are read in an epoch."""
-        return self.bytes_on_disk / self.segmentations * self.pairs_per_epoch / self.pairs
+        return self.bytes_on_disk / self.versions * self.pairs_per_epoch / self.pairs
 
 
 @dataclass(frozen=True)

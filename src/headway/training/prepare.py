@@ -211,7 +211,7 @@ class _Preparing:
         write_json(self.folder / REPORT, _report(self.train, journal.counts))
 
     def _settings(self, tokenizers: Tokenizers, valid_texts: Texts, held_out: Texts) -> EncodingSettings:
-        data = self.recipe.data
+        data, options = self.recipe.data, self.recipe.tokenizer
         source, target = tokenizers
         return EncodingSettings(
             tokenizers=((source.suffix, source.to_bytes()), (target.suffix, target.to_bytes())),
@@ -224,8 +224,9 @@ class _Preparing:
             filters=data.filters.chosen(),
             held_out=tuple(held_out),
             valid=tuple(valid_texts),
-            segmentations=self.recipe.tokenizer.segmentations,
-            segmentation_alpha=self.recipe.tokenizer.segmentation_alpha,
+            versions=self.recipe.versions,
+            segmentation_alpha=options.segmentation_alpha if options.segmentations > 1 else None,
+            noise=data.noise.chosen() if data.noise else None,
         )
 
     def _write_shards(self, shards: ShardsWriter, journal: Journal, settings: EncodingSettings) -> None:
@@ -247,7 +248,7 @@ class _Preparing:
         shards.sync()
         journal.write()
         self._check_corpora(journal, range(len(self.train)))
-        shards.finish(len(self.train), settings.segmentations)
+        shards.finish(len(self.train), settings.versions)
 
     def _check_corpora(self, journal: Journal, corpora: range) -> None:
         for corpus in corpora:

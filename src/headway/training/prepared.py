@@ -74,8 +74,13 @@ def made_from(recipe: Recipe, max_length: int) -> dict[str, Any]:
     filters = {key: value for key, value in data.filters.model_dump(mode="json").items() if value}
     if filters.keys() & {"script", "language"}:
         filters["languages"] = [list(pair) for pair in data.languages]
+    noise = {"noise": data.noise.model_dump(mode="json")} if data.noise else {}
     return {
-        "data": {**{key: [described(one) for one in listed] for key, listed in corpora.items()}, "filters": filters},
+        "data": {
+            **{key: [described(one) for one in listed] for key, listed in corpora.items()},
+            "filters": filters,
+            **noise,
+        },
         "tokenizer": tokenizer,
         "model": {"max_length": max_length},
     }

@@ -24,6 +24,7 @@ from headway.model.config import PRESETS, ModelConfig
 from headway.text.chunks import CorpusFiles, as_corpus
 from headway.text.corpus import is_pattern, is_two_sided
 from headway.text.filters import DuplicateOf, Filters, Overlap
+from headway.text.noise import KINDS, Noise, NoiseKind
 from headway.text.tokenizer import TokenizerKind
 from headway.translator import SearchOptions
 
@@ -130,6 +131,21 @@ class FiltersSection(Section):
         return Filters(**{**self.model_dump(), "duplicates": tuple(dict.fromkeys(self.duplicates))})
 
 
+class NoiseSection(Section):
+    share: float = Field(gt=0, le=1)
+    """The share of the source sentences that get noise, such as 0.3."""
+    kinds: Annotated[list[NoiseKind], BeforeValidator(_listed), Field(min_length=1)] = list(KINDS)
+    """One of these, or two, are applied to such a sentence: `lower` and `upper` case, `typos` in one word of ten, no
+    final `punctuation`, no `diacritics`."""
+    versions: int = Field(8, ge=2, le=1000)
+    """The training text is prepared so many times, each time with other noise, and each epoch takes the next; as often
+    as `tokenizer.segmentations` if that is more. Prepared data grow with it."""
+
+    def chosen(self) -> Noise:
+        """As `text.encoding` takes it."""
+        return Noise(self.share, tuple(dict.fromkeys(self.kinds)))
+
+
 class DataSection(Section):
     train: OneOrMore[TrainingFiles]
     """One corpus, or a list of them."""
@@ -142,6 +158,8 @@ class DataSection(Section):
     """Text that is tested on later, one corpus or a list of them: for `data.filters.overlap` alone."""
     filters: FiltersSection = FiltersSection()  # type: ignore[call-arg]
     """Which training pairs are left out; all filters are off unless they are set."""
+    noise: NoiseSection | None = None
+    """Noise in the sources that are trained on, so that the model learns to translate it; by default none."""
     temperature: float = Field(1.0, ge=1, le=100)
     """Share of a corpus in an epoch: in proportion to its pairs times its weight, to the power of 1 / temperature. 1
     leaves sizes as they are, 100 makes them nearly equal; the epoch stays as long."""
@@ -340,6 +358,11 @@ class Recipe(Section):
     model: ModelSection = ModelSection()  # type: ignore[valid-type]
     training: TrainingSection
     decoding: DecodingSection = DecodingSection()  # type: ignore[call-arg]
+
+    @property
+    def versions(self) -> int:
+        """How often the training text is prepared. An epoch takes one version of each pair."""
+        return max(self.tokenizer.segmentations, self.data.noise.versions if self.data.noise else 1)
 
     def model_options(self) -> dict[str, Any]:
         """Preset name and changes, for `ModelConfig.preset`."""

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.decoding import Phrase
 from headway.errors import UserError
 from headway.storage import StoredModel
 from headway.text.corpus import is_blank
-from headway.text.tokenizer import Tokenizer, is_too_long, language_tag
+from headway.text.glossary import begins_anywhere, follows_freely
+from headway.text.tokenizer import UNK_ID, Tokenizer, is_too_long, language_tag
 
 _LINE_BREAKS = str.maketrans("\n\r", "  ")
 """Byte pieces can spell a line break; one text is one line."""
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_NO_WORD = "\ue000"
+"""A character that no vocabulary joins with others."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +88,27 @@ class Codec:
         cap = max_length if max_length is not None else max(2 * source_length, prefix_length) + 50
         return min(cap, self.max_length - 1)  # <bos> takes a place
 
+    def phrase(self, text: str, *, inside: bool = False, capital: bool = False) -> Phrase | None:
+        """The ids that give exactly this text in a translation; None where there are none. inside: as it is written
+        after another character, without a space. capital: where it is all in small letters, it may also begin a
+        translation with a capital."""
+        tokenizer = self.stored.target_tokenizer
+        before = _NO_WORD if inside or begins_anywhere(text) else ""
+        start = tokenizer.encode(before)
+        ids = tokenizer.encode(before + text)
+        if ids[: len(start)] != start or tokenizer.decode(ids) != before + text or UNK_ID in ids:
+            return None
+        initial = self.phrase(text[0].upper() + text[1:]) if capital and text.islower() and text[0].islower() else None
+        ends_word = text[-1].isalnum() and not follows_freely(text)
+        return Phrase(tuple(ids[len(start) :]), ends_word, () if initial is None else initial.ids)
+
+    @cached_property
+    def word_parts(self) -> NDArray[np.bool_]:
+        """Which target tokens go on with the word before them. (target vocabulary,)"""
+        tokenizer = self.stored.target_tokenizer
+        parts = [tokenizer.kind != "word" and _is_word_part(piece) for piece in tokenizer.vocabulary]
+        return np.array(parts[: tokenizer.vocab_size])
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of a translation, as one line."""
         return self.stored.target_tokenizer.decode(ids).translate(_LINE_BREAKS)
@@ -85,6 +116,15 @@ class Codec:
     def _ids(self, tokenizer: Tokenizer, text: str, *, tagged: bool = False) -> list[int] | None:
         _check_characters(text)
         return None if is_too_long(text, self.max_length) else tokenizer.encode(text, tagged=tagged)
+
+
+def _is_word_part(piece: str) -> bool:
+    """Whether a subword may go on with a word; one byte of a character may, a Korean particle begins anew."""
+    byte = _BYTE.fullmatch(piece)
+    if byte and int(byte[1], 16) >= 0x80:
+        return True
+    first = chr(int(byte[1], 16)) if byte else piece[0]
+    return first.isalnum() and not follows_freely(first)
 
 
 def _check_characters(text: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from headway.decoding import Sampling
 from headway.errors import UserError
 from headway.text.corpus import is_blank
+from headway.text.glossary import Glossary
 from headway.text.lines import Line
 from headway.text.tokenizer import language_tag
 from headway.translator.alignments import Links, to_pharaoh
@@ -33,6 +34,8 @@ class LineOptions:
     sample: Sampling | None = None
     mbr: int | None = None
     prefix: str = ""
+    glossary: tuple[tuple[str, str], ...] = ()
+    """Source and target of each term."""
     target_language: str | None = None
     as_json: bool = False
     """Write one JSON document per line, not its text."""
@@ -42,6 +45,8 @@ class LineOptions:
     """Write the links between the words of both sides, too."""
     pieces: bool = False
     """Links are between pieces, not words."""
+    confidence: bool = False
+    """Write how likely each translation is acceptable, too."""
 
     def to_dict(self) -> dict[str, Any]:
         """The options as JSON can hold them."""
@@ -50,7 +55,8 @@ class LineOptions:
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> LineOptions:
         sample = document["sample"]
-        return cls(**{**document, "sample": None if sample is None else Sampling(**sample)})
+        glossary = tuple((source, target) for source, target in document["glossary"])
+        return cls(**{**document, "sample": None if sample is None else Sampling(**sample), "glossary": glossary})
 
 
 @dataclass
@@ -76,12 +82,16 @@ class LineTranslator:
             name: getattr(options, name)
             for name in ("beam_size", "length_penalty", "max_length", "n_best", "no_repeat_ngram", "sample", "mbr")
         }
-        translator.search_options(**self._search)
+        self._glossary = Glossary.of(options.glossary)
+        translator.check_glossary(self._glossary, **self._search)
+        if options.confidence:
+            translator.calibration()
         if options.pieces and not options.alignments:
             raise UserError("--pieces says what --alignments join: give both")
         if options.split:
-            if options.as_json or options.n_best > 1 or options.prefix or options.mbr or options.alignments:
-                whole = "--json, --n-best, --mbr, --prefix and --alignments"
+            given = (options.as_json, options.n_best > 1, options.prefix, options.mbr)
+            if any(given) or options.alignments or options.confidence:
+                whole = "--json, --n-best, --mbr, --prefix, --alignments and --confidence"
                 raise UserError(f"--split translates sentences: {whole} are of whole lines")
             del self._search["mbr"]
             require_documents()
@@ -109,9 +119,15 @@ class LineTranslator:
         texts = ["" if is_blank(line.text) else self._tag + line.text for line in lines]
         try:
             if self.options.split:
-                return [_of_document(one) for one in self.translator.translate_documents(texts, **self._search)]
+                documents = self.translator.translate_documents(texts, glossary=self._glossary, **self._search)
+                return [_of_document(one) for one in documents]
             return self.translator.translate(
-                texts, prefix=self.options.prefix, alignments=self.options.alignments, **self._search
+                texts,
+                prefix=self.options.prefix,
+                glossary=self._glossary,
+                alignments=self.options.alignments,
+                confidence=self.options.confidence,
+                **self._search,
             )
         except UserError:
             raise
@@ -136,15 +152,20 @@ class LineTranslator:
             return json.dumps(document, ensure_ascii=False) + "\n"
         if self.options.n_best > 1:
             every = (translation, *translation.alternatives)
-            return "".join(f"{number} ||| {one.text} ||| {one.score:.4f}{self._aligned(one)}\n" for one in every)
-        return f"{translation.text}{self._aligned(translation)}\n"
+            return "".join(f"{number} ||| {one.text} ||| {one.score:.4f}{self._fields(one)}\n" for one in every)
+        return f"{translation.text}{self._fields(translation)}\n"
 
     def _links(self, translation: Translation) -> Links:
         return translation.piece_links if self.options.pieces else translation.word_links
 
-    def _aligned(self, translation: Translation) -> str:
-        """The last field of a line."""
-        return f" ||| {to_pharaoh(self._links(translation))}" if self.options.alignments else ""
+    def _fields(self, translation: Translation) -> str:
+        """The last fields of a line: confidence and alignment."""
+        fields = ""
+        if self.options.confidence:
+            fields += f" ||| {shown_confidence(translation)}"
+        if self.options.alignments:
+            fields += f" ||| {to_pharaoh(self._links(translation))}"
+        return fields
 
     def _notice(self, line: Line, translation: Translation, error: Exception | None) -> str:
         """Says why a translation is incomplete; empty for a complete one."""
@@ -168,6 +189,13 @@ class LineTranslator:
             remedy = "--max-length allows more" if more else "the model knows no more places"
             return f"line {line.number} was cut off after {len(translation.tokens)} pieces; {remedy}"
         return ""
+
+
+def shown_confidence(translation: Translation) -> str:
+    """`0.8312`, `0.1204 out-of-domain`, or nothing where there is no translation."""
+    if translation.confidence is None:
+        return ""
+    return f"{translation.confidence:.4f}{' out-of-domain' if translation.out_of_domain else ''}"
 
 
 def _of_document(document: TranslatedDocument) -> Translation:

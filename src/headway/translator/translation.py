@@ -63,6 +63,10 @@ class Translation:
     `failed` is of lines of a file alone, whose translation raised an error."""
     alternatives: list[Translation] = field(default_factory=list)
     """The next best ones, where more than one was asked for."""
+    confidence: float | None = None
+    """The probability that the translation is acceptable, where `translate` was asked for it; docs/confidence.md."""
+    out_of_domain: bool | None = None
+    """Whether the source is unlike the text that the model was calibrated on, so that `confidence` may mislead."""
     _pieces: Pieces = field(default_factory=Pieces, repr=False, compare=False, kw_only=True)
 
     @property
@@ -98,6 +102,7 @@ class Translation:
         return {
             "text": self.text,
             "score": self.score,
+            **({} if self.confidence is None else {"confidence": self.confidence, "out_of_domain": self.out_of_domain}),
             "tokens": [asdict(piece) for piece in self.tokens],
             "source_tokens": [asdict(piece) for piece in self.source_tokens],
             "stopped": self.stopped,

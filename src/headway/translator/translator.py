@@ -8,7 +8,7 @@ print(translation.text)
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ import torch
 from headway.decoding import (
     EnsembleEngine,
     Hypothesis,
+    Phrase,
     Sampling,
     Searcher,
     SearchOptions,
@@ -39,14 +40,19 @@ from headway.glass import ShownRecord
 from headway.insight import Edit, align, choose_aligner
 from headway.insight.analyses import AnalysisName, AskedAnalysis, read_analyses
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
-from headway.storage import Aligner, StoredModel, load_model
+from headway.storage import Aligner, Calibration, StoredModel, load_model
+from headway.text.glossary import Glossary
 from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.alignments import Links, piece_links, word_links
 from headway.translator.codec import Codec
+from headway.translator.confidence import with_confidence
 from headway.translator.documents import DocumentFormat, translate_documents
 from headway.translator.inspecting import Inspector
 from headway.translator.risk import least_risk
 from headway.translator.translation import Pieces, TranslatedDocument, Translation
+from headway.translator.wanted import Demanding, ProtectedText
+
+NO_TERMS = Glossary(())
 
 
 class Translator:
@@ -68,6 +74,7 @@ class Translator:
         for other in ensemble:
             _check_vocabularies(stored, other)
         self._codec = Codec(stored, min(one.model.config.max_length for one in (stored, *ensemble)))
+        self._demanding = Demanding(self._codec)
         self._single = not ensemble
         self._searcher: Searcher
         if engine == "ctranslate2":
@@ -119,6 +126,16 @@ class Translator:
         """The languages that a tag in front of a text may ask for, such as `>>ko<<`; none for a model of one."""
         return self._codec.target_languages
 
+    def calibration(self) -> Calibration:
+        """What says how likely a translation is acceptable. Raises UserError where there is none."""
+        if not self._single:
+            raise UserError("confidence is calibrated for one model, not for an ensemble")
+        if self.stored.calibration is None:
+            raise UserError(
+                f"{self.stored.name or 'the model'}: isn't calibrated; `headway calibrate` makes one that is"
+            )
+        return self.stored.calibration
+
     def search_options(self, *, mbr: int | None = None, **options: Any) -> SearchOptions:
         """The options that are given (not None), else the model directory's, else the defaults; with `mbr`, so many
         translations of each text. Raises UserError."""
@@ -151,17 +168,25 @@ class Translator:
         sample: Sampling | None = None,
         mbr: int | None = None,
         prefix: str | Sequence[str] = "",
+        glossary: Glossary | Sequence[Glossary] | None = None,
         alignments: bool = False,
+        confidence: bool = False,
     ) -> list[Translation]:
         """Translates each text, in order, one `Translation` each; options as in `SearchOptions`.
+
+        Placeholders, code and addresses of a text stand in its translation as they are (`headway.text.protected`). With
+        a `glossary`, one for all or one for each text, the targets of the terms in a text stand in its translation, as
+        often as the terms.
 
         `mbr` makes so many translations, the best of a beam that is at least as wide, or with `sample` samples, and
         ranks them by their likeness to all (`headway.translator.risk`).
 
         `prefix` is what the translations begin with: one for all, or one for each text. `alignments` finds those of all
-        translations together, which is faster than asking each `Translation` for its own. Blank text gives a blank
-        translation; text that is longer than the model can read gives a blank one whose `stopped` is "too_long".
+        translations together, which is faster than asking each `Translation` for its own. `confidence` fills in the
+        fields `confidence` and `out_of_domain`; the model must be calibrated. Blank text gives a blank translation;
+        text that is longer than the model can read gives a blank one whose `stopped` is "too_long".
         """
+        calibration = self.calibration() if confidence else None
         if isinstance(texts, str):
             raise TypeError("translate takes a list of texts; for one text, give [text]")
         options = self.search_options(
@@ -173,23 +198,29 @@ class Translator:
             sample=sample,
             mbr=mbr,
         )
+        glossaries = [glossary] * len(texts) if isinstance(glossary, Glossary) else glossary or [NO_TERMS] * len(texts)
+        if len(glossaries) != len(texts):
+            raise UserError(f"{len(glossaries)} glossaries for {len(texts)} texts: give one for each, or one for all")
+        for one in {id(one): one for one in glossaries}.values():
+            self._check_glossary(one, options)
         prefixes = self._codec.prefixes(prefix, len(texts), options.max_length)
-        sources = self._codec.sources(texts)
-        readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self.longest_source}
-        hypotheses = self._search(list(readable.values()), options, [prefixes[i] for i in readable])
-        found = dict(zip(readable, hypotheses, strict=True))
-        translations = [
-            self._translation(text, ids, found.get(i, []))
-            for i, (text, ids) in enumerate(zip(texts, sources, strict=True))
-        ]
+        translations = self._translated(texts, options, prefixes, glossaries)
         if mbr is not None:
             translations = [least_risk(one, n_best or 1, drawn=sample is not None) for one in translations]
+        if calibration is not None:
+            translations = with_confidence(self.model, calibration, translations)
         if alignments:
             self._align_together(translations)
         return translations
 
     def translate_document(
-        self, text: str, *, format: DocumentFormat = "text", beam_size: int | None = None, n_best: int = 1
+        self,
+        text: str,
+        *,
+        format: DocumentFormat = "text",
+        beam_size: int | None = None,
+        n_best: int = 1,
+        glossary: Glossary | None = None,
     ) -> TranslatedDocument:
         """Translates a text of many sentences, or an HTML document, as a server's `POST /translate` does: the model
         gets its sentences; white space, markup, addresses and emoji stay as they are (docs/serving.md).
@@ -197,11 +228,17 @@ class Translator:
         For a model of several target languages a tag stands in front of the text, as in `translate`. Needs the extra
         `documents`. Raises UserError.
         """
-        [found] = self.translate_documents([text], format=format, beam_size=beam_size, n_best=n_best)
+        [found] = self.translate_documents([text], format=format, beam_size=beam_size, n_best=n_best, glossary=glossary)
         return found
 
     def translate_documents(
-        self, texts: Sequence[str], *, format: DocumentFormat = "text", n_best: int = 1, **search: Any
+        self,
+        texts: Sequence[str],
+        *,
+        format: DocumentFormat = "text",
+        n_best: int = 1,
+        glossary: Glossary | None = None,
+        **search: Any,
     ) -> list[TranslatedDocument]:
         """The same for many at once: sentences of different texts share batches. search: options as in
         `SearchOptions`."""
@@ -219,9 +256,13 @@ class Translator:
             self.stored.source_language,
             prefixes,
             is_readable=self.is_readable,
-            translate=lambda parts: self.translate(parts, n_best=n_best, **search),
+            translate=lambda parts: self.translate(parts, n_best=n_best, glossary=glossary, **search),
             n_best=n_best,
         )
+
+    def check_glossary(self, glossary: Glossary, **search: Any) -> None:
+        """Raises UserError where `translate` would, with options as in `SearchOptions`."""
+        self._check_glossary(glossary, self.search_options(**search))
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The total log-probability of each target as the translation of its source, <eos> included: what `translate`
@@ -321,32 +362,98 @@ class Translator:
         for one, alignment in zip(pieces, alignments, strict=True):
             one.alignment = alignment
 
+    def _translated(
+        self,
+        texts: Sequence[str],
+        options: SearchOptions,
+        prefixes: Sequence[list[int]],
+        glossaries: Sequence[Glossary],
+    ) -> list[Translation]:
+        """Where no translation has all protected text of its source, it is made of those of the words between."""
+        given = [ProtectedText.of(text, self.stored.source_tokenizer) for text in texts]
+        sources = self._codec.sources(texts)
+        readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self.longest_source}
+        searched = [i for i in readable if not given[i].is_all_protected]
+        hypotheses = self._search(
+            [readable[i] for i in searched],
+            options,
+            [prefixes[i] for i in searched],
+            [self._demanding.phrases(given[i], glossaries[i]) for i in searched],
+        )
+        found = dict(zip(searched, hypotheses, strict=True))
+        translations = [
+            self._translation(text, ids, found.get(i, [])) if i in found or i not in readable else None
+            for i, (text, ids) in enumerate(zip(given, sources, strict=True))
+        ]
+        lost = [i for i, one in enumerate(translations) if one is None]
+        runs = [(run, glossaries[i]) for i in lost for run in given[i].runs]
+        texts_of_runs, glossaries_of_runs = [run for run, _ in runs], [glossary for _, glossary in runs]
+        of_runs = iter(self._translated(texts_of_runs, options, [[] for _ in runs], glossaries_of_runs) if runs else ())
+        made = {i: [next(of_runs) for _ in given[i].runs] for i in lost}
+        return [
+            one or given[i].from_runs(self._codec.decode(prefixes[i]), made[i]) for i, one in enumerate(translations)
+        ]
+
+    def _check_glossary(self, glossary: Glossary, options: SearchOptions) -> None:
+        if not glossary.terms:
+            return
+        if not isinstance(self._searcher, TorchSearcher):
+            raise UserError("a glossary needs engine torch: CTranslate2 can't demand words of a translation")
+        if options.sample is not None:
+            raise UserError("a glossary needs a beam: leave sample out")
+        if options.no_repeat_ngram:
+            raise UserError("a glossary may demand what no_repeat_ngram forbids: give one of them")
+        self._demanding.check(glossary)
+
     def _search(
-        self, sources: list[list[int]], options: SearchOptions, prefixes: list[list[int]]
+        self,
+        sources: list[list[int]],
+        options: SearchOptions,
+        prefixes: list[list[int]],
+        phrases: list[tuple[Phrase, ...]],
     ) -> list[list[Hypothesis]]:
-        """The hypotheses of each source, best first."""
+        """The hypotheses of each source, best first. phrases: what each translation must have; sampling and CTranslate2
+        don't heed them."""
         caps = [
             self._codec.length_cap(len(source), len(prefix), options.max_length)
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
-        return self._searcher.search(sources, options, caps, prefixes)
+        searcher = self._searcher
+        if options.sample is not None or not isinstance(searcher, TorchSearcher):
+            return searcher.search(sources, options, caps, prefixes)
+        found: dict[int, list[Hypothesis]] = {}
+        for demanding in (False, True):
+            chosen = [i for i, each in enumerate(phrases) if bool(each) == demanding]
+            work = [sources[i] for i in chosen], options, [caps[i] for i in chosen], [prefixes[i] for i in chosen]
+            if demanding and chosen:
+                demands = self._demanding.demands([phrases[i] for i in chosen])
+                hypotheses = searcher.search_with_phrases(*work, demands)
+            else:
+                hypotheses = searcher.search(*work)
+            found.update(zip(chosen, hypotheses, strict=True))
+        return [found[i] for i in range(len(sources))]
 
-    def _translation(self, text: str, source: list[int] | None, hypotheses: list[Hypothesis]) -> Translation:
-        """Of a text with these ids. Without hypotheses it was blank, or too long."""
-        source_pieces = partial(self.stored.source_tokenizer.encoded_pieces, text, tagged=True) if source else list
+    def _translation(
+        self, text: ProtectedText, source: list[int] | None, hypotheses: list[Hypothesis]
+    ) -> Translation | None:
+        """Of a text with these ids. Without hypotheses it was blank, or too long. None where no hypothesis has all
+        protected text."""
         if not hypotheses:
-            return Translation("", 0.0, "blank" if source == [] else "too_long", _pieces=Pieces(source=source_pieces))
-        best, *others = [self._from_hypothesis(one, text, source or [], source_pieces) for one in hypotheses]
-        return replace(best, alternatives=others) if others else best
+            pieces = Pieces(source=partial(self._source_pieces, text.text) if source else list)
+            return Translation("", 0.0, "blank" if source == [] else "too_long", _pieces=pieces)
+        every = [self._from_hypothesis(one, text.text, source or []) for one in hypotheses]
+        best, *others = [one for one in every if text.is_kept_by(one.text)] or [None]
+        return replace(best, alternatives=others) if best and others else best
 
-    def _from_hypothesis(
-        self, hypothesis: Hypothesis, source_text: str, source: list[int], source_pieces: Callable[[], list[Piece]]
-    ) -> Translation:
+    def _source_pieces(self, text: str) -> list[Piece]:
+        return self.stored.source_tokenizer.encoded_pieces(text, tagged=True)
+
+    def _from_hypothesis(self, hypothesis: Hypothesis, source_text: str, source: list[int]) -> Translation:
         ids = source, hypothesis.ids
         tags, body = self._split_tag(source_text)
         pieces = Pieces(
             target=partial(self.stored.target_tokenizer.decoded_pieces, hypothesis.ids),
-            source=source_pieces,
+            source=partial(self._source_pieces, source_text),
             alignment=lambda: self._align([ids], [tags])[0],
             source_text=body,
             ids=ids,

@@ -1,0 +1,84 @@
+"""How good is a model's confidence on text that it wasn't calibrated on, and does it notice foreign text?
+
+    python benchmarks/confidence.py MODEL --test test.de test.en [--outside NAME=FILE ...] [--noise] [--seed 7]
+
+MODEL is a calibrated one. For the test set: the share of acceptable translations (sentence chrF of 60 or more), the
+expected calibration error, the area under the ROC curve of the confidence and of the plain score for each token, and
+the share of its sources that are flagged as out of domain, which are false alarms. For each other file, of which the
+first 500 lines are taken, the share that is flagged. --noise adds the test set's sources with each kind of noise, and
+with a typo in every word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from itertools import islice
+from pathlib import Path
+
+from headway.evaluation import area_under_curve, expected_calibration_error, sentence_chrf
+from headway.text.corpus import is_blank, read_lines, read_pairs
+from headway.text.noise import KINDS, perturbed
+from headway.translator import Translator
+from headway.translator.confidence import ACCEPTABLE
+
+LINES = 500
+
+
+def measure(translator: Translator, sources: list[str], references: list[str]) -> None:
+    start = time.process_time()
+    plain = translator.translate(sources)
+    seconds = time.process_time() - start
+    start = time.process_time()
+    translations = translator.translate(sources, confidence=True)
+    overhead = (time.process_time() - start) / seconds - 1
+    assert [one.text for one in plain] == [one.text for one in translations]
+    known = [(one, reference) for one, reference in zip(translations, references, strict=True) if one.confidence]
+    acceptable = [sentence_chrf(one.text, reference) >= ACCEPTABLE for one, reference in known]
+    confidences = [one.confidence or 0.0 for one, _ in known]
+    scores = [one.score / (len(one.tokens) + 1) for one, _ in known]
+    alarms = sum(bool(one.out_of_domain) for one, _ in known)
+    print(f"sentences                    {len(known)}")
+    print(f"acceptable                   {sum(acceptable) / len(known):.1%}")
+    print(f"expected calibration error   {expected_calibration_error(confidences, acceptable):.4f}")
+    print(f"area under the curve         {area_under_curve(confidences, acceptable):.4f}")
+    print(f"  of the score for each token {area_under_curve(scores, acceptable):.4f}")
+    print(f"  of the whole score         {area_under_curve([one.score for one, _ in known], acceptable):.4f}")
+    print(f"false alarms                 {alarms / len(known):.1%}")
+    print(f"processor time more than without {overhead:.0%}")
+
+
+def flagged(translator: Translator, texts: list[str]) -> float:
+    """The share of the texts that are flagged."""
+    calibration = translator.calibration()
+    tokenizer = translator.stored.source_tokenizer
+    return float((calibration.domain.distances(texts, [tokenizer.encode(text) for text in texts]) > 1).mean())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--test", nargs=2, type=Path, required=True, metavar=("SOURCE", "REFERENCE"))
+    parser.add_argument("--outside", nargs="*", default=[], metavar="NAME=FILE")
+    parser.add_argument("--noise", action="store_true")
+    parser.add_argument("--seed", type=int, default=7)
+    given = parser.parse_args()
+    translator = Translator.load(given.model)
+    pairs = [pair for pair in read_pairs([given.test[0]], [given.test[1]]) if not is_blank(pair.source)]
+    sources = [pair.source for pair in pairs]
+    measure(translator, sources, [pair.target for pair in pairs])
+    outside = {}
+    for one in given.outside:
+        name, _, file = one.partition("=")
+        lines = (line for line in read_lines(Path(file)) if not is_blank(line))
+        outside[name] = list(islice(lines, LINES))
+    if given.noise:
+        outside |= {kind: [perturbed(text, kind, given.seed) for text in sources[:LINES]] for kind in KINDS}
+        outside["a typo in every word"] = [perturbed(text, "typos", given.seed, 1.0) for text in sources[:LINES]]
+    print("\n| Source | flagged |\n|---|---|")
+    for name, texts in outside.items():
+        print(f"| {name} | {flagged(translator, texts):.1%} |")
+
+
+if __name__ == "__main__":
+    main()

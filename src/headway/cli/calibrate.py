@@ -1,0 +1,52 @@
+"""headway calibrate"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headway.cli.loading import load_translator
+from headway.cli.options import Device, Engine, Model, Source, TargetLanguage, Threads
+from headway.errors import UserError
+
+
+def calibrate(
+    model: Model,
+    output: Annotated[Path, typer.Option(metavar="MODEL", help="Model directory to make.")],
+    source: Source,
+    reference: Annotated[Path | None, typer.Option(help="Its translation, line for line.")] = None,
+    target_language: TargetLanguage = None,
+    device: Device = "auto",
+    engine: Engine = "torch",
+    threads: Threads = None,
+) -> None:
+    """Let a model say how likely its translations are acceptable.
+
+    Translates text that the model wasn't trained on, such as that of the validation, and learns what tells
+    translations with a chrF of 60 or more from others. Writes the model with what it has learned, which
+    `translate --confidence` uses.
+
+    \b
+    headway calibrate runs/mine --source valid.de --reference valid.en --output models/mine-calibrated
+    headway translate models/mine-calibrated input.de --confidence
+    """
+    from headway.cli.test_set import TestSet, refuse_endless
+    from headway.storage import save_model
+    from headway.threads import use_threads
+    from headway.translator.confidence import learn_calibration
+    from headway.translator.lines import language_prefix
+
+    if output.exists():
+        raise UserError(f"{output}: exists already")
+    use_threads(threads)
+    test_set = TestSet.read(source, reference, [])
+    translator = load_translator(model, device, engine=engine)
+    refuse_endless(test_set.file, test_set.references, translator)
+    tag = language_prefix(translator, target_language)
+    translations = translator.translate([tag + line for line in test_set.sources])
+    found = learn_calibration(translator.stored, translations, test_set.references)
+    save_model(output, replace(translator.stored, calibration=found))
+    typer.echo(f"{output}: written, calibrated", err=True)

@@ -1,0 +1,46 @@
+"""headway perturb"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headway.cli.inputs import input_lines
+from headway.cli.options import check_output, writer
+from headway.errors import UserError
+
+
+def perturb(
+    kind: Annotated[
+        str,
+        typer.Argument(metavar="KIND", help="lower, upper, typos, punctuation (no final one), or diacritics (none)."),
+    ],
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE|-]", help="Text, one sentence per line, also .gz, .xz, .zst.")
+    ] = "-",
+    seed: Annotated[int, typer.Option(help="Of the typos; the same one gives the same typos.")] = 1,
+    output: Annotated[Path | None, typer.Option(help="Write the text to this file.")] = None,
+) -> None:
+    """Make a test set noisy, to see how a model bears it.
+
+    Each line follows from its text and the seed alone. data.noise of a recipe trains with the same kinds.
+
+    \b
+    headway perturb typos test.de --output test.typos.de
+    headway perturb upper test.de
+    headway evaluate runs/mine --source test.typos.de --reference test.en
+    """
+    from headway.text.lines import Layout
+    from headway.text.noise import KINDS, perturbed
+
+    if kind not in KINDS:
+        raise UserError(f"KIND {kind}: there are {', '.join(KINDS)}")
+    check_output(output)
+    lines = input_lines(file, Layout(), None)
+    with nullcontext(sys.stdout) if output is None else writer(output) as out:
+        for line in lines:
+            out.write(perturbed(line.text, kind, seed) + "\n")

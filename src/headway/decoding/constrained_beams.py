@@ -1,0 +1,261 @@
+"""Beams of hypotheses that must have given phrases: lexically constrained decoding.
+
+Hypotheses with equally many phrases form a bank, and the banks share the beam equally, as in grid beam search (Hokamp
+and Liu, 2017) with dynamic beam allocation (Post and Vilar, 2018), as arrays (Hu et al., 2019). These count the tokens
+of phrases; here a phrase counts as a whole from its first token on, and once begun it is ended, so that a phrase more
+is a bank more, however long it is. For that, a hypothesis in the middle of a phrase is ranked by what the rest of it
+will cost, as far as that is known from hypotheses that were there before.
+
+A hypothesis may go on with the first token of a phrase in two ways: it begins the phrase, or it doesn't. Hence every
+translation that has the phrases can be reached, and a beam that is wide enough finds the best of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headway.decoding.beams import Beams, Continuations
+from headway.decoding.phrases import Demands, Phrase
+from headway.kernels.likeliest import likeliest
+
+NONE = -1
+
+
+@dataclass
+class PhraseTable:
+    """The phrases of each sentence; a sentence with fewer than others has empty ones."""
+
+    ids: np.ndarray
+    """(sentences, phrases, longest), padded with 0."""
+    lengths: np.ndarray
+    """0 for an empty one. (sentences, phrases)"""
+    after: np.ndarray
+    """The phrase of the same ids that must be begun before, or NONE. (sentences, phrases)"""
+    ends_word: np.ndarray
+    """(sentences, phrases)"""
+    stands_for: np.ndarray
+    """The phrase that is there with this one: itself, or that which this is the initial form of.
+    (sentences, phrases)"""
+    initial: np.ndarray
+    """Whether it is an initial form, which may only begin a translation. (sentences, phrases)"""
+
+    @staticmethod
+    def of(demands: Demands) -> PhraseTable:
+        forms = [[*each, *dict.fromkeys(one for one in each if one.initial)] for each in demands.phrases]
+        size = len(forms), max(map(len, forms))
+        longest = max(max(len(one.ids), len(one.initial)) for each in forms for one in each)
+        table = PhraseTable(
+            ids=np.zeros((*size, longest), dtype=np.int64),
+            lengths=np.zeros(size, dtype=np.int64),
+            after=np.full(size, NONE),
+            ends_word=np.zeros(size, dtype=bool),
+            stands_for=np.tile(np.arange(size[1]), (size[0], 1)),
+            initial=np.zeros(size, dtype=bool),
+        )
+        for sentence, (each, phrases) in enumerate(zip(forms, demands.phrases, strict=True)):
+            before: dict[Phrase, int] = {}
+            for number, one in enumerate(each):
+                is_initial = number >= len(phrases)
+                ids = one.initial if is_initial else one.ids
+                table.ids[sentence, number, : len(ids)] = ids
+                table.lengths[sentence, number] = len(ids)
+                table.ends_word[sentence, number] = one.ends_word
+                table.initial[sentence, number] = is_initial
+                if is_initial:
+                    table.stands_for[sentence, number] = phrases.index(one)
+                else:
+                    table.after[sentence, number] = before.get(one, NONE)
+                    before[one] = number
+        return table
+
+    def keep(self, kept: list[int]) -> PhraseTable:
+        each = (self.ids, self.lengths, self.after, self.ends_word, self.stands_for, self.initial)
+        return PhraseTable(*(one[kept] for one in each))
+
+
+@dataclass
+class Coverage:
+    """Which phrases each hypothesis has. Shapes begin with (sentences, width)."""
+
+    begun: np.ndarray
+    """Whether each phrase is there, or begun; empty ones and initial forms always are. (..., phrases)"""
+    current: np.ndarray
+    """The phrase that it is in the middle of, or NONE. (...)"""
+    offset: np.ndarray
+    """Tokens of that phrase that it has. (...)"""
+    closed: np.ndarray
+    """Whether its last token ended a phrase whose last word may not go on. (...)"""
+
+    def at(self, place: list[int] | tuple[np.ndarray, np.ndarray]) -> Coverage:
+        return Coverage(self.begun[place], self.current[place], self.offset[place], self.closed[place])
+
+
+@dataclass
+class PhraseContinuations(Continuations):
+    """Continuations, and the phrase whose next token each is, or NONE. (sentences, candidates)"""
+
+    phrases: np.ndarray
+
+
+@dataclass
+class ConstrainedBeams(Beams):
+    """The hypotheses of sentences that have phrases, each at least one."""
+
+    caps: np.ndarray
+    """The most tokens of each sentence. (sentences,)"""
+    table: PhraseTable
+    coverage: Coverage
+    costs: np.ndarray
+    """For each token of each phrase the highest log-probability after those before it, 0 as long as none is known.
+    (sentences, phrases, longest)"""
+    word_parts: NDArray[np.bool_]
+    eos_id: int
+
+    @staticmethod
+    def start(bos_id: int, eos_id: int, demands: Demands, caps: Sequence[int]) -> ConstrainedBeams:
+        batch = len(demands.phrases)
+        table = PhraseTable.of(demands)
+        begun = ((table.lengths == 0) | table.initial)[:, None]
+        nowhere, zeros = np.full((batch, 1), NONE), np.zeros((batch, 1), dtype=np.int64)
+        return ConstrainedBeams(
+            sentences=np.arange(batch),
+            tokens=np.full((batch, 1, 1), bos_id),
+            scores=np.zeros((batch, 1)),
+            caps=np.array(caps),
+            table=table,
+            coverage=Coverage(begun, nowhere, zeros, np.zeros((batch, 1), dtype=bool)),
+            costs=np.zeros(table.ids.shape),
+            word_parts=demands.word_parts,
+            eos_id=eos_id,
+        )
+
+    def keep(self, kept: list[int]) -> ConstrainedBeams:
+        return replace(
+            self,
+            sentences=self.sentences[kept],
+            tokens=self.tokens[kept],
+            scores=self.scores[kept],
+            caps=self.caps[kept],
+            table=self.table.keep(kept),
+            coverage=self.coverage.at(kept),
+            costs=self.costs[kept],
+        )
+
+    def promise(self) -> np.ndarray:
+        """As that of free hypotheses, with what the missing phrases will cost, as far as it is known."""
+        inside = self.coverage.current[:, :, None] == np.arange(self.table.lengths.shape[1])
+        each, number = np.arange(len(self.sentences))[:, None, None], np.arange(self.table.lengths.shape[1])
+        known = np.cumsum(self.costs[:, :, ::-1], axis=2)[:, :, ::-1]  # of each token and those after it
+        missing = known[each, number, np.where(inside, self.coverage.offset[:, :, None], 0)]
+        return (self.scores + np.where(inside | ~self.coverage.begun, missing, 0.0).sum(axis=2)).max(axis=1)
+
+    @torch.inference_mode()
+    def continuations(self, log_probabilities: Tensor, beam_size: int) -> PhraseContinuations:
+        """The best of each bank, then the second of each, and so on, the bank with the most phrases first. Forbids in
+        `log_probabilities` what free text may not have."""
+        sentences, width, count = self.coverage.begun.shape
+        tokens, offsets, wanted = self._wanted()
+        by_place = log_probabilities.view(sentences, width, -1)
+        asked = by_place.gather(2, torch.from_numpy(tokens).to(by_place.device)).cpu().numpy()
+        asked = np.where(wanted, asked, -np.inf)  # (sentences, width, phrases)
+        self._learn_costs(asked, offsets)
+        self._forbid(by_place)
+        candidates = min(beam_size + 1, by_place.size(2))
+        free, ids = (
+            one.cpu().numpy().reshape(sentences, width, -1) for one in likeliest(log_probabilities, candidates)
+        )
+
+        def joined(of_free: np.ndarray | int, of_phrases: np.ndarray) -> np.ndarray:
+            """(sentences, width * (candidates + phrases))"""
+            shape = (sentences, width)
+            parts = [np.broadcast_to(of_free, (*shape, candidates)), np.broadcast_to(of_phrases, (*shape, count))]
+            return np.concatenate(parts, axis=2).reshape(sentences, -1)
+
+        totals = joined(free, asked) + self.scores.repeat(candidates + count, axis=1)
+        begun = self.coverage.begun.sum(axis=2)[:, :, None]  # (sentences, width, 1)
+        banks = joined(begun, begun + (self.coverage.current[:, :, None] == NONE))
+        order = _in_turns(totals + joined(0, self._costs_after(offsets)), banks)[:, : 2 * beam_size]
+        place = np.arange(width)[:, None]
+        found = (joined(place, place), joined(ids, tokens), totals, joined(NONE, np.arange(count)))
+        return PhraseContinuations(*(np.take_along_axis(one, order, axis=1) for one in found))
+
+    def extended(self, chosen: Continuations, ranks: np.ndarray, scores: np.ndarray) -> ConstrainedBeams:
+        assert isinstance(chosen, PhraseContinuations)
+        each = np.arange(len(self.sentences))[:, None]
+        phrase = chosen.phrases[each, ranks]  # (sentences, width)
+        before = self.coverage.at((each, chosen.places[each, ranks]))
+        takes = (phrase != NONE) & np.isfinite(scores)
+        there = self.table.stands_for[each, phrase][:, :, None] == np.arange(before.begun.shape[2])
+        begun = before.begun | (there & takes[:, :, None])
+        offset = np.where(before.current == NONE, 0, before.offset) + takes
+        ends = takes & (offset == self.table.lengths[each, phrase])
+        closed = ends & self.table.ends_word[each, phrase]
+        coverage = Coverage(begun, np.where(takes & ~ends, phrase, NONE), offset, closed)
+        return replace(self, tokens=self._extended_tokens(chosen, ranks), scores=scores, coverage=coverage)
+
+    def _wanted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """For each hypothesis the next token of each phrase, its place in the phrase, and whether it may be the next:
+        of the phrase that the hypothesis is in, or the first of one that it lacks. All (sentences, width, phrases)."""
+        table, state = self.table, self.coverage
+        each, numbers = np.arange(len(self.sentences))[:, None, None], np.arange(table.lengths.shape[1])
+        inside = state.current[:, :, None] == numbers
+        offsets = np.where(inside, state.offset[:, :, None], 0)
+        tokens = table.ids[each, numbers, offsets]
+        after = table.after[:, None, :]
+        ready = (after == NONE) | np.take_along_axis(state.begun, np.broadcast_to(after, tokens.shape), axis=2)
+        missing = ~state.begun | (table.initial[:, None, :] & (self.length == 0))
+        begins = missing & ready & (state.current == NONE)[:, :, None]
+        begins &= ~(state.closed[:, :, None] & self.word_parts[tokens])
+        return tokens, offsets, inside | begins
+
+    def _learn_costs(self, asked: np.ndarray, offsets: np.ndarray) -> None:
+        """asked: log-probabilities of the tokens at `offsets` of each phrase, (sentences, width, phrases)."""
+        known = np.where(self.costs < 0, self.costs, -np.inf)
+        there = np.where(np.isfinite(self.scores)[:, :, None], asked, -np.inf)
+        each, number = np.arange(asked.shape[0])[:, None, None], np.arange(asked.shape[2])
+        np.maximum.at(known, (each, number, offsets), there)
+        self.costs = np.where(np.isfinite(known), known, 0.0)
+
+    def _costs_after(self, offsets: np.ndarray) -> np.ndarray:
+        """What the tokens of each phrase after those at `offsets` will cost. (sentences, width, phrases)"""
+        rest = np.cumsum(self.costs[:, :, ::-1], axis=2)[:, :, ::-1] - self.costs  # (sentences, phrases, longest)
+        each, number = np.arange(offsets.shape[0])[:, None, None], np.arange(offsets.shape[2])
+        return rest[each, number, offsets]
+
+    def _forbid(self, log_probabilities: Tensor) -> None:
+        """What free text may not have: <eos> before all phrases are there, what would go
+        on with the last word of a phrase; anything, inside of a phrase and where those that are missing need all the
+        room. log_probabilities: (sentences, width, vocabulary)"""
+
+        def of(places: Any) -> Tensor:
+            return torch.from_numpy(places).to(log_probabilities.device)
+
+        state, lengths = self.coverage, self.table.lengths[:, None]
+        log_probabilities[..., self.eos_id][of(~state.begun.all(axis=2))] = -torch.inf
+        if state.closed.any():
+            closed = of(state.closed)
+            log_probabilities[closed] = log_probabilities[closed].masked_fill(of(self.word_parts), -torch.inf)
+        missing = (lengths * ~state.begun).sum(axis=2)  # (sentences, width)
+        no_room = (missing > 0) & (missing >= self.caps[:, None] - self.length)
+        no_choice = (state.current != NONE) | no_room
+        log_probabilities[of(no_choice)] = -torch.inf
+
+
+def _in_turns(totals: np.ndarray, banks: np.ndarray) -> np.ndarray:
+    """The order in which the banks take turns, those with the most phrases first, each with the best it has left.
+    Both (sentences, candidates)."""
+    order = np.lexsort((-totals, -banks), axis=1)
+    each = np.arange(len(order))[:, None]
+    ranked = banks[each, order]
+    numbers = np.arange(order.shape[1])
+    first = np.where(np.diff(ranked, axis=1, prepend=-1) != 0, numbers, 0)  # where a bank begins
+    rank = numbers - np.maximum.accumulate(first, axis=1)
+    rank = np.where(np.isfinite(totals[each, order]), rank, len(numbers))
+    return order[each, np.argsort(rank, axis=1, kind="stable")]

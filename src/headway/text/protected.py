@@ -1,0 +1,94 @@
+"""Protected text: placeholders, code and addresses, which a translation has exactly as its source does.
+
+The model gets it as it stands, and its translation is searched among those that have it. Where there is none, the
+words between are translated by themselves, so that whatever a model does nothing that is protected gets lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+_LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff"
+_ADDRESS = rf"""
+    (?: https?:// | ftp:// | www\. ) [{_LATIN}\d\-._~:/?\#\[\]@!$&'()*+,;=%]* [{_LATIN}\d/\#=%_~\-]
+  | (?<![\w.+\-]) [\w.+\-]{{1,64}} @ [{_LATIN}\d\-]{{1,63}} (?: \. [{_LATIN}\d\-]{{1,63}} ){{1,8}}
+"""
+"""URLs and e-mail addresses."""
+_PLACEHOLDER = rf"""
+    `[^`\n]+`
+  | [$\#]? \{{\{{ [^{{}}\n]* \}}\}}
+  | [$\#]? \{{ [^{{}}\s]* \}}
+  | (?<![\d%]) % (?: \d+\$ | \(\w+\) )? [\-+\#0]? (?: \d+ | \* )? (?: \.\d+ )?
+    (?: hh? | ll? )? [@diouxXeEfgGcrsa] (?![{_LATIN}\d])
+  | \$ \d{{1,2}} (?! [\d.,]*\d )
+"""
+"""Code in backticks; {{name}}, {{0}}, ${{name}}; %s, %(x)d, %1$s; $1, but not $1.50."""
+_PROTECTED = re.compile(f"{_ADDRESS}|{_PLACEHOLDER}", re.VERBOSE)
+_LIKELY = re.compile(r"[@{%$`]|://|www\.")
+"""What any protected text has a part of: far faster to look for."""
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A part of a text that isn't translated."""
+
+    raw: str
+    """As it stands in the text and in the answer."""
+    stand_in: str
+    """What stands for it where sentences are looked for."""
+    in_order: bool = False
+    """Whether it must stay in its order with others of the kind, as tags must."""
+    words: str | None = None
+    """What the model gets of it, for protected text, which a translator keeps; None: a mark."""
+
+
+Element: TypeAlias = str | Atom
+"""Words, or what is between them."""
+
+
+def split_protected(text: str) -> list[Element]:
+    """The text with what is protected as atoms; joined again they are the text."""
+    if _LIKELY.search(text) is None:
+        return [text] if text else []
+    elements: list[Element] = []
+    end = 0
+    for match in _PROTECTED.finditer(text):
+        if match.start() > end:
+            elements.append(text[end : match.start()])
+        found = match.group()
+        elements.append(Atom(found, "x" * len(found), words=found))
+        end = match.end()
+    return [*elements, text[end:]] if end < len(text) else elements
+
+
+def has_words(text: str) -> bool:
+    """Whether there is anything to translate: a letter or a digit."""
+    return any(map(str.isalnum, text))
+
+
+def joined(elements: Iterable[Element]) -> str:
+    """The text of which they are the elements."""
+    return "".join(one.raw if isinstance(one, Atom) else one for one in elements)
+
+
+def runs_of(elements: Iterable[Element]) -> list[str]:
+    """The words between atoms, those that hold any."""
+    return [one for one in elements if isinstance(one, str) and has_words(one)]
+
+
+def with_runs(elements: Iterable[Element], translations: Iterable[str]) -> list[Element]:
+    """The elements with translations in place of their runs."""
+    following = iter(translations)
+    return [
+        f"{edges(one)[0]}{next(following)}{edges(one)[2]}" if isinstance(one, str) and has_words(one) else one
+        for one in elements
+    ]
+
+
+def edges(words: str) -> tuple[str, str, str]:
+    """White space before words, the words, white space after them."""
+    start, end = len(words) - len(words.lstrip()), len(words.rstrip())
+    return words[:start], words[start:end], words[max(start, end) :]

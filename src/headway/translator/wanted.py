@@ -1,0 +1,102 @@
+"""What a translation must have because its source has it: protected text, and the targets of a glossary's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+from headway.decoding import Demands, Phrase
+from headway.errors import UserError
+from headway.text.glossary import Glossary
+from headway.text.protected import Atom, Element, joined, runs_of, split_protected, with_runs
+from headway.text.tokenizer import Tokenizer
+from headway.translator.codec import Codec
+from headway.translator.translation import Stopped, Translation
+
+MOST_PHRASES = 100_000
+"""Whose ids are kept."""
+
+
+@dataclass(frozen=True)
+class ProtectedText:
+    """A source, and what of it must come back as it is."""
+
+    text: str
+    elements: Sequence[Element]
+    """Words and protected text in turns."""
+    tag: str = ""
+    """What stands before them: the tag of a target language, and a space."""
+
+    @classmethod
+    def of(cls, text: str, tokenizer: Tokenizer) -> ProtectedText:
+        elements = split_protected(text)
+        if not any(isinstance(one, Atom) for one in elements):
+            return cls(text, elements)
+        tag, body = tokenizer.split_tag(text)
+        return cls(text, split_protected(body), f"{tag} " if tag else "")
+
+    @cached_property
+    def spans(self) -> list[tuple[str, bool]]:
+        """Each protected text, and whether a character stands just before it."""
+        before = ["", *(one if isinstance(one, str) else one.raw for one in self.elements)]
+        return [
+            (one.raw, bool(last) and not last[-1].isspace())
+            for last, one in zip(before, self.elements, strict=False)
+            if isinstance(one, Atom)
+        ]
+
+    @property
+    def words(self) -> str:
+        """With a space in place of each protected text."""
+        return "".join(" " if isinstance(one, Atom) else one for one in self.elements)
+
+    @property
+    def runs(self) -> list[str]:
+        """The words between protected text."""
+        return [self.tag + run.strip() for run in runs_of(self.elements)]
+
+    @property
+    def is_all_protected(self) -> bool:
+        return bool(self.spans) and not self.runs
+
+    def is_kept_by(self, translation: str) -> bool:
+        """Whether the translation has all protected text, as often as the source."""
+        return all(translation.count(one) == self.text.count(one) for one, _ in self.spans)
+
+    def from_runs(self, prefix: str, runs: Sequence[Translation]) -> Translation:
+        """The translation that is made of those of its runs. It has no pieces. prefix: what it begins with."""
+
+        def of(texts: Sequence[str], score: float) -> Translation:
+            text = joined(with_runs(self.elements, texts))
+            return Translation(f"{prefix} {text}" if prefix else text, score, stopped)
+
+        stopped: Stopped = "max_length" if any(run.stopped == "max_length" for run in runs) else "eos"
+        ranked = list(zip(*((run, *run.alternatives) for run in runs), strict=False)) or [()]
+        best, *others = [of([one.text for one in each], sum(one.score for one in each)) for each in ranked]
+        return replace(best, alternatives=others)
+
+
+class Demanding:
+    """What translations of one model must have."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._phrase = lru_cache(MOST_PHRASES)(codec.phrase)
+
+    def phrases(self, text: ProtectedText, glossary: Glossary) -> tuple[Phrase, ...]:
+        """The protected text of a source, as far as the model can write it, and the targets of the terms in it."""
+        copied = [self._phrase(span, inside=inside) for span, inside in text.spans]
+        terms = glossary.find(text.words) if glossary.terms else []
+        return tuple(
+            one for one in (*copied, *(self._phrase(term.target, capital=True) for term in terms)) if one is not None
+        )
+
+    def check(self, glossary: Glossary) -> None:
+        """Raises UserError for a term that the model can't write."""
+        for term in glossary.terms:
+            if self._phrase(term.target, capital=True) is None:
+                raise UserError(f"glossary: the model's vocabulary can't write {term.target!r}; choose another target")
+
+    def demands(self, phrases: Sequence[tuple[Phrase, ...]]) -> Demands:
+        return Demands(phrases, self._codec.word_parts)

@@ -1,0 +1,51 @@
+"""`calibrate` writes a model that says how likely its translations are acceptable."""
+
+import json
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from headway.cli import app
+from headway.errors import UserError
+from headway.model import ModelConfig, Transformer
+from headway.storage import StoredModel, load_model, save_model
+from headway.text.words import WordTokenizer
+from headway.training.averaging import average_models
+from headway.translator import Translator
+
+
+def headway(*arguments: object) -> str:
+    done = CliRunner().invoke(app, list(map(str, arguments)))
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def test_a_calibrated_model(tmp_path):
+    """A model that nobody trained, and references of which every second one is its own translation."""
+    words = WordTokenizer(["a", "b", "c", "d"])
+    torch.manual_seed(4)
+    model = Transformer(ModelConfig(8, 8, d_model=8, num_heads=2, d_ff=12, encoder_layers=1, decoder_layers=1))
+    save_model(tmp_path / "model", StoredModel(model, words, words, "en", "ko", {"max_length": 6}, ""))
+    sources = [" ".join("abcd"[number // 4**place % 4] for place in range(4)) for number in range(200)]
+    translations = [one.text for one in Translator.load(tmp_path / "model", device="cpu").translate(sources)]
+    references = [text if number % 2 and text else "§" for number, text in enumerate(translations)]
+    for name, lines in (("valid.en", sources), ("valid.ko", references)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    files = ("--source", tmp_path / "valid.en", "--reference", tmp_path / "valid.ko", "--device", "cpu")
+    headway("calibrate", tmp_path / "model", *files, "--output", tmp_path / "calibrated")
+    found, known = load_model(tmp_path / "calibrated"), load_model(tmp_path / "model")
+    assert found.calibration is not None
+    words_of_all = " ".join(sources).split()
+    assert found.calibration.domain.counts == {4 + place: words_of_all.count(word) for place, word in enumerate("abcd")}
+    assert all(map(torch.equal, found.model.parameters(), known.model.parameters()))
+    told = headway("translate", tmp_path / "calibrated", files[1], "--confidence", "--json", "--device", "cpu")
+    confidences = [json.loads(line)["confidence"] for line in told.splitlines()]
+    share = sum(reference != "§" for reference in references) / 200
+    assert sum(confidences) / 200 == pytest.approx(share, abs=1e-4), "what logistic regression with a bias promises"
+    average_models([tmp_path / "calibrated", tmp_path / "model"], tmp_path / "mean")
+    assert load_model(tmp_path / "mean").calibration is None
+    with pytest.raises(UserError, match="exists already"):
+        headway("calibrate", tmp_path / "model", *files, "--output", tmp_path / "calibrated")

@@ -1,0 +1,78 @@
+"""Search that must have phrases: exhaustive search on tiny tables says which translation is the best that has them."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.decoding import Demands, Phrase
+from headway.decoding.beam import beam_search, length_penalty
+from tests.decoding.tables import EOS, STEPS, SYMBOLS, TableEngine, exhaustive
+
+TEXT = [token for token in range(SYMBOLS) if token != EOS]
+NO_PARTS = np.zeros(SYMBOLS, dtype=bool)
+phrases_of_a_sentence = st.lists(
+    st.builds(
+        Phrase,
+        st.lists(st.sampled_from(TEXT), min_size=1, max_size=2).map(tuple),
+        st.booleans(),
+        st.lists(st.sampled_from(TEXT), max_size=2).map(tuple),
+    ),
+    min_size=1,
+    max_size=2,
+)
+
+
+def holds(ids, phrases, word_parts):
+    """Whether the ids have all phrases, none in the place of another: tried with every way to place them."""
+    places = []
+    for one in phrases:
+        found = [(i, i + len(one.ids)) for i in range(len(ids)) if tuple(ids[i : i + len(one.ids)]) == one.ids]
+        if one.initial and tuple(ids[: len(one.initial)]) == one.initial:
+            found.append((0, len(one.initial)))
+        places.append(found)
+    for spans in itertools.product(*places):
+        taken = [i for span in spans for i in range(*span)]
+        ends = [end for (_, end), one in zip(spans, phrases, strict=True) if one.ends_word]
+        if len(set(taken)) == len(taken) and not any(end < len(ids) and word_parts[ids[end]] for end in ends):
+            return True
+    return False
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    phrases=phrases_of_a_sentence,
+    parts=st.sets(st.sampled_from(TEXT)).map(lambda parts: np.isin(np.arange(SYMBOLS), list(parts))),
+    alpha=st.sampled_from([0.0, 1.0]),
+)
+def test_a_wide_beam_finds_every_translation_that_has_the_phrases_best_first(seed, phrases, parts, alpha):
+    engine, wide, cap = TableEngine(seed), 4 * SYMBOLS**STEPS, STEPS - 1
+    demands = Demands([tuple(phrases)], parts)
+    options = {"beam_size": wide, "n_best": wide, "alpha": alpha, "demands": demands}
+    [found] = beam_search(engine, torch.zeros(1, 1), [cap], **options)
+    scores = {ids: s for ids, s in exhaustive(engine, cap).items() if holds(ids, phrases, parts)}
+    ranked = sorted(scores, key=lambda ids: -scores[ids] / length_penalty(len(ids) + 1, alpha))
+    assert [tuple(one.ids) for one in found] == ranked
+    assert [one.score for one in found] == pytest.approx([scores[ids] for ids in ranked], abs=1e-5)
+
+
+@given(
+    seed=st.integers(0, 2**31), phrases=st.lists(phrases_of_a_sentence, min_size=1, max_size=4), extra=st.integers(0, 3)
+)
+def test_a_beam_of_one_place_more_than_phrases_always_finds_them(seed, phrases, extra):
+    """However unlikely they are, in a batch of sentences with other phrases."""
+    demands = Demands([tuple(each) for each in phrases], NO_PARTS)
+    caps = [sum(len(one.ids) for one in each) for each in phrases]
+    width = 1 + max(map(len, phrases)) + extra
+    found = beam_search(TableEngine(seed), torch.zeros(len(phrases), 1), caps, beam_size=width, demands=demands)
+    for hypotheses, each in zip(found, phrases, strict=True):
+        assert hypotheses
+        assert holds(hypotheses[0].ids, each, NO_PARTS)
+
+
+def test_no_room_for_the_phrases_gives_no_hypothesis():
+    demands = Demands([(Phrase((2, 3, 4)),)], NO_PARTS)
+    assert beam_search(TableEngine(1), torch.zeros(1, 1), [2], beam_size=4, demands=demands) == [[]]

@@ -1,0 +1,104 @@
+"""Glossaries and protected text through the front door: a random model, which would never say them by itself."""
+
+import re
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.decoding import Sampling
+from headway.errors import UserError
+from headway.storage import StoredModel
+from headway.text.glossary import Glossary
+from headway.text.words import WordTokenizer
+from headway.translator import Translator
+from tests.translator.test_translator import translator
+
+GLOSSARY = Glossary.of([("cat", "Gatto Nero"), ("dog", "mat")])
+SPANS = ["{name}", "%s", "%(x)d", "$1", "https://a.de/b?c=d", "a.b@c.de", "`x = 1`", "{½}"]
+"""The model's normal form of the last one is another text."""
+
+
+@pytest.fixture(scope="module")
+def door() -> Translator:
+    torch.manual_seed(1)
+    return translator()
+
+
+def count(word: str, text: str) -> int:
+    return len(re.findall(rf"(?<!\w){re.escape(word)}(?!\w)", text))
+
+
+@pytest.mark.parametrize("beam_size", [1, 3, 5])
+def test_terms_stand_in_the_translation_as_often_as_in_the_text(door, beam_size):
+    texts = ["the cat", "a dog ran after the cat", "cat dog cat dog cat", "the mat sat", ""]
+    found = [one.text for one in door.translate(texts, glossary=GLOSSARY, beam_size=beam_size)]
+    for text, translation in zip(texts, found, strict=True):
+        for term in GLOSSARY.terms:
+            assert count(term.target, translation) >= count(term.source, text)
+    assert found[3:] == [one.text for one in door.translate(texts[3:], beam_size=beam_size)]
+
+
+def test_what_is_alone_is_the_same_among_others_with_other_terms(door):
+    texts = ["the cat", "a dog ran after the cat", "cat dog cat dog cat cat cat", "the mat"]
+    together = door.translate(texts, glossary=GLOSSARY)
+    alone = [door.translate([text], glossary=GLOSSARY)[0] for text in texts]
+    assert [one.text for one in together] == [one.text for one in alone]
+    each = door.translate(texts, glossary=[GLOSSARY, Glossary(()), GLOSSARY, GLOSSARY])
+    assert [each[i].text for i in (0, 2, 3)] == [alone[i].text for i in (0, 2, 3)]
+    assert each[1].text == door.translate([texts[1]])[0].text
+
+
+def test_the_score_is_that_of_the_translation(door):
+    [found] = door.translate(["the cat"], glossary=GLOSSARY)
+    ids = found._pieces.ids
+    [score] = door._searcher.score([ids[0]], [ids[1]])
+    assert found.score == pytest.approx(score, abs=1e-3)
+
+
+SPACED = st.lists(st.sampled_from([*SPANS, "the", "cat", "(", ",", "sat"]), max_size=8).map(" ".join)
+GLUED = st.lists(st.sampled_from([*SPANS, " the ", " cat ", " (", "), "]), max_size=6).map("".join)
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts=st.lists(SPACED | GLUED, min_size=1, max_size=3), how=st.sampled_from(["beam", "greedy", "sample", "cut"]))
+def test_every_protected_text_is_there_as_often_as_in_the_source(door, texts, how):
+    options = {
+        "beam": {"n_best": 2},
+        "greedy": {"beam_size": 1},
+        "sample": {"sample": Sampling()},
+        "cut": {"max_length": 3, "no_repeat_ngram": 1},
+    }[how]
+    for text, one in zip(texts, door.translate(texts, **options), strict=True):
+        for translation in (one, *one.alternatives):
+            for span in SPANS:
+                assert translation.text.count(span) == text.count(span)
+
+
+def test_a_translation_with_protected_text_keeps_its_pieces_and_alignment(door):
+    [found] = door.translate(["the cat {name} sat"])
+    assert "".join(found.text[one.start : one.end] for one in found.tokens) == found.text.replace(" ", "")
+    assert len(found.alignment) == len(found.tokens)
+
+
+def test_what_cannot_be_demanded_is_refused(door):
+    words = WordTokenizer(["the", "cat"])
+    stored = StoredModel(door.stored.model, words, words, "en", "en")
+    for other, options, says in [
+        (door, {"sample": Sampling()}, "leave sample out"),
+        (door, {"no_repeat_ngram": 2}, "no_repeat_ngram"),
+        (door, {"glossary": [GLOSSARY] * 2}, "2 glossaries for 1 texts"),
+        (door, {"glossary": Glossary.of([("cat", "½")])}, "can't write '½'"),
+        (Translator(stored, device="cpu"), {}, "can't write 'Gatto Nero'"),
+        (Translator(door.stored, device="cpu", engine="ctranslate2"), {}, "needs engine torch"),
+    ]:
+        with pytest.raises(UserError, match=says):
+            other.translate(["the cat"], **{"glossary": GLOSSARY, **options})
+
+
+def test_ctranslate2_keeps_protected_text(door):
+    other = Translator(door.stored, device="cpu", engine="ctranslate2")
+    text = "the cat {name} sat on %s: https://a.de/b?c=d."
+    [found] = other.translate([text])
+    assert [found.text.count(span) for span in SPANS] == [text.count(span) for span in SPANS]
