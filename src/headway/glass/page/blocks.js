@@ -97,11 +97,18 @@ function positionStages(glass, { stack }) {
       say,
       learned ? "learnedDistances" : "distances",
       { equation: "PE_{p} · PE_{q}", shape: times(rows.rowNames.length, rows.rowNames.length), values: { half: d_model / 2 } },
-      added ? distancePicture(glass, matrixOf(added), 22) : note(say("noNumbers")),
+      added ? later(() => distancePicture(glass, matrixOf(added), 22)) : note(say("noNumbers")),
     ),
     learned ? null : manyPlaces(glass, d_model),
     sum("x = √d_{model} · e + PE"),
   ].filter((part) => part);
+}
+
+/** A place that is filled in the next frame, so that the page answers first. */
+function later(picture) {
+  const place = make("div", {});
+  requestAnimationFrame(() => setTimeout(() => place.append(picture())));
+  return place;
 }
 
 /** The products of each place with each, as a picture. */

@@ -4,12 +4,12 @@ import { make } from "./elements.js";
 
 const TERMS = ["eos", "token", "embedding", "logit", "softmax", "entropy", "attention", "head", "query", "key", "value", "mask", "residual", "encoder", "decoder", "beam"];
 
+const patterns = new WeakMap();
+
 /** A text as a list of texts and elements: the first of each term in it explains itself. */
 export function termed(say, text) {
-  const words = TERMS.flatMap((term) => say(`term_${term}`).split("|").map((word) => [word, term]));
-  const longest = words.toSorted((one, other) => other[0].length - one[0].length);
-  const terms = new Map(longest.map(([word, term]) => [word.toLowerCase(), term]));
-  const pattern = new RegExp(`(?<![\\p{L}])(${longest.map(([word]) => word.replace(/[.*+?^${}()|[\]\\]/gu, "\\$&")).join("|")})(?![a-z])`, "iu");
+  if (!patterns.has(say)) patterns.set(say, patternOf(say));
+  const { terms, pattern } = patterns.get(say);
   const seen = new Set();
   return text.split(pattern).map((part, at) => {
     const term = at % 2 ? terms.get(part.toLowerCase()) : null;
@@ -17,4 +17,11 @@ export function termed(say, text) {
     seen.add(term);
     return make("span", { class: "term", tabindex: 0 }, part, make("span", { class: "explained", role: "tooltip" }, say(`about_${term}`)));
   });
+}
+
+/** What finds the terms of a language, and the term that each word is of. */
+function patternOf(say) {
+  const words = TERMS.flatMap((term) => say(`term_${term}`).split("|").map((word) => [word.toLowerCase(), term]));
+  const longest = words.map(([word]) => word.replace(/[.*+?^${}()|[\]\\]/gu, "\\$&")).toSorted((one, other) => other.length - one.length);
+  return { terms: new Map(words), pattern: new RegExp(`(?<![\\p{L}])(${longest.join("|")})(?![a-z])`, "iu") };
 }
