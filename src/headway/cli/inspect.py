@@ -30,7 +30,7 @@ def inspect(
     ] = "cross",
     layers: Annotated[str, typer.Option(help="Numbers from 1 with commas, last, or all.")] = "last",
     heads: Annotated[str, typer.Option(help="Numbers from 1 with commas, all, or mean (of all).")] = "mean",
-    words: Annotated[bool, typer.Option("--words", help="Join the pieces of a word.")] = False,
+    words: Annotated[bool, typer.Option("--words", help="Join the tokens of a word.")] = False,
     moving: Annotated[
         bool, typer.Option("--moving", help="The words appear one by one, with lines to what each reads (.svg).")
     ] = False,
@@ -51,7 +51,7 @@ def inspect(
 ) -> None:
     """Inspect a translation, mainly its attention.
 
-    In an attention map each row is a piece that asks and each column a piece that answers. A page (.html) or data
+    In an attention map each row is a token that asks and each column a token that answers. A page (.html) or data
     (.json) holds everything that the model computes. Analyses stand in a page, in data, or in the terminal in place of
     the map.
 
@@ -152,7 +152,7 @@ def _chosen_maps(
     moments: Sequence[tuple[str, AttentionMaps]], kinds: Sequence[AttentionKind], layers: str, heads: str
 ) -> list[list[HeatMap]]:
     """A row of maps for each layer; of several moments, whose names end the titles, a row for each map."""
-    from headway.insight.pictures import HeatMap
+    from headway.insight.pictures import HeatMap, axes_of
 
     rows = []
     for kind in kinds:
@@ -165,7 +165,7 @@ def _chosen_maps(
         for layer in _numbers("--layers", str(count) if layers == "last" else layers, count):
             found = [(name, one.of_layer(kind, layer, wanted)) for name, one in moments]
             charts = [
-                [HeatMap(f"{title}{name}", matrices[title], queries, keys) for name, matrices in found]
+                [HeatMap(f"{title}{name}", matrices[title], queries, keys, **axes_of(kind)) for name, matrices in found]
                 for title in found[0][1]
             ]
             rows += charts if len(moments) > 1 else [[chart for [chart] in charts]]
