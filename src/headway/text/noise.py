@@ -47,7 +47,7 @@ class Noise:
 
     def applied(self, text: str, version: int) -> str:
         """The text with the noise of this version of it, or as it is."""
-        random = Random(f"{version}\n{text}")
+        random = Random(f"noise {version}\n{text}")  # other numbers than the typos get
         if random.random() >= self.share:
             return text
         count = min(random.choice((1, 2)), len(self.kinds))
