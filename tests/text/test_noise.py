@@ -31,6 +31,15 @@ def test_cases_and_punctuation(text, seed):
     assert perturbed(f"{text}..?! ", "punctuation", seed) == perturbed(text, "punctuation", seed) == text[:-1]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_protected_text_stays(kind):
+    """The target has it as the source had it, so a source without it would teach the model not to copy it."""
+    for seed in range(20):
+        found = perturbed("Grüße an {Köter}, `Größe.` und https://Käse.de/A. Schönen Gruß, {Herr}", kind, seed, 1.0)
+        assert [found.count(one) for one in ("{Köter}", "`Größe.`", "https://Käse.de/A", "{Herr}")] == [1] * 4
+        assert ("Schönen Gruß," in found) == (kind == "punctuation")
+
+
 def test_punctuation_alone_stays():
     assert perturbed("...", "punctuation", 1) == "..."
 
