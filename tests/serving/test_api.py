@@ -71,7 +71,7 @@ def test_a_glossary(serve, kind):
     ("glossary", "says"),
     [
         ("Hund dog", "glossary, line 1: must be a source term, a TAB and a target term"),
-        ({"Hund": ""}, "a term has text on both sides"),
+        ({"Hund": ""}, "needs text on both sides"),
         ({str(number): "x" for number in range(1001)}, "1001 terms, the limit is 1000"),
         ([["Hund", "dog"]], "glossary"),
     ],
@@ -326,7 +326,7 @@ def test_align_asks_the_model_of_each_text_with_its_tag(serve):
         ({"q": "a" * 500}, "too long to align"),
         ({"translation": "a" * 20_000}, "translation: a text of 20000 characters"),
         ({"q": ["a"] * 200, "translation": ["a"] * 200}, "q: 200 texts in one request"),
-        ({"target": "fr"}, "target: there are en"),
+        ({"target": "fr"}, "target: unknown; choose one of en"),
     ],
 )
 def test_what_can_not_be_aligned_is_refused(serve, change, said):

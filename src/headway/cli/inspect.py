@@ -52,8 +52,8 @@ def inspect(
     """Inspect a translation, mainly its attention.
 
     In an attention map each row is a token that asks and each column a token that answers. A page (.html) or data
-    (.json) holds everything that the model computes. Analyses stand in a page, in data, or in the terminal in place of
-    the map.
+    (.json) holds everything that the model computes. Analyses are in the data of a page, in a .json file, or in the
+    terminal in place of the map.
 
     \b
     headway inspect runs/multi30k-de-en "Ein Hund läuft."

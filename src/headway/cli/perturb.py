@@ -25,7 +25,7 @@ def perturb(
     seed: Annotated[int, typer.Option(help="Of the typos; the same one gives the same typos.")] = 1,
     output: Annotated[Path | None, typer.Option(help="Write the text to this file.")] = None,
 ) -> None:
-    """Make a test set noisy, to see how a model bears it.
+    """Make a noisy copy of a test set, to measure robustness.
 
     Each line follows from its text and the seed alone. data.noise of a recipe trains with the same kinds.
 
@@ -38,7 +38,7 @@ def perturb(
     from headway.text.noise import KINDS, perturbed
 
     if kind not in KINDS:
-        raise UserError(f"KIND {kind}: there are {', '.join(KINDS)}")
+        raise UserError(f"KIND {kind}: unknown; choose one of {', '.join(KINDS)}")
     check_output(output)
     lines = input_lines(file, Layout(), None)
     with nullcontext(sys.stdout) if output is None else writer(output) as out:

@@ -288,7 +288,9 @@ def _in_bf16(recipe: Recipe, hardware: str | None, peak: float | None) -> bool:
 
     known = HARDWARE.get(hardware or "cpu")
     if known is None:
-        raise UserError(f"--hardware {hardware}: there are {', '.join(HARDWARE)}; for any other give only its --peak")
+        raise UserError(
+            f"--hardware {hardware}: unknown; choose one of {', '.join(HARDWARE)}; for any other give only its --peak"
+        )
     has_bf16 = known.bf16 is not None or hardware in (None, "cpu") or peak is not None
     if recipe.training.precision == "bf16" and not has_bf16:
         raise UserError(f"training.precision=bf16: {hardware} has no bf16; use fp32, or give its --peak")

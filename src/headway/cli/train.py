@@ -97,7 +97,7 @@ def train(
         typer.echo(recipe_list())
         return
     if preset is not None and preset not in PRESETS:
-        raise UserError(f"--preset {preset}: there are {', '.join(PRESETS)}")
+        raise UserError(f"--preset {preset}: unknown; choose one of {', '.join(PRESETS)}")
 
     overrides = [argument for argument in arguments or [] if "=" in argument]
     recipes = [argument for argument in arguments or [] if "=" not in argument]

@@ -74,7 +74,7 @@ def _jobs(translator: LineTranslator, corpus: MonolingualFiles) -> list[Job]:
             "device": translator.translator.device.type,
             "text": checksum(target),
         }
-        job = Job(source, identity, again="the same command", anew="delete it")
+        job = Job(source, identity, how_to_continue="the same command", how_to_restart="delete it")
         if source.exists() and not job.is_begun:
             raise UserError(
                 f"{source}: is there already, and isn't {target} as {corpus.reverse} translates it; delete it, choose "
