@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.decoding.test_beam import BOS, EOS, SYMBOLS, TableEngine
+from tests.decoding.tables import BOS, EOS, SYMBOLS, TableEngine
 
 from headway.decoding import beam_search
 from headway.decoding.beam import length_penalty

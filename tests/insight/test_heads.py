@@ -36,7 +36,7 @@ def test_the_decoders_control_symbol_is_its_first_key():
     assert (head.control, head.previous, head.same) == (1.0, 0.5, pytest.approx(1 / 3))
 
 
-def test_aligned_is_where_all_heads_together_look_and_never_the_end():
+def test_aligned_is_where_the_others_together_look_and_never_the_end():
     """Three target tokens, four source tokens; two heads agree on 2, 0, 1, though both give <eos> a good deal."""
     agreeing = 0.55 * looking_at([2, 0, 1], 4) + 0.45 * looking_at([3, 3, 3], 4)
     other = 0.1 * looking_at([1, 1, 2], 4) + 0.9 * looking_at([3, 3, 3], 4)
@@ -52,6 +52,23 @@ def test_aligned_is_where_all_heads_together_look_and_never_the_end():
     assert first.same is None
 
 
+def test_a_head_has_no_say_in_what_it_is_measured_by():
+    """The first head alone gives key 1 the most of all; the others together look at key 0."""
+    loud, quiet = looking_at([1, 1], 3), 0.4 * looking_at([0, 0], 3) + 0.6 * looking_at([None] * 2, 3)
+    maps = np.stack([loud, quiet])[None].astype(np.float32)
+    assert alignment(maps) == [1, 1]
+    [[first, second]] = measure_heads("cross", maps)
+    assert (first.aligned, first.next) == (0.0, 1.0)
+    assert second.aligned == pytest.approx(0.2)
+
+
+def test_the_diagonal_goes_from_corner_to_corner():
+    [[head, _]] = measure_heads("cross", np.stack([looking_at([0, 2, 4], 5), looking_at([0, 0, 0], 5)])[None])
+    assert head.diagonal == 1.0
+    [[own]] = measure_heads("encoder", looking_at([0, 1], 2)[None, None])
+    assert own.diagonal is None
+
+
 def test_a_choice_of_layer_head_and_step_aligns():
     """Layer 1 head 0 gives 2, 0, nothing; the step that reads a token is the one after."""
     chosen = looking_at([3, 2, 0, 3], 4)
@@ -60,7 +77,7 @@ def test_a_choice_of_layer_head_and_step_aligns():
     assert alignment(maps, Aligner(1, 0, shifted=True, eos_is_nothing=True)) == [2, 0, None, None]
     assert alignment(maps, Aligner(0)) == [1, 1, 1, 1]
     _, [head, other] = measure_heads("cross", maps, Aligner(1, 0, eos_is_nothing=True))
-    assert (head.aligned, head.control, other.aligned) == (1.0, 0.5, 0.5)
+    assert (head.aligned, head.control, other.aligned) == (0.0, 0.5, 0.5)  # the head itself is measured by the others
     assert other.previous == 0.0  # of the one token whose aligned token has one before it
     shifted, _ = measure_heads("cross", maps, Aligner(1, 0, True, True))[1]
     assert shifted.aligned == 0.0

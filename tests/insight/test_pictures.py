@@ -1,6 +1,8 @@
 """Pictures: every value in its place, Hangul as shapes of its own, bad paths refused before any work."""
 
+import json
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +12,19 @@ from headway.errors import UserError
 
 pytest.importorskip("matplotlib")
 
+from matplotlib.colors import to_hex
 from matplotlib.image import imread
 
-from headway.insight.pictures import HeatMap, check_picture_path, draw_curves, draw_heat_maps, heat_maps, save_picture
+from headway.insight import AttentionMaps
+from headway.insight.pictures import (
+    PALETTES,
+    HeatMap,
+    check_picture_path,
+    draw_curves,
+    draw_heat_maps,
+    heat_maps,
+    save_picture,
+)
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
@@ -36,6 +48,39 @@ def test_a_grid_shows_the_values_it_was_given():
         assert np.array_equal(axis.images[0].get_array(), one.values)
         assert [text.get_text() for text in axis.get_xticklabels()] == list(one.columns)
         assert [text.get_text() for text in axis.get_yticklabels()] == list(one.rows)
+
+
+def test_the_palette_is_the_pages():
+    script = (files("headway.glass") / "page" / "colours.js").read_text(encoding="utf-8")
+    for name, colours in PALETTES.items():
+        [light] = re.findall(rf"const {name.upper()} = {{\n  light: (\[.*\]),", script)
+        assert json.loads(light) == list(colours)
+        figure = draw_heat_maps([[heat_map("a", "b")]], colours=name)
+        image = figure.axes[0].images[0]
+        assert [to_hex(image.cmap(end)) for end in (0.0, 1.0)] == [colours[0], colours[-1]]
+
+
+def test_a_title_is_not_wider_than_its_map(tmp_path):
+    long = "encoder-decoder attention, layer 3, head 12, step-00001200"
+    figure = draw_heat_maps([[heat_map("a", "b", title=long), heat_map("c", "d", title=long)]])
+    save_picture(figure, tmp_path / "a.png")
+    one, other = (axis.title.get_window_extent() for axis in figure.axes[:2])
+    assert one.x1 < other.x0
+    assert one.x0 >= 0
+    assert other.x1 <= figure.bbox.width
+
+
+def test_tokens_have_the_names_that_they_have_in_the_page():
+    figure = draw_heat_maps([[heat_map("▁196", "1", "▁Sep", "<eos>")]])
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["196", "·1", "Sep", "<eos>"]
+
+
+def test_axes_are_named_and_a_mask_needs_no_bar():
+    [[chart]] = heat_maps(AttentionMaps(["a", "<eos>"], ["b", "<eos>"], {"cross": np.full((1, 1, 2, 2), 0.5)}))
+    with_bar, without = draw_heat_maps([[chart]]), draw_heat_maps([[chart]], colour_bar=False)
+    assert with_bar.axes[0].get_ylabel() == "token that is written"
+    assert with_bar.axes[0].get_xlabel() == "source token"
+    assert len(with_bar.axes) == len(without.axes) + 1
 
 
 def test_maps_of_anybodys_model_as_the_manual_draws_them(tmp_path, monkeypatch):

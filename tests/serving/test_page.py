@@ -11,7 +11,7 @@ SERVER, GLASS = PACKAGE / "serving" / "page", PACKAGE / "glass" / "page"
 
 def test_no_rule_of_the_server_is_about_the_glass_box():
     rules = _selectors(SERVER / "page.css")
-    own, glass = _classes(rules), _classes(_selectors(GLASS / "glass.css"))
+    own, glass = _classes(rules), _classes([one for sheet in GLASS.glob("*.css") for one in _selectors(sheet)])
     given = " ".join(re.findall(r'class: ["`]([^"`]*)', "".join(file.read_text() for file in GLASS.glob("*.js"))))
     assert {"side", "masthead"} <= own, "the style sheet was read"
     assert {"panel", "view"} <= glass & set(given.split())

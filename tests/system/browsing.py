@@ -7,15 +7,18 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from headway import Translator
-from headway.glass.standalone import page_of
+from headway.glass.standalone import page_of, style_sheet
 from headway.insight.what_if import read_edits
+from tests.translator.test_translator import translator
 
 CHROMIUM = shutil.which("chromium")
 FOLDER = files("headway.glass") / "page"
@@ -53,6 +56,13 @@ def chromium() -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+def random_translator(**sizes) -> Translator:
+    """Of random weights; its translations are of five tokens at most."""
+    torch.manual_seed(7)
+    found = translator(**{"encoder_layers": 2, "decoder_layers": 2, **sizes})
+    return Translator(replace(found.stored, decoding={"max_length": 5}), device="cpu")
 
 
 class Window:
@@ -107,7 +117,7 @@ class Window:
 def write_page(document: dict[str, Any], path: Path, language: str | None = None) -> str:
     """The page of a document, alone. -> its address"""
     modules = {one.name: one.read_text(encoding="utf-8") for one in FOLDER.iterdir() if one.name.endswith(".js")}
-    page = page_of(document, modules, (FOLDER / "glass.css").read_text(encoding="utf-8"), language)
+    page = page_of(document, modules, style_sheet(FOLDER), language)
     path.write_text(page, encoding="utf-8")
     return path.as_uri()
 
@@ -121,7 +131,7 @@ def read_page(path: Path) -> dict[str, Any]:
     return document
 
 
-def open_live(window: Window, translator: Translator, text: str, language: str = "en") -> list[dict[str, Any]]:
+def open_live(window: Window, model: Translator, text: str, language: str = "en") -> list[dict[str, Any]]:
     """The box in a page of a server with a live model. -> the requests to inspect, as they come"""
     requests: list[dict[str, Any]] = []
 
@@ -129,7 +139,7 @@ def open_live(window: Window, translator: Translator, text: str, language: str =
         requests.append(body)
         edits = read_edits(body.get("edits", []))
         cases = [read_edits(case) for case in body.get("cases", [])]
-        record = translator.inspect(body["text"], body.get("translation"), edits=edits, cases=cases)
+        record = model.inspect(body["text"], body.get("translation"), edits=edits, cases=cases)
         return json.dumps(record.to_dict(arrays=body.get("arrays", "all")), ensure_ascii=False)
 
     def answer(route) -> None:

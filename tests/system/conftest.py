@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
+import random as chance
 import signal
 import subprocess
 import sys
@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from headway import Translator
+from tests.system.browsing import Window, chromium, random_translator, write_page
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -46,7 +49,7 @@ def complaint(*arguments: object, **options) -> str:
 
 def reversed_pairs(count: int, seed: int) -> list[tuple[str, str]]:
     """A task that is learned in seconds: words of three letters, in reverse order."""
-    chooser = random.Random(seed)
+    chooser = chance.Random(seed)
     words = ["ant", "bee", "cat", "dog", "elk", "fox", "gnu", "hen", "ibx", "jay"]
     sentences = [[chooser.choice(words) for _ in range(chooser.randint(1, 5))] for _ in range(count)]
     return [(" ".join(sentence), " ".join(reversed(sentence))) for sentence in sentences]
@@ -90,3 +93,31 @@ def trained(corpus, tmp_path_factory) -> Path:
     )
     assert outcome.code == 0, outcome.err
     return run
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def random() -> Translator:
+    """A translator of random weights."""
+    return random_translator()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """-> show(document, language): a window on its page, with what it may show"""
+    windows = []
+
+    def show(document, language="en", address="", **context) -> Window:
+        window = Window(browser, **context)
+        windows.append(window)
+        window.page.goto(write_page(document, tmp_path / f"page{len(windows)}.html", language) + address)
+        return window
+
+    yield show
+    for window in windows:
+        window.close()

@@ -142,3 +142,10 @@ def test_terms_and_protected_text_of_lines(door, split):
 def test_a_glossary_that_cannot_be_followed_is_refused_before_a_line_is_read(door):
     with pytest.raises(UserError, match="leave sample out"):
         LineTranslator(door, LineOptions(glossary=(("cat", "Gatto"),), sample=Sampling()))
+
+
+def test_options_come_back_from_json():
+    options = LineOptions(glossary=(("Hund", "dog"),), sample=Sampling(seed=3), n_best=2)
+    document = json.loads(json.dumps(options.to_dict()))
+    assert document == options.to_dict()
+    assert LineOptions.from_dict(document) == options

@@ -89,7 +89,10 @@ def _positions(length: int, d_model: int) -> Forms:
         return f"{title}\n\n{draw_numbers(table, rows, columns) if small else draw_shades((table + 1) / 2, rows)}"
 
     return text, lambda: draw_heat_maps(
-        [[HeatMap("sinusoidal positions", table, rows, columns)]], limits=(-1, 1), colours="RdBu", longest_edge=12
+        [[HeatMap("sinusoidal positions", table, rows, columns, "position", "dimension")]],
+        limits=(-1, 1),
+        colours="sign",
+        longest_edge=12,
     )
 
 
@@ -112,12 +115,12 @@ def _masks(length: int) -> Forms:
         "encoder-decoder attention: source padding is hidden": cross_mask(source_mask),
     }
     maps = [
-        HeatMap(title, mask.expand(1, 1, length, length)[0, 0].numpy().astype(float), labels, labels)
+        HeatMap(title, mask.expand(1, 1, length, length)[0, 0].numpy().astype(float), labels, labels, "query", "key")
         for title, mask in named.items()
     ]
     return (
         lambda: "\n\n".join(f"{one.title}\n\n{draw_map(one.values, one.rows, one.columns)}" for one in maps),
-        lambda: draw_heat_maps([maps[:2], maps[2:]]),
+        lambda: draw_heat_maps([maps[:2], maps[2:]], limits=(0.0, 1.6), colour_bar=False),
     )
 
 

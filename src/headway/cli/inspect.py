@@ -155,7 +155,7 @@ def _chosen_maps(
     moments: Sequence[tuple[str, AttentionMaps]], kinds: Sequence[AttentionKind], layers: str, heads: str
 ) -> list[list[HeatMap]]:
     """A row of maps for each layer; of several moments, whose names end the titles, a row for each map."""
-    from headway.insight.pictures import HeatMap
+    from headway.insight.pictures import HeatMap, axes_of
 
     rows = []
     for kind in kinds:
@@ -168,7 +168,7 @@ def _chosen_maps(
         for layer in _numbers("--layers", str(count) if layers == "last" else layers, count):
             found = [(name, one.of_layer(kind, layer, wanted)) for name, one in moments]
             charts = [
-                [HeatMap(f"{title}{name}", matrices[title], queries, keys) for name, matrices in found]
+                [HeatMap(f"{title}{name}", matrices[title], queries, keys, **axes_of(kind)) for name, matrices in found]
                 for title in found[0][1]
             ]
             rows += charts if len(moments) > 1 else [[chart for [chart] in charts]]

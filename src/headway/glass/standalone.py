@@ -17,6 +17,7 @@ import posixpath
 import re
 from collections.abc import Mapping
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from headway.glass.document import record_document
@@ -32,6 +33,7 @@ _EXPORTED_NAME = re.compile(
     r"^export\s+(?=(?:async\s+)?function\*?\s+([\w$]+)|class\s+([\w$]+)|const\s+([\w$]+)\s*=)", re.M
 )
 _EXPORT_LIST = re.compile(r"^export\s*\{([^{}]*)\};?[ \t]*$", re.M)
+_IMPORTED_SHEET = re.compile(r'^@import "([\w.]+)";$', re.M)
 _LEFT_OVER = re.compile(r"^\s*(?:import\b|export\b).*$|\bimport\s*[(.].*$", re.M)
 
 
@@ -39,7 +41,13 @@ def record_page(record: TranslationRecord, language: str | None = None) -> str:
     """The page as HTML. `language`: `en` or `ko`; None: as the reader's browser."""
     folder = files("headway.glass") / "page"
     modules = {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".js")}
-    return page_of(record_document(record, "layers"), modules, (folder / STYLE).read_text(encoding="utf-8"), language)
+    return page_of(record_document(record, "layers"), modules, style_sheet(folder), language)
+
+
+def style_sheet(folder: Traversable, name: str = STYLE) -> str:
+    """A sheet of the folder, with those that it imports in their places."""
+    text = (folder / name).read_text(encoding="utf-8")
+    return _IMPORTED_SHEET.sub(lambda found: (folder / found[1]).read_text(encoding="utf-8"), text)
 
 
 def page_of(document: dict[str, Any], modules: Mapping[str, str], style: str, language: str | None = None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ class HeadMeasures:
     same: float | None = None
     """Of self-attention."""
     aligned: float | None = None
-    """Of encoder-decoder attention."""
+    """Of encoder-decoder attention, as is the next."""
+    diagonal: float | None = None
 
 
 def alignment(cross: Floats, aligner: Aligner = MEAN, first: int = 0) -> list[int | None]:
@@ -44,25 +45,42 @@ def alignment(cross: Floats, aligner: Aligner = MEAN, first: int = 0) -> list[in
 
 
 def measure_heads(kind: AttentionKind, maps: Floats, aligner: Aligner = MEAN) -> list[list[HeadMeasures]]:
-    """For each layer and head. maps: (layers, heads, query, key)"""
-    centre = alignment(maps, aligner) if kind == "cross" else list(range(maps.shape[-2]))
+    """For each layer and head. Of encoder-decoder attention a head is measured by the alignment of the others, so that
+    it doesn't define what it is measured by. maps: (layers, heads, query, key)"""
+    return [
+        [_measured(kind, head, _centre(kind, maps, aligner, layer, number)) for number, head in enumerate(heads)]
+        for layer, heads in enumerate(maps)
+    ]
+
+
+def _centre(kind: AttentionKind, maps: Floats, aligner: Aligner, layer: int, head: int) -> list[int | None]:
+    """The key that each query of a head is measured by."""
+    if kind != "cross":
+        return list(range(maps.shape[-2]))
+    others = maps.copy()
+    others[layer, head] = 0.0
+    chosen = others if aligner.layer is None else others[[aligner.layer]]
+    if not (chosen if aligner.head is None else chosen[:, [aligner.head]]).any():
+        aligner = replace(aligner, layer=None, head=None)
+    return alignment(others if others.any() else maps, aligner)  # a head without others by itself
+
+
+def _measured(kind: AttentionKind, head: Floats, centre: list[int | None]) -> HeadMeasures:
+    """head: (query, key)"""
+    places = np.arange(len(centre))
     queries = np.array([query for query, key in enumerate(centre) if key is not None], dtype=np.intp)
     keys = np.array([key for key in centre if key is not None], dtype=np.intp)
-    own = "aligned" if kind == "cross" else "same"
-    control = 0 if kind == "decoder" else -1
-    return [
-        [
-            HeadMeasures(
-                previous=_mean_at(head, queries, keys - 1),
-                next=_mean_at(head, queries, keys + 1),
-                control=float(head[:, control].mean()),
-                entropy=_entropy(head),
-                **{own: _mean_at(head, queries, keys)},
-            )
-            for head in layer
-        ]
-        for layer in maps
-    ]
+    own = {"aligned" if kind == "cross" else "same": _mean_at(head, queries, keys)}
+    if kind == "cross":
+        slope = (head.shape[1] - 1) / max(len(head) - 1, 1)
+        own["diagonal"] = _mean_at(head, places, np.floor(places * slope + 0.5).astype(np.intp))
+    return HeadMeasures(
+        previous=_mean_at(head, queries, keys - 1),
+        next=_mean_at(head, queries, keys + 1),
+        control=float(head[:, 0 if kind == "decoder" else -1].mean()),
+        entropy=_entropy(head),
+        **own,
+    )
 
 
 def _mean_at(head: Floats, queries: NDArray[np.intp], keys: NDArray[np.intp]) -> float:

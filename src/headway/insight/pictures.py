@@ -12,11 +12,12 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
 from headway.errors import UserError
+from headway.insight.maps import word_groups
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,6 +29,13 @@ CELL, LABEL = 0.24, 0.16
 """Inches that a token takes, and that its label needs at least."""
 MARGIN = 8
 """Cells around a map for its labels and title."""
+LETTER, BAR = 0.1, 0.6
+"""Inches that a letter of a title takes, and the bar of colours."""
+PALETTES = {
+    "share": ("#ffffff", "#d6e4f5", "#8fb8e6", "#3a7cc9", "#144a8c", "#07274f"),
+    "sign": ("#8a3b00", "#d9822b", "#f6d3ac", "#ffffff", "#b5d2f2", "#3a7cc9", "#0b3a75"),
+}
+"""Those of the page (glass/page/colours.js): for shares, and for numbers below and above zero."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,19 @@ class HeatMap:
     """(rows, columns)"""
     rows: Sequence[str]
     columns: Sequence[str]
+    row_axis: str = ""
+    column_axis: str = ""
+    """What rows and columns are."""
+
+
+def axes_of(kind: AttentionKind) -> dict[str, str]:
+    """What the rows and columns of a kind of attention are, as HeatMap takes it."""
+    rows, columns = {
+        "encoder": ("source token that asks", "source token that answers"),
+        "decoder": ("token that is written", "token that is read"),
+        "cross": ("token that is written", "source token"),
+    }[kind]
+    return {"row_axis": rows, "column_axis": columns}
 
 
 def heat_maps(
@@ -52,19 +73,24 @@ def heat_maps(
     labels = maps.labels(kind)
     numbers = range(1, len(maps.attention[kind]) + 1) if layers is None else layers
     found = [maps.of_layer(kind, layer, heads) for layer in numbers]
-    return [[HeatMap(title, matrix, *labels) for title, matrix in row.items()] for row in found]
+    axes = axes_of(kind)
+    return [[HeatMap(title, matrix, *labels, **axes) for title, matrix in row.items()] for row in found]
 
 
 def draw_heat_maps(
     maps: Sequence[Sequence[HeatMap]],
     *,
     limits: tuple[float, float] = (0.0, 1.0),
-    colours: str = "Blues",
+    colours: Literal["share", "sign"] = "share",
+    colour_bar: bool = True,
     longest_edge: float = 40.0,
 ) -> Figure:
-    """A grid of heat maps, the same colours for all. `limits` are the values of the palest and the darkest colour;
-    a picture that is longer than `longest_edge` inches is made with smaller cells."""
+    """A grid of heat maps, the same colours for all. `limits` are the values of the first and the last colour; a
+    picture that is longer than `longest_edge` inches is made with smaller cells."""
     figure_class = _matplotlib()
+    from matplotlib.colors import LinearSegmentedColormap
+
+    palette = LinearSegmentedColormap.from_list(colours, PALETTES[colours])
     widths = [max(len(row[column].columns) for row in maps if column < len(row)) for column in range(len(maps[0]))]
     heights = [max(len(one.rows) for one in row) for row in maps]
     margins = MARGIN * len(widths), MARGIN * len(heights)
@@ -80,13 +106,17 @@ def draw_heat_maps(
             axis.set_visible(False)
         for one, axis in zip(row, row_axes, strict=False):
             low, high = limits
-            image = axis.imshow(one.values, vmin=low, vmax=high, cmap=colours, aspect="auto", interpolation="nearest")
-            axis.set_title(textwrap.fill(one.title, max(24, len(one.columns) * 2)), fontsize=10)
+            image = axis.imshow(one.values, vmin=low, vmax=high, cmap=palette, aspect="auto", interpolation="nearest")
+            room = (size[0] - BAR) * (len(one.columns) + MARGIN) / (sum(widths) + margins[0])
+            axis.set_title(textwrap.fill(one.title, max(12, int(room / LETTER))), fontsize=10)
+            axis.set_ylabel(one.row_axis, fontsize=9)
+            axis.set_xlabel(one.column_axis, fontsize=9)
             axis.set_yticks(*_ticks(one.rows, cell), fontsize=9)
             axis.set_xticks(*_ticks(one.columns, cell), rotation=90, fontsize=9)
             axis.tick_params(length=0)
     assert image is not None
-    figure.colorbar(image, ax=axes, shrink=0.6, aspect=30, fraction=0.03)
+    if colour_bar:
+        figure.colorbar(image, ax=axes, shrink=0.6, aspect=30, fraction=0.03)
     return figure
 
 
@@ -130,7 +160,15 @@ def save_picture(figure: Figure, path: Path) -> None:
 def _ticks(labels: Sequence[str], cell: float) -> tuple[list[int], list[str]]:
     """Places and labels: every one, or every n-th where they would run into each other."""
     places = list(range(0, len(labels), math.ceil(LABEL / cell)))
-    return places, [_plain(labels[place]) for place in places]
+    names = _readable(labels)
+    return places, [_plain(names[place]) for place in places]
+
+
+def _readable(tokens: Sequence[str]) -> list[str]:
+    """Tokens by the names that they have in the page: without the sign of a space, and what goes on with a word begins
+    with a dot."""
+    goes_on = {place for group in word_groups(tokens) for place in group[1:]}
+    return [f"·{token}" if place in goes_on else token.removeprefix("▁") or "▁" for place, token in enumerate(tokens)]
 
 
 def _plain(label: str) -> str:

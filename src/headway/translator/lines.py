@@ -49,8 +49,8 @@ class LineOptions:
     """Write how likely each translation is acceptable, too."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The options as JSON can hold them."""
-        return asdict(self)
+        """The options as JSON gives them back."""
+        return {**asdict(self), "glossary": [list(term) for term in self.glossary]}
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> LineOptions:

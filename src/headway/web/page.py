@@ -6,7 +6,7 @@ import base64
 import html
 from importlib.resources import files
 
-from headway.glass.standalone import digest, needed
+from headway.glass.standalone import digest, needed, style_sheet
 from headway.web.modules import modules, script
 
 TITLE = "headway"
@@ -83,4 +83,4 @@ def _document(policy: str, head: str, body: str) -> str:
 
 
 def _style(room: str, name: str) -> str:
-    return (files(f"headway.{room}") / "page" / name).read_text(encoding="utf-8")
+    return style_sheet(files(f"headway.{room}") / "page", name)

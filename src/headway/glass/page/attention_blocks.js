@@ -1,20 +1,22 @@
-// What is inside an attention of the machine: the steps of one head, from Q, K and V to the heads mixed.
+// What is inside an attention of the machine: one head as a scene, its stages one after the other, and the heads mixed.
 
-import { largest } from "./colours.js";
+import { attentionOfHead } from "./attention_of_head.js";
+import { headColour } from "./colours.js";
 import { choice, formula, make } from "./elements.js";
-import { matrixOf } from "./numbers.js";
-import { arrayPicture, isEdited, note, picture, rowsOf, stage, times } from "./stages.js";
+import { attentionScene } from "./scene.js";
+import { arrayPicture, isEdited, note, rowsOf, stage, times } from "./stages.js";
 
-/** The steps of an attention: the sign of each, and what makes its stage. */
-const STEPS = [
-  ["Q K V", project],
-  ["Q K^{T}", multiply],
-  ['"÷" √d_{k}', divide],
-  ['"mask"', hide],
-  ['"softmax"', share],
-  ["A V", mixValues],
-  ['"concat"', concatenate],
-  ["W^{O}", mixHeads],
+/** The stages of an attention: the sign of each, what the scene shows, and what makes its text. */
+const STAGES = [
+  [null, "whole", whole],
+  ["Q K V", "project", project],
+  ["Q K^{T}", "products", multiply],
+  ['"÷" √d_{k}', "division", divide],
+  ['"mask"', "mask", hide],
+  ['"softmax"', "softmax", share],
+  ["A V", "mixing", mixValues],
+  ['"concat"', "whole", concatenate],
+  ["W^{O}", "whole", mixHeads],
 ];
 
 /** block: {stack, sublayer, kind, shown: {head, step}, which the reader chooses}. -> elements */
@@ -22,150 +24,109 @@ export function attentionStages(glass, { stack, sublayer, kind, shown }) {
   const { say } = glass;
   const about = aboutAttention(glass, stack, sublayer, kind);
   const body = make("div", { class: "stages" });
-  const show = () => body.replaceChildren(STEPS[shown.step][1](glass, { ...about, head: shown.head }));
-  const chooser = (name, label, options) =>
-    choice(label, options, `${shown[name]}`, (value) => {
-      shown[name] = Number(value);
-      show();
-    });
-  const heads = Array.from({ length: about.heads }, (_, head) => [`${head}`, `${head + 1}`]);
-  const signs = STEPS.map(([sign], at) => [`${at}`, formula(sign)]);
-  const steps = chooser("step", say("stageOf", { count: signs.length }), signs);
-  const goOn = () => steps.querySelectorAll("input")[(shown.step + 1) % signs.length].click();
-  show();
+  const attention = () => attentionOfHead(glass, sublayer, kind, shown.head);
+  const first = attention();
+  const scene = first ? attentionScene(glass, first, say("sceneLabel", { head: shown.head + 1 })) : null;
+  const showStage = () => {
+    const [, part, text] = STAGES[shown.step];
+    scene?.show(part);
+    body.replaceChildren(text(glass, { ...about, head: shown.head }));
+  };
+  const heads = Array.from({ length: about.heads }, (_, head) => [`${head}`, headName(head)]);
+  const headChoice = choice(say("headOf", { heads: about.heads }), heads, `${shown.head}`, (value) => {
+    shown.head = Number(value);
+    scene?.load(attention());
+    showStage();
+  });
+  const signs = STAGES.map(([sign], at) => [`${at}`, sign ? formula(sign) : say("wholeScene")]);
+  const stages = choice(say("stageOf", { count: STAGES.length - 1 }), signs, `${shown.step}`, (value) => {
+    shown.step = Number(value);
+    showStage();
+  });
+  const goOn = () => stages.querySelectorAll("input")[(shown.step + 1) % signs.length].click();
+  showStage();
   return [
-    chooser("head", say("headOf", { heads: about.heads }), heads),
-    steps,
+    make("div", { class: "controls" }, headChoice, stages, make("button", { type: "button", click: goOn }, say("nextStage"))),
+    scene ? scene.element : note(say("noNumbers")),
     body,
-    make("p", {}, make("button", { type: "button", click: goOn }, say("nextStage"))),
   ];
 }
 
-/** What the steps need to know: names, sizes, and how much a score is multiplied with to be a product again. */
+/** The number of a head with its colour. */
+function headName(head) {
+  const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
+  swatch.style.setProperty("--head", headColour(head));
+  return make("span", {}, swatch, `${head + 1}`);
+}
+
+/** What the stages need to know: names and sizes. */
 function aboutAttention(glass, stack, sublayer, kind) {
   const { record } = glass;
   const queries = rowsOf(glass, stack);
   const keys = rowsOf(glass, kind === "cross" ? "encoder" : stack);
   const heads = stack === "encoder" ? record.model.config.num_heads : record.model.config.decoder_num_heads;
   const width = stack === "encoder" ? record.model.d_head : record.model.decoder_d_head;
-  const unscaled = isEdited(glass, "scaling_off");
   return {
     sublayer,
     kind,
     queries,
-    keys,
     n: queries.rowNames.length,
     m: keys.rowNames.length,
     heads,
     width,
     d_model: record.model.config.d_model,
     root: Math.sqrt(width).toFixed(3),
-    unscaled,
-    factor: unscaled ? 1 : Math.sqrt(width),
+    unscaled: isEdited(glass, "scaling_off"),
   };
 }
 
-/** Q K^T of one head, from the scores; null where the record has none. */
-function productsOf(glass, { sublayer, head, factor }) {
-  const scores = glass.get(`${sublayer}.scores`);
-  if (!scores) return null;
-  const matrix = matrixOf(scores, head);
-  return { ...matrix, values: matrix.values.map((value) => value * factor) };
+function whole({ say }, { kind, n, m, width }) {
+  const equation = '"Attention"(Q, K, V) = "softmax"(Q K^{T} / √d_{k}) V';
+  return stage(say, kind === "cross" ? "crossScene" : "scene", { equation, shape: `${times(n, width)}, ${times(m, width)} → ${times(n, width)}` });
 }
 
-/** A picture of an array (heads, query, key). */
-function mapPicture(glass, { sublayer, head, queries, keys }, name, options) {
-  return arrayPicture(glass, `${sublayer}.${name}`, queries, { square: true, number: head, columnNames: keys.rowNames, ...options });
-}
-
-function project(glass, about) {
-  const { say } = glass;
-  const { sublayer, kind, head, heads, queries, keys, n, m, width, d_model } = about;
-  const projected = (name, letter, rows) => {
-    const length = rows.rowNames.length;
-    return make(
-      "div",
-      {},
-      make(
-        "h6",
-        { class: "equation" },
-        formula(`${letter} = ${name === "queries" || kind !== "cross" ? "x" : "m"} W^{${letter}} + b^{${letter}}`),
-        make("span", { class: "shape" }, `${times(length, d_model)} → ${times(length, width)}`),
-      ),
-      arrayPicture(glass, `${sublayer}.${name}`, rows, { number: head, label: letter }),
+function project({ say }, { kind, heads, n, m, width, d_model, unscaled, root }) {
+  const made = (letter, length) =>
+    make(
+      "h6",
+      { class: "equation" },
+      formula(`${letter} = ${letter === "Q" || kind !== "cross" ? "x" : "m"} W^{${letter}} + b^{${letter}}`),
+      make("span", { class: "shape" }, `${times(length, d_model)} → ${times(length, width)}`),
     );
-  };
   return stage(
     say,
     kind === "cross" ? "crossProjections" : "projections",
     { shape: say("ofEachHead", { heads }), values: { width, n, m } },
-    projected("queries", "Q", queries),
-    about.unscaled ? note(say("unscaledQueries", { root: about.root })) : null,
-    projected("keys", "K", keys),
-    projected("values", "V", keys),
+    make("div", { class: "made" }, made("Q", n), made("K", m), made("V", m)),
+    unscaled ? note(say("unscaledQueries", { root })) : null,
   );
 }
 
-function multiply(glass, about) {
-  const { n, m, width, queries, keys } = about;
-  const { say } = glass;
-  const products = productsOf(glass, about);
-  return stage(
-    say,
-    "products",
-    { equation: "Q K^{T}", shape: `${times(n, width)} · ${times(width, m)} → ${times(n, m)}` },
-    about.unscaled ? note(say("unscaledQueries", { root: about.root })) : null,
-    products
-      ? picture(glass, products, { label: say("productsTitle"), ...queries, square: true, columnNames: keys.rowNames })
-      : note(say("noNumbers")),
-  );
+function multiply({ say }, { n, m, width }) {
+  return stage(say, "products", { equation: "Q K^{T}", shape: `${times(n, width)} · ${times(width, m)} → ${times(n, m)}` });
 }
 
-function divide(glass, about) {
-  const { n, m, root, width, unscaled } = about;
-  const products = productsOf(glass, about);
-  return stage(
-    glass.say,
-    unscaled ? "unscaled" : "division",
-    { equation: unscaled ? "s = Q K^{T}" : `s = Q K^{T} / √d_{k} = Q K^{T} / ${root}`, shape: times(n, m), values: { width, root } },
-    mapPicture(glass, about, "scores", { limit: products ? largest(products) : 1, label: glass.say("divisionTitle") }),
-  );
+function divide({ say }, { n, m, root, width, unscaled }) {
+  const equation = unscaled ? "s = Q K^{T}" : `s = Q K^{T} / √d_{k} = Q K^{T} / ${root}`;
+  return stage(say, unscaled ? "unscaled" : "division", { equation, shape: times(n, m), values: { width, root } });
 }
 
-function hide(glass, about) {
-  const { say } = glass;
-  const { kind, sublayer, n, m } = about;
-  const products = productsOf(glass, about);
-  const limit = products ? largest(products) : 1;
-  if (!glass.get(`${sublayer}.mask`)) {
+function hide(glass, { kind, sublayer, n, m }) {
+  const { say, get } = glass;
+  if (!get(`${sublayer}.mask`)) {
     const off = kind === "decoder" && isEdited(glass, "look_ahead_off");
-    const body = mapPicture(glass, about, "scores", { limit, label: say("maskTitle") });
-    return stage(say, off ? "maskOff" : "noMask", { equation: "s", shape: times(n, m) }, body);
+    return stage(say, off ? "maskOff" : "noMask", { equation: "s", shape: times(n, m) });
   }
-  return stage(
-    say,
-    kind === "decoder" ? "lookAhead" : "padding",
-    { equation: kind === "decoder" ? "s_{ij} = −∞, j > i" : 's_{ij} = −∞, j "padding"', shape: times(n, m) },
-    mapPicture(glass, about, "masked_scores", { limit, label: say("maskTitle") }),
-  );
+  const equation = kind === "decoder" ? "s_{ij} = −∞, j > i" : 's_{ij} = −∞, j "padding"';
+  return stage(say, kind === "decoder" ? "lookAhead" : "padding", { equation, shape: times(n, m) });
 }
 
-function share(glass, about) {
-  return stage(
-    glass.say,
-    "softmaxWeights",
-    { equation: 'A = "softmax"(s)', shape: times(about.n, about.m) },
-    mapPicture(glass, about, "weights", { scale: "share", label: glass.say("softmaxWeightsTitle") }),
-  );
+function share({ say }, { n, m }) {
+  return stage(say, "softmaxWeights", { equation: 'A = "softmax"(s)', shape: times(n, m) });
 }
 
-function mixValues(glass, { sublayer, head, queries, n, m, width }) {
-  return stage(
-    glass.say,
-    "weighted",
-    { equation: '"head" = A V', shape: `${times(n, m)} · ${times(m, width)} → ${times(n, width)}`, values: { width } },
-    arrayPicture(glass, `${sublayer}.heads`, queries, { number: head, label: glass.say("weightedTitle") }),
-  );
+function mixValues({ say }, { n, m, width }) {
+  return stage(say, "weighted", { equation: '"head" = A V', shape: `${times(n, m)} · ${times(m, width)} → ${times(n, width)}`, values: { width } });
 }
 
 function concatenate(glass, { sublayer, queries, n, heads, width, d_model }) {

@@ -6,7 +6,7 @@ import { largest } from "./colours.js";
 import { make, select } from "./elements.js";
 import { matrixOf, meanAndSpread, percent, probability, range, readable, rowProducts, shareOfZeros, sinusoids } from "./numbers.js";
 import { arrayPicture, isEdited, note, picture, rowsOf, stage, times } from "./stages.js";
-import { brief, pieceTexts, visible } from "./tokens.js";
+import { brief, pieceTexts, readTexts, visible } from "./tokens.js";
 
 const MANY_PLACES = 50;
 
@@ -33,7 +33,7 @@ function tokensRead({ record }, stack) {
 function tokenStages(glass, { stack }) {
   const { record, say } = glass;
   const tokens = tokensRead(glass, stack);
-  const { rowNames } = rowsOf(glass, stack);
+  const names = stack === "encoder" ? pieceTexts(tokens) : readTexts(record);
   const text = stack === "encoder" ? record.source.text : record.target.text;
   return [
     stage(
@@ -44,7 +44,7 @@ function tokenStages(glass, { stack }) {
       make(
         "ol",
         { class: "pieces" },
-        tokens.map((token, place) => make("li", {}, make("bdi", {}, rowNames[place]), make("span", { class: "number" }, token.id))),
+        tokens.map((token, place) => make("li", {}, make("bdi", {}, names[place]), make("span", { class: "number" }, token.id))),
       ),
     ),
   ];
@@ -97,11 +97,18 @@ function positionStages(glass, { stack }) {
       say,
       learned ? "learnedDistances" : "distances",
       { equation: "PE_{p} · PE_{q}", shape: times(rows.rowNames.length, rows.rowNames.length), values: { half: d_model / 2 } },
-      added ? distancePicture(glass, matrixOf(added), 22) : note(say("noNumbers")),
+      added ? later(() => distancePicture(glass, matrixOf(added), 22)) : note(say("noNumbers")),
     ),
     learned ? null : manyPlaces(glass, d_model),
     sum("x = √d_{model} · e + PE"),
   ].filter((part) => part);
+}
+
+/** A place that is filled in the next frame, so that the page answers first. */
+function later(picture) {
+  const place = make("div", {});
+  requestAnimationFrame(() => setTimeout(() => place.append(picture())));
+  return place;
 }
 
 /** The products of each place with each, as a picture. */

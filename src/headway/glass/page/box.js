@@ -1,11 +1,15 @@
 // The glass box: one translation of one model, seen in six views.
 
+import { addressOf, readAddress } from "./address.js";
+import { useTheme } from "./colours.js";
 import { make } from "./elements.js";
 import { headsView } from "./heads.js";
 import { machineView } from "./machine.js";
 import { openNumbers } from "./numbers.js";
 import { stepsView } from "./steps.js";
+import { termed } from "./terms.js";
 import { brief, languageOf, visible } from "./tokens.js";
+import { canTour, enterStop, stopByKey, tourBar } from "./tour.js";
 import { translateView } from "./translate.js";
 import { tryNumbersView } from "./try_numbers.js";
 import { editedLine, whatIfView } from "./what_if.js";
@@ -20,15 +24,17 @@ const VIEWS = {
   numbers: tryNumbersView,
 };
 const LONGEST = 160;
+const PRESENTED = "135%"; // of the size of letters, to be read from the last row
 const mounted = new WeakMap();
 let lastView = "translate";
 
 /**
  * Fills `element`. record: as docs/record.md has it; language: "en" or "ko"; inspect(text, options): async, gives a record
- * of the live model, or is absent, and then the reader chooses the language here. What the reader has opened, typed and
+ * of the live model, or is absent, and then the reader chooses the language here; address: whether the page's address is
+ * the box's, and holds the view. What the reader has opened, typed and
  * chosen stays when the box is drawn again, here or by another call for the same element.
  */
-export function mountBox(element, { record, inspect = null, language = "en" }) {
+export function mountBox(element, { record, inspect = null, language = "en", address = false }) {
   const before = mounted.get(element);
   before?.leaving.abort();
   const state = {
@@ -38,6 +44,10 @@ export function mountBox(element, { record, inspect = null, language = "en" }) {
     leaving: new AbortController(),
     kept: before?.kept ?? new Map(),
     questions: 0,
+    theme: before?.theme ?? null,
+    presenting: before?.presenting ?? false,
+    tour: before?.tour ?? null,
+    address: address && location.protocol !== "about:",
     place: make("div", {}),
     news: make("p", { class: "unseen", role: "status" }),
   };
@@ -46,8 +56,54 @@ export function mountBox(element, { record, inspect = null, language = "en" }) {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   dark.addEventListener("change", () => draw(state), { signal: state.leaving.signal });
   if (before && nameOf(before.record) !== nameOf(record)) state.kept.delete("sentence");
+  const { signal } = state.leaving;
+  document.addEventListener("keydown", (event) => tourKey(state, event), { signal });
+  if (state.address) followAddress(state, signal);
   draw(state);
   element.replaceChildren(state.root);
+}
+
+/** Reads the view from the address, and writes it there after whatever the reader does. */
+function followAddress(state, signal) {
+  const read = () => {
+    const parts = readAddress(glassOf(state, false), location.hash.slice(1));
+    if (!parts) return;
+    if (Object.hasOwn(VIEWS, parts.view)) lastView = parts.view;
+    if (languages.includes(parts.lang)) state.language = parts.lang;
+  };
+  read();
+  window.addEventListener("popstate", () => {
+    read();
+    draw(state);
+  }, { signal });
+  for (const event of ["click", "change", "keyup"]) state.root.addEventListener(event, () => writeAddress(state), { signal });
+}
+
+/** Another view is another entry of the browser's history. */
+function writeAddress(state) {
+  if (!state.address) return;
+  const text = addressOf(state.glass, lastView, state.language);
+  if (location.hash.slice(1) === text) return;
+  const before = new URLSearchParams(location.hash.slice(1)).get("view");
+  history[before === lastView ? "replaceState" : "pushState"](null, "", `#${text}`);
+}
+
+/** Leads the tour to a stop; null ends it. */
+function tourTo(state, at) {
+  state.tour = at === null ? null : { at, open: false };
+  if (at !== null) lastView = enterStop(state.glass, at);
+  draw(state);
+  const scroll = () => state.place.querySelector(".panel:not(:has(.scene), [hidden]), .panel .scene")?.scrollIntoView({ block: "start" });
+  requestAnimationFrame(() => requestAnimationFrame(scroll)); // when the pictures have their heights
+  writeAddress(state);
+}
+
+function tourKey(state, event) {
+  if (!state.tour || !state.root.isConnected || event.altKey || event.ctrlKey || event.metaKey) return;
+  const to = stopByKey(state.tour, event);
+  if (to === undefined) return;
+  event.preventDefault();
+  tourTo(state, to);
 }
 
 /** What tells one record from another. */
@@ -58,9 +114,16 @@ function nameOf({ source, target, edits }) {
 /** Draws the box anew; the focus stays where it was. arriving: the record is new. */
 function draw(state, arriving = false) {
   const focus = focusIn(state.place, !arriving);
-  const glass = glassOf(state, arriving);
+  useTheme(state.theme);
+  const glass = (state.glass = glassOf(state, arriving));
   state.root.lang = state.language;
-  state.place.replaceChildren(head(state, glass), ...views(state, glass));
+  state.root.classList.toggle("presenting", state.presenting);
+  if (state.theme) state.root.dataset.theme = state.theme;
+  else delete state.root.dataset.theme;
+  document.documentElement.style.fontSize = state.presenting ? PRESENTED : "";
+  const parts = [head(state, glass), ...views(state, glass)];
+  if (state.tour) parts.push(tourBar(glass, state.tour, (at) => tourTo(state, at)));
+  state.place.replaceChildren(...parts);
   focus();
   if (arriving) state.news.textContent = glass.say("arrived", { text: visible(state.record.target.text) });
 }
@@ -150,9 +213,8 @@ function head(state, glass) {
   return make(
     "header",
     { class: "glass-head" },
-    make("div", {}, make("p", { class: "over" }, say("title")), make("h2", {}, say("question"))),
-    state.inspect ? null : languageSwitch(state),
-    make("p", { class: "lead" }, about(glass)),
+    make("div", { class: "names" }, make("p", { class: "over" }, say("title")), make("h2", {}, say("question"))),
+    make("div", { class: "tools" }, tools(state, glass)),
     make(
       "p",
       { class: "sentence-line" },
@@ -164,6 +226,36 @@ function head(state, glass) {
   );
 }
 
+/** The tour, presenter mode, the theme, what this is, and the language where the page around doesn't choose it. */
+function tools(state, glass) {
+  const { say } = glass;
+  const button = (name, pressed, act) => make("button", { type: "button", class: `tool-${name}`, "aria-pressed": pressed === null ? null : `${pressed}`, click: act }, say(name));
+  const present = () => {
+    state.presenting = !state.presenting;
+    draw(state);
+  };
+  const dark = state.theme === "dark" || (!state.theme && window.matchMedia("(prefers-color-scheme: dark)").matches);
+  const theme = () => {
+    state.theme = dark ? "light" : "dark";
+    draw(state);
+  };
+  return [
+    canTour(state.record) ? button("tour", Boolean(state.tour), () => tourTo(state, state.tour ? null : 0)) : null,
+    button("present", state.presenting, present),
+    make("button", { type: "button", class: "tool-theme", "aria-label": say("theme"), title: say("theme"), click: theme }, dark ? "☀" : "☾"),
+    aboutButton(glass),
+    state.inspect ? null : languageSwitch(state),
+  ];
+}
+
+/** What the reader is looking at, behind an (i). */
+function aboutButton(glass) {
+  const { say } = glass;
+  const details = make("details", { class: "about" }, make("summary", { "aria-label": say("aboutLabel"), title: say("aboutLabel") }, "i"), make("p", { class: "lead" }, about(glass)));
+  details.addEventListener("keydown", (event) => event.key === "Escape" && (details.open = false));
+  return details;
+}
+
 function languageSwitch(state) {
   const other = languages.find((one) => one !== state.language);
   const change = () => {
@@ -173,7 +265,6 @@ function languageSwitch(state) {
   return make("button", { type: "button", class: "language", lang: other, click: change }, speaker(other)("ownName"));
 }
 
-/** What the reader is looking at. */
 function about({ record, say, languageName }) {
   const { config } = record.model;
   const [source, target] = [languageOf(record, "source"), languageOf(record, "target")];
@@ -202,11 +293,14 @@ function views(state, glass) {
   );
   const show = (name) => {
     lastView = name;
-    if (!made.has(name)) made.set(name, [make("p", { class: "lead" }, say(`lead_${name}`)), VIEWS[name](glass)]);
+    if (!made.has(name)) made.set(name, [name === "translate" ? null : make("p", { class: "lead" }, termed(say, say(`lead_${name}`))), VIEWS[name](glass)].filter((part) => part));
     tabs.forEach((tab, at) => {
       tab.setAttribute("aria-selected", `${names[at] === name}`);
       tab.tabIndex = names[at] === name ? 0 : -1;
     });
+    state.root.dataset.view = name;
+    const { offsetLeft, offsetWidth, parentElement: row } = tabs[names.indexOf(name)];
+    if (row) row.scrollLeft = offsetLeft - (row.clientWidth - offsetWidth) / 2;
     panel.setAttribute("aria-labelledby", `glass-tab-${name}`);
     panel.replaceChildren(...made.get(name));
   };
@@ -215,6 +309,7 @@ function views(state, glass) {
     made.delete(name);
     show(name);
     tabs[names.indexOf(name)].focus();
+    writeAddress(state);
   };
   const move = (event) => {
     const at = names.indexOf(lastView);

@@ -40,6 +40,21 @@ export function formula(text) {
   );
 }
 
+/** Signs of the buttons, in a box of 16. */
+const SIGNS = {
+  play: "M4 2L14 8L4 14Z",
+  pause: "M3 2H7V14H3ZM9 2H13V14H9Z",
+  toStart: "M2 2H4V14H2ZM14 2L5 8L14 14Z",
+  stepBack: "M12 2L3 8L12 14Z",
+  stepOn: "M3 2H5V14H3ZM7 2L14 8L7 14Z",
+  toEnd: "M12 2H14V14H12ZM2 2L11 8L2 14Z",
+};
+
+/** A sign of SIGNS, for a button. */
+export function sign(name) {
+  return makeSvg("svg", { class: "sign", viewBox: "0 0 16 16", "aria-hidden": "true" }, makeSvg("path", { d: SIGNS[name] }));
+}
+
 let groups = 0;
 
 /** One of several, as a row of buttons. options: [value, label]; change(value) is told. */

@@ -1,13 +1,14 @@
 // The third view: every head of a kind of attention as a small picture, one of them large, and what heads do in numbers.
 
-import { largest } from "./colours.js";
+import { headColour, largest } from "./colours.js";
 import { choice, columnsFor, inTurn, make, select } from "./elements.js";
+import { amount, measureName, sentenceAbout, SHARES, shortLabel } from "./head_labels.js";
+import { tokenLights } from "./lighting.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
 import { decimal, matrixOf, meanEntropy, percent } from "./numbers.js";
 import { threadPicture } from "./threads.js";
-import { attentionLabels, pieceTexts, visible } from "./tokens.js";
+import { attentionLabels, visible } from "./tokens.js";
 
-const SHARES = { encoder: ["previous", "same", "next", "control"], decoder: ["previous", "same", "next", "control"], cross: ["previous", "aligned", "next", "control"] };
 const SHORT = 16;
 
 export function headsView(glass) {
@@ -17,6 +18,7 @@ export function headsView(glass) {
   const state = chosenHead(glass);
   const bar = make("div", { class: "controls" });
   const grid = make("div", { class: "grid", role: "group", "aria-label": say("headsTitle") });
+  const lights = make("div", {});
   const large = make("section", { class: "large" });
 
   const showLarge = () => large.replaceChildren(...largeHead(glass, state.kind, ...state.chosen));
@@ -37,15 +39,12 @@ export function headsView(glass) {
         showHeads();
       }),
     );
+    lights.replaceChildren(tokenLights(say, grid, ...attentionLabels(record, state.kind)));
     showHeads();
   };
+  const heads = make("div", { class: "heads" }, make("div", {}, grid, make("p", { class: "quiet" }, say("gridHint"))), large);
   show();
-  return make(
-    "div",
-    { class: "view" },
-    bar,
-    make("div", { class: "heads" }, make("div", {}, grid, make("p", { class: "quiet" }, say("gridHint"))), large),
-  );
+  return make("div", { class: "view" }, bar, lights, heads);
 }
 
 /** The view's choices: {kind, order, chosen: [layer, head] or null}; they stay for every record of the model. */
@@ -53,14 +52,10 @@ export function chosenHead(glass) {
   return glass.kept("heads", { kind: Object.keys(glass.record.attention).at(-1), order: "layer", chosen: null }, true);
 }
 
-/** What is sorted by and measured; of cross-attention the neighbours are those of the aligned piece. */
-function measureName(say, kind, measure) {
-  const beside = kind === "cross" && (measure === "previous" || measure === "next");
-  return say(beside ? `by_${measure}_aligned` : `by_${measure}`);
-}
-
 function showGrid(glass, grid, state, showLarge) {
   const about = glass.record.attention[state.kind];
+  const [rows, columns] = attentionLabels(glass.record, state.kind);
+  grid.style.setProperty("--shape", `${columns.length} / ${rows.length}`);
   const heads = sortedHeads(about, state.order);
   const telling = state.order === "layer" ? mostTelling(state.kind, heads) : heads[0];
   state.chosen ??= [telling.layer, telling.head];
@@ -75,7 +70,7 @@ function showGrid(glass, grid, state, showLarge) {
   });
   grid.replaceChildren(...buttons);
   grid.classList.toggle("sorted", state.order !== "layer");
-  grid.style.setProperty("--heads", columnsFor(about.heads));
+  grid.parentElement.parentElement.style.setProperty("--heads", columnsFor(about.heads));
   paintThumbnails(glass, state.kind, heads, buttons);
 }
 
@@ -106,16 +101,18 @@ function paintThumbnails({ record, get }, kind, heads, buttons) {
   const paint = ({ layer, weights }) => {
     heads.forEach((one, at) => {
       if (one.layer !== layer || !weights || !buttons[at].isConnected) return;
-      buttons[at].firstChild.replaceWith(thumbnail(matrixOf(weights, one.head), { limit }));
+      buttons[at].firstChild.replaceChildren(thumbnail(matrixOf(weights, one.head), { limit, scale: one.head }));
     });
   };
   inTurn([...layers.map((one) => () => decode(one)), ...layers.map((one) => () => paint(one))], (work) => work());
 }
 
-function headButton({ say }, { kind, order, chosen }, { layer, head, measures }, choose) {
+function headButton(glass, { kind, order, chosen }, { layer, head, measures }, choose) {
+  const { say } = glass;
+  const label = shortLabel(glass, kind, measures);
   const value = order === "layer" ? null : amount(order, measures[order], say);
-  const name = say("headName", { layer: layer + 1, head: head + 1 });
-  return make(
+  const name = `${say("headName", { layer: layer + 1, head: head + 1 })}, ${label}`;
+  const button = make(
     "button",
     {
       type: "button",
@@ -124,13 +121,11 @@ function headButton({ say }, { kind, order, chosen }, { layer, head, measures },
       "aria-pressed": `${chosen[0] === layer && chosen[1] === head}`,
       click: choose,
     },
-    make("span", { class: "thumbnail" }),
-    make("span", { class: "caption" }, make("span", {}, `${layer + 1}·${head + 1}`), value ? make("span", { class: "number" }, value) : null),
+    make("span", { class: "small-picture" }),
+    make("span", { class: "caption" }, make("b", {}, make("span", { class: "swatch", "aria-hidden": "true" }), `${layer + 1}·${head + 1}`), make("span", { class: "label" }, label), value ? make("span", { class: "number" }, value) : null),
   );
-}
-
-function amount(measure, value, say) {
-  return measure === "entropy" ? say("bits", { count: decimal(value) }) : percent(value);
+  button.style.setProperty("--head", headColour(head));
+  return button;
 }
 
 function largeHead(glass, kind, layer, head) {
@@ -138,28 +133,28 @@ function largeHead(glass, kind, layer, head) {
   const measures = record.attention[kind].measures[layer][head];
   const name = nameOfWeights(record, kind, layer);
   const weights = get(name);
-  const [read, keys] = attentionLabels(record, kind);
-  const queries = kind === "cross" ? pieceTexts(record.target.tokens) : read; // the piece that the row writes
+  const [queries, keys] = attentionLabels(record, kind);
   const title = say("headName", { layer: layer + 1, head: head + 1 });
   return [
     make("h3", {}, title),
-    make("p", {}, sentenceAbout(kind, measures, say), " ", say(`rows_${kind}`)),
-    weights ? largePictures(glass, kind, matrixOf(weights, head), queries, keys, title) : null,
+    make("p", {}, sentenceAbout(glass, kind, measures)),
+    weights ? largePictures(glass, kind, matrixOf(weights, head), queries, keys, title, head) : null,
+    make("p", { class: "quiet" }, say(`rows_${kind}`)),
     measureBars(kind, measures, keys.length, say),
     record.history.length ? history(glass, name, head, title) : null,
   ].filter((part) => part);
 }
 
 /** The lines and the matrix of a head; where the reader is in the matrix, the lines show. */
-function largePictures(glass, kind, matrix, queries, keys, title) {
+function largePictures(glass, kind, matrix, queries, keys, title, head) {
   const { say } = glass;
-  const lines = threadPicture(glass, matrix, queries, keys, say("linesLabel", { title }));
+  const lines = threadPicture(glass, matrix, queries, keys, say("linesLabel", { title }), headColour(head));
   const picture = matrixPicture(glass, matrix, {
     label: say("matrixLabel", { title }),
     rowNames: queries,
     columnNames: keys,
     side: kind === "encoder" ? "source" : "target",
-    scale: "share",
+    scale: head,
     limit: largest(matrix),
     square: true,
     cell: 30,
@@ -168,15 +163,6 @@ function largePictures(glass, kind, matrix, queries, keys, title) {
   });
   const look = Math.max(queries.length, keys.length) <= SHORT ? "large-pictures short" : "large-pictures";
   return make("div", { class: look }, lines.element, picture);
-}
-
-/** What the head mostly does, in a sentence. */
-function sentenceAbout(kind, measures, say) {
-  const [name, share] = SHARES[kind]
-    .map((measure) => [measure, measures[measure] ?? 0])
-    .toSorted((one, other) => other[1] - one[1])[0];
-  const beside = kind === "cross" && (name === "previous" || name === "next") ? "_aligned" : "";
-  return say(share >= 0.4 ? `does_${name}${beside}` : "does_spread", { share: percent(share), bits: decimal(measures.entropy) });
 }
 
 /** keys: how many there are to look at; attention that is spread over all of them has the largest entropy. */
@@ -222,7 +208,7 @@ function history({ record, get, say }, name, head, title) {
     return make(
       "li",
       {},
-      matrix ? thumbnail(matrix, { label }) : null,
+      matrix ? thumbnail(matrix, { label, scale: head }) : null,
       make("span", { class: "caption" }, make("b", {}, visible(moment.title)), make("span", {}, bits), make("span", {}, say("logProbability", { score: decimal(moment.score) }))),
     );
   });

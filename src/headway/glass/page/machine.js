@@ -1,55 +1,95 @@
-// The second view: Figure 1 of the paper, drawn from the model's own configuration, downwards. Every block opens in place.
+// The second view: Figure 1 of the paper, drawn from the model's own configuration, from left to right: above the encoder,
+// below the decoder. Every block shows its data as it flows, a row a token, and opens below both.
 
 import { blockContents } from "./blocks.js";
-import { choice, inTurn, make, makeSvg, select } from "./elements.js";
+import { choice, make, makeSvg, select } from "./elements.js";
+import { follower } from "./follow.js";
 import { rowsOf } from "./stages.js";
-import { brief, languageOf, pieceTexts } from "./tokens.js";
+import { refreshStrips, tile, tokenTile } from "./tiles.js";
+import { brief, languageOf, pieceTexts, readTexts } from "./tokens.js";
+import { drawWires } from "./wires.js";
 
-const ARC = 14;
-let panels = 0;
+const LEAST_ROW = 3;
+const LARGEST_ROW = 16;
+const PICTURE = 150; // pixels that the rows of a block may take together
 
 export function machineView(glass) {
   const { record, say, languageName } = glass;
-  const { config } = record.model;
+  const state = openIn(glass);
   const wires = makeSvg("svg", { class: "wires", "aria-hidden": "true" });
-  const column = (stack, title, language, parts) =>
-    make("section", { class: `stack ${stack}` }, make("h3", {}, title, make("span", { class: "quiet" }, language)), parts);
-  const reads = languageName(languageOf(record, "source"));
-  const writes = languageName(languageOf(record, "target"));
-  const one = (stack, kind, title, sizes, look) => block(glass, kind, title, sizes, { stack }, look).element;
-  const machine = make(
-    "div",
-    { class: "machine" },
-    wires,
-    column("encoder", say("encoder"), reads && say("reads", { language: reads }), [
-      ...inputBlocks(glass, "encoder"),
-      layers(glass, "encoder", config.encoder_layers),
-      one("encoder", "output", say("memoryBlock"), `${record.source.tokens.length} × ${config.d_model}`, "memory"),
-    ]),
-    column("decoder", say("decoder"), writes && say("writes", { language: writes }), [
-      ...inputBlocks(glass, "decoder"),
-      layers(glass, "decoder", config.decoder_layers),
-      config.norm === "pre" ? one("decoder", "output", say("normBlock"), `${config.d_model}`) : null,
-      one("decoder", "linear", say("linearBlock"), `${config.d_model} → ${config.target_vocab_size.toLocaleString()}`),
-      one("decoder", "softmax", say(record.target.given ? "softmaxGivenBlock" : "softmaxBlock"), say("tokensCount", { count: record.target.tokens.length })),
-    ]),
-  );
-  const watching = new ResizeObserver(() => drawWires(machine, wires));
-  for (const stack of machine.querySelectorAll(".stack")) watching.observe(stack);
-  return make("div", { class: "view" }, tokenChoosers(glass), machine);
+  const panel = make("section", { class: "panel", id: "glass-panel", hidden: true });
+  const blocks = [];
+  const show = () => {
+    const open = blocks.find(({ name }) => name === state.block);
+    for (const one of blocks) one.button.setAttribute("aria-expanded", `${one === open}`);
+    panel.hidden = !open;
+    machine.classList.toggle("open", Boolean(open));
+    panel.replaceChildren(...(open ? panelOf(glass, open, blocks, turn) : []));
+  };
+  const turn = (name) => {
+    state.block = state.block === name ? null : name;
+    show();
+  };
+  const add = (stack, kind, title, sizes, about, look = kind) => {
+    const place = about.place ?? kind;
+    const name = `${stack} ${place}`;
+    const block = { name, kind, title, sizes, about: inside(glass, stack, about), ...tile(title, sizes, { look, place }, () => turn(name)) };
+    blocks.push(block);
+    return block.element;
+  };
+  const refresh = (stack) => {
+    refreshStrips(glass, blocks.filter((one) => one.about.stack === stack));
+    show();
+  };
+  const stacks = ["encoder", "decoder"].map((stack) => {
+    const language = languageName(languageOf(record, stack === "encoder" ? "source" : "target"));
+    const parts = [...inputTiles(glass, stack, add), layerBox(glass, stack, add, refresh), ...outputTiles(glass, stack, add)];
+    return stackOf(glass, stack, language && say(stack === "encoder" ? "reads" : "writes", { language }), parts);
+  });
+  const flow = make("div", { class: "flow" }, wires, stacks);
+  const follow = follower(glass, flow, blocks);
+  const machine = make("div", { class: "machine" }, make("div", { class: "flow-box" }, make("div", { class: "scroll" }, flow), follow.told), panel);
+  new ResizeObserver(() => drawWires(flow, wires)).observe(flow);
+  refreshStrips(glass, blocks);
+  show();
+  return make("div", { class: "view" }, make("div", { class: "controls" }, tokenChoosers(glass), follow.button), machine);
 }
 
 /** What is open and chosen in the figure; it stays for every record of the model. */
-function openIn(glass) {
-  return glass.kept("machine", { blocks: new Set(), layers: { encoder: 0, decoder: 0 }, heads: {} }, true);
+export function openIn(glass) {
+  return glass.kept("machine", { block: null, layers: { encoder: 0, decoder: 0 }, heads: {} }, true);
 }
 
-/** A piece of the source and a step, to stand out in every picture. */
+/** What a block needs to know of itself; the sub-layer is that of the layer that is shown at the time. */
+function inside(glass, stack, { sublayer, ...about }) {
+  const { layers } = openIn(glass);
+  const full = { ...about, stack };
+  if (sublayer) Object.defineProperty(full, "sublayer", { get: () => `${stack}.layers.${layers[stack]}.${sublayer}`, enumerable: true });
+  return full;
+}
+
+/** The head of what a block holds, and its stages. */
+function panelOf(glass, block, blocks, turn) {
+  const { say } = glass;
+  const at = blocks.indexOf(block);
+  const button = (name, other, text) => make("button", { type: "button", disabled: !other, "aria-label": say(name), title: say(name), click: () => turn(other.name) }, text);
+  return [
+    make(
+      "header",
+      {},
+      make("h4", {}, block.title, make("span", { class: "quiet" }, ` ${say(block.about.stack)} · ${block.sizes}`)),
+      make("span", { class: "tools" }, button("blockBefore", blocks[at - 1], "←"), button("blockAfter", blocks[at + 1], "→"), button("closeBlock", block, "✕")),
+    ),
+    ...blockContents[block.kind](glass, block.about),
+  ];
+}
+
+/** A token of the source and a step, to stand out in every picture. */
 function tokenChoosers(glass) {
   const { record, say } = glass;
   const written = pieceTexts(record.target.tokens);
-  const names = { source: rowsOf(glass, "encoder").rowNames, target: rowsOf(glass, "decoder").rowNames.map((read, step) => `${brief(read)} → ${brief(written[step])}`) };
-  const choosers = Object.entries(names).map(([side, all]) => {
+  const names = { source: pieceTexts(record.source.tokens), target: readTexts(record).map((read, step) => `${brief(read)} → ${brief(written[step])}`) };
+  return Object.entries(names).map(([side, all]) => {
     const options = [["", say("none")], ...all.map((name, row) => [`${row}`, `${row + 1}  ${brief(name, 28)}`])];
     const chooser = select(say(`choose_${side}`), options, null, (value) => glass.choose(side, value === "" ? null : Number(value)));
     const show = () => (chooser.querySelector("select").value = `${glass.chosen[side] ?? ""}`);
@@ -58,135 +98,94 @@ function tokenChoosers(glass) {
     chooser.addEventListener("chosen", show);
     return chooser;
   });
-  return make("div", { class: "controls" }, choosers, make("p", { class: "quiet" }, say("chooseHint")));
 }
 
-function inputBlocks(glass, stack) {
+/** A row of the figure. Its tokens are rows of every block in it. */
+function stackOf(glass, stack, quiet, parts) {
+  const { rowNames, side } = rowsOf(glass, stack);
+  const element = make(
+    "section",
+    { class: `stack ${stack}`, "data-rows": side },
+    make("h3", {}, glass.say(stack), make("span", { class: "quiet" }, quiet)),
+    make("div", { class: "tiles" }, parts),
+  );
+  const show = () => {
+    const row = glass.chosen[side];
+    element.classList.toggle("following", row !== null);
+    element.style.setProperty("--row", row ?? 0);
+  };
+  element.style.setProperty("--rows", rowNames.length);
+  element.style.setProperty("--row-height", `${Math.max(LEAST_ROW, Math.min(LARGEST_ROW, PICTURE / rowNames.length)).toFixed(1)}px`);
+  element.addEventListener("chosen", show);
+  show();
+  return element;
+}
+
+function inputTiles(glass, stack, add) {
   const { record, say } = glass;
   const { config } = record.model;
-  const tokens = stack === "encoder" ? record.source.tokens : record.target.tokens;
+  const tokens = stack === "encoder" ? pieceTexts(record.source.tokens) : readTexts(record);
   const vocabulary = config[stack === "encoder" ? "source_vocab_size" : "target_vocab_size"];
   const root = Math.sqrt(config.d_model).toFixed(1).replace(".0", "");
-  const kinds = [
-    ["tokens", say(stack === "encoder" ? "sourceTokensBlock" : "targetTokensBlock"), say("tokensCount", { count: tokens.length })],
-    ["embedding", say("embeddingBlock"), `${vocabulary.toLocaleString()} × ${config.d_model}, × ${root}`],
-    ["positions", say("positionsBlock"), say(config.positions === "learned" ? "learned" : "sinusoidal")],
+  const first = add(stack, "tokens", say(stack === "encoder" ? "sourceTokensBlock" : "targetTokensBlock"), say("tokensCount", { count: tokens.length }), {});
+  tokenTile(glass, first, tokens, stack === "encoder" ? "source" : "target");
+  return [
+    first,
+    add(stack, "embedding", say("embeddingBlock"), `${vocabulary.toLocaleString()} × ${config.d_model}, × ${root}`, {}),
+    add(stack, "positions", say("positionsBlock"), say(config.positions === "learned" ? "learned" : "sinusoidal"), {}),
   ];
-  return kinds.map(([kind, title, sizes]) => block(glass, kind, title, sizes, { stack }).element);
 }
 
 /** The box of the paper that stands for N layers: one of them at a time, to be chosen. */
-function layers(glass, stack, count) {
+function layerBox(glass, stack, add, refresh) {
+  const { record, say } = glass;
+  const { config } = record.model;
+  const count = config[`${stack}_layers`];
   if (!count) return null;
   const shown = openIn(glass).layers;
   shown[stack] = Math.min(shown[stack], count - 1);
-  const blocks = layerBlocks(glass, stack);
   const names = Array.from({ length: count }, (_, layer) => [`${layer}`, `${layer + 1}`]);
   const change = (value) => {
     shown[stack] = Number(value);
-    inTurn(blocks, (one) => one.refresh());
+    refresh(stack);
   };
   return make(
     "div",
     { class: "layer" },
-    choice(glass.say("layerOf", { count }), names, `${shown[stack]}`, change),
-    make("div", { class: "layer-blocks" }, blocks.map((one) => one.element)),
+    choice(say("layerOf", { count }), names, `${shown[stack]}`, change),
+    make("div", { class: "layer-blocks" }, layerTiles(glass, stack, add)),
   );
 }
 
-/** The blocks of the layer that is shown, whichever it is at that time. */
-function layerBlocks(glass, stack) {
+function layerTiles(glass, stack, add) {
   const { record, say } = glass;
   const { config } = record.model;
-  const open = openIn(glass);
+  const { heads: shownHeads } = openIn(glass);
   const heads = stack === "encoder" ? config.num_heads : config.decoder_num_heads;
   const d_ff = stack === "encoder" ? config.d_ff : config.decoder_d_ff;
-  const inside = (name, rest) => ({
-    stack,
-    ...rest,
-    get sublayer() {
-      return `${stack}.layers.${open.layers[stack]}.${name}`;
-    },
-  });
   const attention = (name, kind, title) => {
-    const sizes = say("headSizes", { heads, width: config.d_model / heads });
-    const shown = (open.heads[kind] ??= { head: 0, step: 0 });
-    return block(glass, "attention", title, sizes, inside(`${name}_attention`, { kind, place: name, shown }), kind);
+    const shown = (shownHeads[kind] ??= { head: 0, step: 0 });
+    return add(stack, "attention", title, say("headSizes", { heads, width: config.d_model / heads }), { sublayer: `${name}_attention`, kind, place: name, shown }, `${kind} wide`);
   };
-  const steps = [["self", attention("self", stack, say(stack === "encoder" ? "selfBlock" : "maskedBlock"))]];
-  if (stack === "decoder" && record.attention.cross) steps.push(["cross", attention("cross", "cross", say("crossBlock"))]);
-  const sizes = `${config.d_model} → ${d_ff.toLocaleString()} → ${config.d_model}`;
-  const feedForward = inside("feed_forward", { place: "feed_forward" });
-  steps.push(["feed_forward", block(glass, "feedForward", say("feedForwardBlock"), sizes, feedForward)]);
-  return steps.flatMap(([name, own]) => {
-    const slim = (kind, title) => {
-      const about = inside(`${name}_residual`, { place: `${name} ${kind}` });
-      return block(glass, kind, title, `${config.d_model}`, about, "slim");
-    };
-    const parts = config.norm === "pre" ? [slim("norm", say("normBlock")), own, slim("add", say("addBlock"))] : [own, slim("addNorm", say("addNormBlock"))];
-    parts[0].element.dataset.residual = "from";
-    parts.at(-1).element.dataset.residual = "to";
+  const kinds = { self: () => attention("self", stack, say(stack === "encoder" ? "selfBlock" : "maskedBlock")), cross: () => attention("cross", "cross", say("crossBlock")) };
+  kinds.feed_forward = () => add(stack, "feedForward", say("feedForwardBlock"), `${config.d_model} → ${d_ff.toLocaleString()} → ${config.d_model}`, { sublayer: "feed_forward", place: "feed_forward" }, "feedForward wide");
+  const names = stack === "decoder" && record.attention.cross ? ["self", "cross", "feed_forward"] : ["self", "feed_forward"];
+  return names.flatMap((name) => {
+    const slim = (kind, title) => add(stack, kind, title, `${config.d_model}`, { sublayer: `${name}_residual`, place: `${name} ${kind}` }, "slim");
+    const parts = config.norm === "pre" ? [slim("norm", say("normBlock")), kinds[name](), slim("add", say("addBlock"))] : [kinds[name](), slim("addNorm", say("addNormBlock"))];
+    parts[0].dataset.residual = "from";
+    parts.at(-1).dataset.residual = "to";
     return parts;
   });
 }
 
-/** A block of the figure: a button, and below it, once opened, what happens inside. -> {element, refresh} */
-function block(glass, kind, title, sizes, about, look = kind) {
-  const open = openIn(glass).blocks;
-  const place = about.place ?? kind;
-  const name = `${about.stack} ${place}`;
-  const panel = make("div", { class: "panel", id: `glass-panel-${panels++}` });
-  const refresh = () => panel.hidden || panel.replaceChildren(...blockContents[kind](glass, about));
-  const show = () => {
-    panel.hidden = !open.has(name);
-    button.setAttribute("aria-expanded", `${!panel.hidden}`);
-    panel.replaceChildren();
-    refresh();
-  };
-  const turn = () => {
-    if (!open.delete(name)) open.add(name);
-    show();
-  };
-  const button = make(
-    "button",
-    { type: "button", "aria-controls": panel.id, "data-place": place, click: turn },
-    make("span", { class: "name" }, title),
-    make("span", { class: "sizes" }, sizes),
-  );
-  show();
-  return { element: make("div", { class: `block ${look}` }, make("h4", {}, button), panel), refresh };
-}
-
-/** The residual connections beside the layers, and the memory's way to the decoder. */
-function drawWires(machine, wires) {
-  const frame = machine.getBoundingClientRect();
-  const box = (element) => {
-    const { left, right, top, bottom, height } = element.getBoundingClientRect();
-    return { left: left - frame.left, right: right - frame.left, top: top - frame.top, bottom: bottom - frame.top, middle: top - frame.top + height / 2 };
-  };
-  wires.replaceChildren(...residualWires(machine, box), ...memoryWire(machine, box));
-}
-
-const line = (d, look) => makeSvg("path", { d, class: look });
-const arrow = (x, y) => makeSvg("path", { d: `M${x - 6} ${y - 4}L${x} ${y}L${x - 6} ${y + 4}`, class: "tip" });
-
-function residualWires(machine, box) {
-  const [starts, ends] = ["from", "to"].map((end) => [...machine.querySelectorAll(`[data-residual=${end}]`)]);
-  return ends.flatMap((end, at) => {
-    const { left } = box(end);
-    const [from, to] = [box(starts[at]).top - 6, box(end.querySelector("button")).middle];
-    const way = `M${left + 24} ${from}H${left - ARC + 8}Q${left - ARC} ${from} ${left - ARC} ${from + 8}V${to - 8}Q${left - ARC} ${to} ${left - ARC + 8} ${to}H${left}`;
-    return [line(way, "residual"), arrow(left, to)];
-  });
-}
-
-/** Where the stacks stand side by side. */
-function memoryWire(machine, box) {
-  const [memory, cross] = [machine.querySelector(".block.memory button"), machine.querySelector(".block.cross button")];
-  if (!memory || !cross || box(cross).left <= box(memory).right) return [];
-  const [from, to] = [box(memory), box(cross)];
-  const gutter = (from.right + box(machine.querySelector(".stack.decoder")).left) / 2;
-  const turn = Math.sign(to.middle - from.middle) * 10;
-  const way = `M${from.right} ${from.middle}H${gutter - 10}Q${gutter} ${from.middle} ${gutter} ${from.middle + turn}V${to.middle - turn}Q${gutter} ${to.middle} ${gutter + 10} ${to.middle}H${to.left}`;
-  return [line(way, "memory"), arrow(to.left, to.middle)];
+function outputTiles(glass, stack, add) {
+  const { record, say } = glass;
+  const { config } = record.model;
+  if (stack === "encoder") return [add(stack, "output", say("memoryBlock"), `${record.source.tokens.length} × ${config.d_model}`, {}, "memory")];
+  return [
+    config.norm === "pre" ? add(stack, "output", say("normBlock"), `${config.d_model}`, {}, "slim") : null,
+    add(stack, "linear", say("linearBlock"), `${config.d_model} → ${config.target_vocab_size.toLocaleString()}`, {}),
+    add(stack, "softmax", say(record.target.given ? "softmaxGivenBlock" : "softmaxBlock"), say("tokensCount", { count: record.target.tokens.length }), {}, "softmax wide"),
+  ];
 }

@@ -1,16 +1,15 @@
 // A matrix as a picture: a rectangle for each number, read by hovering or with the arrow keys.
 
 import { colourStrip, largest, painted } from "./colours.js";
-import { LABEL_FONT, make, sizeCanvas, whenSized } from "./elements.js";
-import { readable } from "./numbers.js";
+import { make, sizeCanvas, whenSized } from "./elements.js";
+import { hatch } from "./hatching.js";
+import { drawColumnNames, drawRowNames, labelSpace, LEAST_LABEL } from "./names.js";
+import { readable, readableIn } from "./numbers.js";
 import { brief } from "./tokens.js";
-
-const LABEL_SPACE = 84;
-const LEAST_LABEL = 11;
 
 /**
  * matrix: {rows, columns, values}. Options: label (of the picture, for those who don't see it), rowNames, columnNames,
- * side ("source" or "target": rows are tokens of it, and the one that is chosen is framed), scale ("share", "sign"), limit
+ * side ("source" or "target": rows are tokens of it, and the one that is chosen is framed), scale ("share", "sign", the number of a head), limit
  * and low (the numbers of the last and, of shares, the first colour), square (cells are), cell (largest width of one, in
  * pixels), room (names to leave room for, where not all are shown yet), plain (without a legend), told(row, column) -> what
  * stands before the number, move(row, column) is told where the reader is.
@@ -18,8 +17,8 @@ const LEAST_LABEL = 11;
 export function matrixPicture(glass, matrix, options) {
   const { label, side = null, scale = "sign" } = options;
   const { rows, columns } = matrix;
-  const limit = options.limit ?? (scale === "share" ? 1 : largest(matrix));
-  const low = scale === "share" ? (options.low ?? 0) : -limit;
+  const limit = options.limit ?? (scale === "sign" ? largest(matrix) : 1);
+  const low = scale === "sign" ? -limit : (options.low ?? 0);
   const readout = make("output", { class: "readout", "aria-live": "polite" });
   const canvas = make("canvas", {
     tabindex: 0,
@@ -41,6 +40,8 @@ export function matrixPicture(glass, matrix, options) {
     place: null,
   };
   readout.replaceChildren(...picture.legend);
+  const { square, cell, columnNames } = picture.options;
+  canvas.style.height = `${square ? rows * cell + (columnNames ? labelSpace(columnNames) : 0) : rows * heightOfRow(rows)}px`; // about, until it is drawn
   listen(picture);
   whenSized(picture.figure, () => {
     picture.place = placeOf(picture);
@@ -49,56 +50,39 @@ export function matrixPicture(glass, matrix, options) {
   return picture.figure;
 }
 
+const heightOfRow = (rows) => Math.max(4, Math.min(20, 480 / rows));
+
 /** Where the cells stand: {left, top, width, height}, the sizes of one cell. */
 function placeOf({ matrix: { rows, columns }, options, figure }) {
   const { rowNames, columnNames, room, square, cell } = options;
   const left = rowNames ? Math.min(labelSpace(room ?? rowNames), figure.clientWidth / 4) : 0;
   const above = square && columnNames ? labelSpace(room ?? columnNames) : 0;
   const width = square ? Math.min(cell, (figure.clientWidth - left) / columns) : (figure.clientWidth - left) / columns;
-  const height = square ? width : Math.max(4, Math.min(20, 480 / rows));
+  const height = square ? width : heightOfRow(rows);
   return { left, top: Math.max(above, rowNames ? Math.ceil((LEAST_LABEL + 2 - height) / 2) : 0), width, height };
 }
 
-function draw({ glass, matrix: { rows, columns }, options, canvas, figure, image, at, place }) {
+function draw({ glass, matrix, options, canvas, figure, image, at, place }) {
+  const { rows, columns } = matrix;
   const { left, top, width, height } = place;
   const context = sizeCanvas(canvas, Math.ceil(left + width * columns) + 1, Math.ceil(top + height * rows) + 1);
   const style = getComputedStyle(figure);
   context.imageSmoothingEnabled = width < 2;
   context.drawImage(image, left, top, width * columns, height * rows);
+  hatch(context, style, matrix, place);
   context.strokeStyle = style.getPropertyValue("--glass-line");
   context.strokeRect(left + 0.5, top + 0.5, width * columns - 0.5, height * rows - 0.5);
   const chosen = options.side ? glass.chosen[options.side] : null;
-  drawNames(context, style, options, place, { rows: [at?.row, chosen], columns: [at?.column] });
+  drawAllNames(context, style, options, place, { rows: [at?.row, chosen], columns: [at?.column] });
   context.strokeStyle = style.getPropertyValue("--glass-accent");
   context.lineWidth = 2;
   if (chosen !== null && chosen < rows) context.strokeRect(left + 1, top + chosen * height, width * columns - 2, height);
   if (at) context.strokeRect(left + at.column * width, top + at.row * height, Math.max(width, 3), height);
 }
 
-/** The names of rows and columns; where there is no room for all, every second or third, and those that stand out. */
-function drawNames(context, style, { rowNames, columnNames, square }, { left, top, width, height }, out) {
-  const each = (names, size, standing, write) => {
-    const every = Math.ceil(LEAST_LABEL / size);
-    names.forEach((name, number) => {
-      const stands = standing.includes(number);
-      if (number % every && !stands) return;
-      context.fillStyle = style.getPropertyValue(stands ? "--glass-ink" : "--glass-muted");
-      write(brief(name), number);
-    });
-  };
-  if (rowNames) {
-    context.textAlign = "right";
-    each(rowNames, height, out.rows, (name, row) => context.fillText(name, left - 6, top + (row + 0.5) * height, left - 8));
-  }
-  if (!square || !columnNames) return;
-  context.textAlign = "left";
-  each(columnNames, width, out.columns, (name, column) => {
-    context.save();
-    context.translate(left + (column + 0.5) * width, top - 6);
-    context.rotate(-Math.PI / 2);
-    context.fillText(name, 0, 0, top - 8);
-    context.restore();
-  });
+function drawAllNames(context, style, { rowNames, columnNames, square }, { left, top, width, height }, out) {
+  if (rowNames) drawRowNames(context, style, rowNames, { left, top, height }, out.rows);
+  if (square && columnNames) drawColumnNames(context, style, columnNames, { left, top, width }, out.columns);
 }
 
 /** Makes a cell stand out and reads it; null: none. */
@@ -115,7 +99,7 @@ function show(picture, at) {
   const names = [rowNames?.[at.row] ?? `${at.row + 1}`, columnNames?.[at.column] ?? `${at.column + 1}`].map((name) => brief(name, 24));
   readout.replaceChildren(
     make("bdi", {}, told(...names)),
-    make("b", {}, readable(matrix.values[at.row * matrix.columns + at.column])),
+    make("b", {}, readableIn(matrix, at.row, at.column)),
   );
 }
 
@@ -144,14 +128,6 @@ function listen(picture) {
   });
 }
 
-/** The room that names need beside a picture. */
-function labelSpace(names) {
-  const context = document.createElement("canvas").getContext("2d");
-  context.font = LABEL_FONT;
-  const widest = names.reduce((most, name) => Math.max(most, context.measureText(brief(name)).width), 0);
-  return Math.ceil(Math.min(LABEL_SPACE, widest + 10));
-}
-
 function colourLegend(scale, low, limit) {
   const strip = colourStrip(scale);
   strip.className = "strip";
@@ -160,8 +136,8 @@ function colourLegend(scale, low, limit) {
 }
 
 /** A small picture without names, a pixel for each number. label: what it is, where nothing beside it says so. */
-export function thumbnail(matrix, { limit = 1, label = null } = {}) {
-  const image = painted(matrix, "share", limit);
+export function thumbnail(matrix, { limit = 1, label = null, scale = "share" } = {}) {
+  const image = painted(matrix, scale, limit);
   image.className = "thumbnail";
   if (label) {
     image.setAttribute("role", "img");

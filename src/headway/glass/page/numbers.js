@@ -3,6 +3,7 @@
 /** What stands in a record for a score that a mask hides. */
 export const HIDDEN = -3.4028234663852886e38;
 const NOTATION_FROM = 1e-3;
+const DIGITS = 3;
 let halfTable = null;
 
 /** -> get(name): {shape, values}, or null where the record has no such array. */
@@ -17,10 +18,12 @@ export function openNumbers(record) {
   return get;
 }
 
-/** Of an array (several, rows, columns) one matrix: {rows, columns, values}. */
+/** Of an array (several, rows, columns) one matrix: {rows, columns, values, step(row, value)}; step: by how much the
+ * stored form of a number tells it from the next. */
 export function matrixOf(array, number = 0) {
   const [rows, columns] = array.shape.slice(-2);
-  return { rows, columns, values: array.values.subarray(number * rows * columns, (number + 1) * rows * columns) };
+  const step = array.step ? (row, value) => array.step(number * rows + row, value) : undefined;
+  return { rows, columns, values: array.values.subarray(number * rows * columns, (number + 1) * rows * columns), step };
 }
 
 /** Several (rows, columns) of a head each, side by side: (rows, heads * columns). */
@@ -60,7 +63,7 @@ export function rowProducts({ rows, columns, values }) {
       products[one * rows + other] = sum;
     }
   }
-  return { rows, columns: rows, values: products };
+  return { rows, columns: rows, values: products, step: halfStep };
 }
 
 /** The share of numbers that are exactly 0. */
@@ -100,12 +103,23 @@ export function meanAndSpread({ columns, values }, row) {
   return [mean, Math.sqrt(variance)];
 }
 
-/** A number to be read: three digits behind the point; -∞ for what a mask hides. */
-export function readable(value) {
+/** A number of a matrix to be read, with no more digits than it is stored with. */
+export function readableIn({ columns, values, step }, row, column) {
+  const value = values[row * columns + column];
+  return readable(value, step ? digitsOf(step(row, value)) : DIGITS);
+}
+
+/** So many digits behind the point as a number has whose neighbours are a step away. */
+export function digitsOf(step) {
+  return Math.max(0, Math.min(DIGITS, Math.floor(-Math.log10(step) + 1e-9)));
+}
+
+/** A number to be read, with at most three digits behind the point; -∞ for what a mask hides. */
+export function readable(value, digits = DIGITS) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (value <= HIDDEN) return "−∞";
   const size = Math.abs(value);
-  const text = size !== 0 && size < NOTATION_FROM ? value.toExponential(1) : value.toFixed(3);
+  const text = size !== 0 && size < NOTATION_FROM && digits === DIGITS ? value.toExponential(1) : value.toFixed(digits);
   return text.replaceAll("-", "−");
 }
 
@@ -132,7 +146,8 @@ function decodeEntry(entry, get) {
   if (entry.same_as) return get(entry.same_as);
   if (entry.sum_of) {
     const [one, other] = entry.sum_of.map(get);
-    return one && other && { shape: one.shape, values: one.values.map((value, at) => value + other.values[at]) };
+    const step = one?.step || other?.step ? (row, value) => Math.max(one.step?.(row, value) ?? 0, other.step?.(row, value) ?? 0) : undefined;
+    return one && other && { shape: one.shape, values: one.values.map((value, at) => value + other.values[at]), step };
   }
   if (entry.masked) {
     const [scores, mask] = entry.masked.map(get);
@@ -141,9 +156,23 @@ function decodeEntry(entry, get) {
     return {
       shape: scores.shape,
       values: scores.values.map((value, at) => (mask.values[at % size] ? value : HIDDEN)),
+      step: scores.step,
     };
   }
-  return { shape: entry.shape, values: decodeValues(entry) };
+  return { shape: entry.shape, values: decodeValues(entry), step: stepOf(entry) };
+}
+
+/** By how much the numbers of an entry differ at least; undefined where they are exact. */
+function stepOf({ dtype, scales }) {
+  if (dtype === "float16") return halfStep;
+  if (dtype !== "int8") return undefined;
+  const factors = new DataView(decodeBytes(scales).buffer);
+  return (row) => factors.getFloat32(4 * row, true);
+}
+
+/** Between float16 of that size: ten bits behind the first. */
+function halfStep(_, value) {
+  return 2 ** (Math.floor(Math.log2(Math.max(Math.abs(value), 2 ** -14))) - 10);
 }
 
 function decodeValues({ dtype, shape, data, scales }) {

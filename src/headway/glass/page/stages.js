@@ -3,7 +3,8 @@
 import { formula, make } from "./elements.js";
 import { matrixPicture } from "./matrix.js";
 import { matrixOf, sideBySide } from "./numbers.js";
-import { pieceTexts, readTexts } from "./tokens.js";
+import { termed } from "./terms.js";
+import { pieceTexts } from "./tokens.js";
 
 /** A stage: its title and paragraph are the texts `nameTitle` and `nameText`. body: elements below. */
 export function stage(say, name, { equation, shape, values }, ...body) {
@@ -19,7 +20,7 @@ export function stage(say, name, { equation, shape, values }, ...body) {
           shape ? make("span", { class: "shape" }, shape) : null,
         )
       : null,
-    make("p", {}, say(`${name}Text`, values)),
+    make("p", {}, termed(say, say(`${name}Text`, values))),
     body,
   );
 }
@@ -45,11 +46,12 @@ export function picture(glass, matrix, options) {
   return matrixPicture(glass, matrix, { told, ...options });
 }
 
-/** The rows of what a stack computes: their names, and of which side they are. */
+/** The rows of what a stack computes: their names, and of which side they are. A row of the decoder is named by the token
+ * that it writes, here as in every picture. */
 export function rowsOf({ record }, stack) {
   return stack === "encoder"
     ? { rowNames: pieceTexts(record.source.tokens), side: "source" }
-    : { rowNames: readTexts(record), side: "target" };
+    : { rowNames: pieceTexts(record.target.tokens), side: "target" };
 }
 
 /** Whether the record is of a model with that edit. */

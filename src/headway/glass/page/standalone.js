@@ -23,4 +23,4 @@ function lazyArrays(groups) {
 const index = parsed("record");
 const record = { ...index, arrays: lazyArrays(index.arrays) };
 const language = document.documentElement.lang || (navigator.language.startsWith("ko") ? "ko" : "en");
-mountBox(document.getElementById("glass"), { record, language });
+mountBox(document.getElementById("glass"), { record, language, address: true });

@@ -1,34 +1,26 @@
-// The fourth view: decoding, token by token.
+// The fourth view: decoding, token by token: what the step looks at, what it has written, what comes next, and the beam.
 
 import { probabilityBars } from "./bars.js";
-import { make, makeSvg } from "./elements.js";
-import { matrixPicture } from "./matrix.js";
-import { decimal, matrixOf, percent, probability } from "./numbers.js";
-import { isEdited, rowsOf } from "./stages.js";
+import { make, select, sign } from "./elements.js";
+import { decimal, percent, probability } from "./numbers.js";
+import { isEdited } from "./stages.js";
+import { stepPicture } from "./step_picture.js";
 import { brief, pieceTexts, visible } from "./tokens.js";
 import { beamList, beamTree, treeLegend } from "./tree.js";
 
-/** Signs of the buttons, in a box of 16. */
-const SIGNS = {
-  play: "M4 2L14 8L4 14Z",
-  pause: "M3 2H7V14H3ZM9 2H13V14H9Z",
-  toStart: "M2 2H4V14H2ZM14 2L5 8L14 14Z",
-  stepBack: "M12 2L3 8L12 14Z",
-  stepOn: "M3 2H5V14H3ZM7 2L14 8L7 14Z",
-  toEnd: "M12 2H14V14H12ZM2 2L11 8L2 14Z",
-};
-const PAUSE = 900;
+const PAUSE = 1200;
+const SPEEDS = [0.5, 1, 2, 4];
 const COLUMN = 176;
+const FIVE = 5;
 
 export function stepsView(glass) {
   const { record, say } = glass;
-  const growing = make("p", { class: "growing", dir: "auto" });
-  const [bars, mask, tree] = ["bars-place", "mask-place", "tree-place"].map((name) => make("div", { class: name }));
+  const [bars, tree] = ["bars-place", "tree-place"].map((name) => make("div", { class: name }));
   const now = () => glass.chosen.target ?? 0;
+  const picture = stepPicture(glass, now);
   const draw = () => {
-    showGrowing(glass, growing, now());
+    picture.draw();
     bars.replaceChildren(...stepBars(glass, now()));
-    mask.replaceChildren(maskUntil(glass, now()));
     if (record.beam) showTree(glass, tree, now());
   };
   const section = (title, ...parts) => make("section", {}, make("h3", {}, say(title)), ...parts);
@@ -39,15 +31,14 @@ export function stepsView(glass) {
   return make(
     "div",
     { class: "view", "data-rows": "target", chosen: draw },
-    player(glass, now),
-    growing,
-    make("p", {}, make("button", { type: "button", click: () => glass.open("machine") }, say("stepInMachine"))),
     make(
       "div",
-      { class: "two" },
-      section("topTitle", quiet(say("topText")), bars),
-      section("maskHeading", quiet(say(isEdited(glass, "look_ahead_off") ? "maskOffText" : "maskText")), mask),
+      { class: "step-scene" },
+      picture.element,
+      make("div", { class: "step-bars" }, section("topTitle", bars), make("button", { type: "button", click: () => glass.open("machine") }, say("stepInMachine"))),
+      player(glass, now),
     ),
+    quiet(say(isEdited(glass, "look_ahead_off") ? "maskOffText" : "maskText")),
     section("treeTitle", record.beam ? [quiet(treeText), treeLegend(say), tree] : quiet(say(record.target.given ? "givenNoBeam" : "noBeam"))),
   );
 }
@@ -57,6 +48,7 @@ function player(glass, now) {
   const { record, say } = glass;
   const last = record.steps.length - 1;
   const pieces = pieceTexts(record.target.tokens);
+  const kept = glass.kept("steps", { speed: 1 }, true);
   let timer = null;
   const button = (name, act) => make("button", { type: "button", "aria-label": say(name), title: say(name), click: act }, sign(name));
   const go = (step) => glass.choose("target", Math.max(0, Math.min(last, step)));
@@ -76,8 +68,15 @@ function player(glass, now) {
     timer = setInterval(() => {
       if (!play.isConnected || now() >= last) halt();
       else go(now() + 1);
-    }, PAUSE);
+    }, PAUSE / kept.speed);
   };
+  const speeds = SPEEDS.map((speed) => [`${speed}`, `${speed}×`]);
+  const speed = select(say("speed"), speeds, `${kept.speed}`, (value) => {
+    kept.speed = Number(value);
+    if (!timer) return;
+    clearInterval(timer);
+    start();
+  });
   const haltAt = (step) => {
     halt();
     go(step);
@@ -102,21 +101,8 @@ function player(glass, now) {
     button("stepOn", () => haltAt(now() + 1)),
     button("toEnd", () => haltAt(last)),
     slider,
+    speed,
     where,
-  );
-}
-
-function sign(name) {
-  return makeSvg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, makeSvg("path", { d: SIGNS[name] }));
-}
-
-/** The target until this step; what comes later keeps its room. */
-function showGrowing({ record }, growing, step) {
-  growing.replaceChildren(
-    ...[visible(record.start.piece), ...pieceTexts(record.target.tokens)].map((piece, place) => {
-      const look = place <= step ? "done" : place === step + 1 ? "next" : "later";
-      return make("bdi", { class: place === 0 ? `${look} control` : look }, brief(piece, 24));
-    }),
   );
 }
 
@@ -125,40 +111,12 @@ function stepBars({ record, say }, step) {
   const { top, rank, log_probability: logarithm } = record.steps[step];
   const { id } = record.target.tokens[step];
   const token = brief(pieceTexts(record.target.tokens)[step], 24);
+  const shown = top.filter((one, at) => at < FIVE || one.id === id);
   const how = record.target.given ? "stands" : rank === 0 ? "tookFirst" : record.beam ? "tookOther" : "tookUnlikely";
   return [
-    probabilityBars(top, id, say),
+    probabilityBars(shown, id, say),
     make("p", { class: "quiet" }, say(how, { token, share: percent(probability(logarithm)), rank: rank + 1 })),
   ];
-}
-
-/** What the decoder may see: the rows until now as they are, those to come still empty. */
-function maskUntil(glass, step) {
-  const { get, say } = glass;
-  const { rowNames: room, side } = rowsOf(glass, "decoder");
-  const size = room.length;
-  const array = get("decoder.layers.0.self_attention.mask");
-  const off = isEdited(glass, "look_ahead_off");
-  const names = room.map((name, place) => (off || place <= step ? name : ""));
-  const values = array ? Float32Array.from(matrixOf(array).values) : new Float32Array(size * size).fill(1);
-  values.fill(0, (step + 1) * size);
-  return matrixPicture(
-    glass,
-    { rows: size, columns: size, values },
-    {
-      label: say("maskTitle"),
-      rowNames: names,
-      columnNames: names,
-      side,
-      room,
-      plain: true,
-      square: true,
-      scale: "share",
-      limit: 1.6,
-      cell: 22,
-      told: (row, column) => `${row} → ${column}`,
-    },
-  );
 }
 
 function showTree(glass, place, step) {
@@ -169,10 +127,13 @@ function showTree(glass, place, step) {
   const now = Math.min(step, beam.steps.length - 1);
   const first = Math.max(0, now - columns + 1);
   const last = step < record.steps.length - 1 ? now : beam.steps.length - 1; // the search may go on after the translation's end
+  const hypothesis = make("p", { class: "hypothesis quiet" }, say("hypothesisHint"));
+  const point = (text, { score }) => hypothesis.replaceChildren(make("bdi", {}, text), make("span", { class: "number" }, ` ${decimal(score)}`));
   const finished = (beam.finished ?? []).filter((one) => one.step <= last);
   place.replaceChildren(
     ...(last > now ? [make("p", { class: "quiet" }, say("searchWentOn", { step: last + 1 }))] : []),
-    make("div", { class: "scroll" }, beamTree(glass, first, last)),
+    hypothesis,
+    make("div", { class: "scroll" }, beamTree(glass, first, last, point)),
     beamList(glass, first, last),
     make("h4", {}, say("finishedTitle")),
     finished.length ? finishedList(say, finished, beam.result) : make("p", { class: "quiet" }, say("noneFinished")),

@@ -8,8 +8,8 @@ const LEAST = 0.02;
 const SPACE = 110;
 const WIDEST = 460;
 
-/** A canvas of the lines of `matrix`; show(row) makes one row stand out, null none. -> {element, show} */
-export function threadPicture({ say }, matrix, rowNames, columnNames, label) {
+/** A canvas of the lines of `matrix`; colour: that of the lines; show(row) makes one row stand out, null none. -> {element, show} */
+export function threadPicture({ say }, matrix, rowNames, columnNames, label, colour) {
   const canvas = make("canvas", {
     tabindex: 0,
     role: "application",
@@ -19,7 +19,8 @@ export function threadPicture({ say }, matrix, rowNames, columnNames, label) {
   const readout = make("output", { class: "readout", "aria-live": "polite" });
   const figure = make("figure", { class: "matrix lines" }, canvas, readout);
   const longest = Math.max(matrix.rows, matrix.columns);
-  const threads = { matrix, rowNames, columnNames, canvas, figure, longest, step: Math.max(13, Math.min(26, 520 / longest)), chosen: null };
+  const threads = { matrix, colour, rowNames, columnNames, canvas, figure, longest, step: Math.max(13, Math.min(26, 520 / longest)), chosen: null };
+  canvas.style.height = `${heightOf(threads)}px`; // from the first layout on
   const show = (row) => {
     if (row === threads.chosen) return;
     threads.chosen = row;
@@ -31,16 +32,18 @@ export function threadPicture({ say }, matrix, rowNames, columnNames, label) {
   return { element: figure, show };
 }
 
+const heightOf = ({ step, longest }) => step * longest + 8;
+
 function draw(threads) {
   const { matrix, canvas, figure, longest, step } = threads;
   const width = Math.min(figure.clientWidth, WIDEST);
   const space = Math.min(SPACE, width / 3);
-  const context = sizeCanvas(canvas, width, step * longest + 8);
+  const context = sizeCanvas(canvas, width, heightOf(threads));
   const style = getComputedStyle(figure);
   const colours = Object.fromEntries(["ink", "muted", "accent"].map((name) => [name, style.getPropertyValue(`--glass-${name}`)]));
   const y = (place, count) => 4 + (place + 0.5 + (longest - count) / 2) * step;
   const ends = { left: space, right: width - space, space, fromY: (row) => y(row, matrix.rows), toY: (column) => y(column, matrix.columns) };
-  drawLines(context, threads, ends, colours.accent);
+  drawLines(context, threads, ends, threads.colour);
   drawNames(context, threads, ends, colours);
 }
 

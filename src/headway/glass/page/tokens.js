@@ -32,11 +32,12 @@ export function brief(text, longest = LONGEST) {
   return characters.length > longest ? `${characters.slice(0, longest - 1).join("")}…` : text;
 }
 
-/** What the rows and columns of an attention stand for, by what is read: of encoder, decoder or cross. */
+/** What the rows and columns of an attention of encoder, decoder or cross are called: a row of the decoder by the token
+ * that it writes, a column by the token that stands there to be read. */
 export function attentionLabels(record, kind) {
   const source = pieceTexts(record.source.tokens);
-  const read = readTexts(record);
-  return { encoder: [source, source], decoder: [read, read], cross: [read, source] }[kind];
+  const written = pieceTexts(record.target.tokens);
+  return { encoder: [source, source], decoder: [written, readTexts(record)], cross: [written, source] }[kind];
 }
 
 export function pieceTexts(tokens) {

@@ -2,15 +2,15 @@
 
 import { make, makeSvg } from "./elements.js";
 import { decimal } from "./numbers.js";
-import { brief, loosePiece } from "./tokens.js";
+import { brief, loosePiece, visible } from "./tokens.js";
 
 const NODE = { width: 132, height: 24, gap: 6, between: 44 };
 const TOP = 26;
 const LONGEST = 9;
 const SIGNS = { kept: "", finished: "✓ ", dropped: "× " };
 
-/** The columns of the tree from step `first` to `last`. */
-export function beamTree({ record, say }, first, last) {
+/** The columns of the tree from step `first` to `last`; point(text, candidate) is told which is pointed at. */
+export function beamTree({ record, say }, first, last, point) {
   const { steps, result } = record.beam;
   const columns = steps.slice(first, last + 1);
   const path = wonPath(steps, result);
@@ -30,7 +30,8 @@ export function beamTree({ record, say }, first, last) {
         const from = [x(now - 1) + NODE.width, y(candidate.parent) + NODE.height / 2];
         edges.push(edge(from, [x(now), y(number) + NODE.height / 2], `edge ${candidate.fate}${won ? " won" : ""}`));
       }
-      nodes.push(node(say, candidate, [x(now), y(number)], won));
+      const text = hypothesis(steps, now, number);
+      nodes.push(node(say, candidate, text, [x(now), y(number)], won, () => point(text, candidate)));
     });
   });
   const label = say("treeLabel", { first: first + 1, last: first + columns.length });
@@ -42,12 +43,12 @@ function edge([fromX, fromY], [toX, toY], look) {
   return makeSvg("path", { d: `M${fromX} ${fromY}C${half} ${fromY} ${half} ${toY} ${toX} ${toY}`, class: look });
 }
 
-function node(say, candidate, [x, y], won) {
+function node(say, candidate, text, [x, y], won, point) {
   const { piece, score, fate } = candidate;
-  const whole = said(say, candidate, won);
+  const whole = said(say, candidate, text, won);
   return makeSvg(
     "g",
-    { class: `node ${fate}${won ? " won" : ""}`, role: "img", "aria-label": whole },
+    { class: `node ${fate}${won ? " won" : ""}`, role: "img", "aria-label": whole, pointerenter: point },
     makeSvg("title", {}, whole),
     makeSvg("rect", { x, y, width: NODE.width, height: NODE.height, rx: 5 }),
     makeSvg("text", { x: x + 8, y: y + 16 }, `${SIGNS[fate]}${brief(loosePiece(piece), LONGEST)}`),
@@ -55,10 +56,17 @@ function node(say, candidate, [x, y], won) {
   );
 }
 
+/** The text of a hypothesis, from its first token to this one. */
+function hypothesis(steps, step, number) {
+  const pieces = [];
+  for (let [at, one] = [step, number]; at >= 0 && one !== null; one = steps[at--][one].parent) pieces.unshift(steps[at][one].piece);
+  return visible(pieces.join("").replaceAll("▁", " ").trim());
+}
+
 /** A candidate in words. */
-function said(say, { piece, score, fate, parent }, won) {
-  const from = parent === null ? "" : ` ${say("goesOnFrom", { number: parent + 1 })}`;
-  return say("candidate", { piece: brief(loosePiece(piece), 60), score: decimal(score), fate: say(`fate_${won ? "won" : fate}`), from });
+function said(say, { piece, score, fate, parent }, text, won) {
+  const from = parent === null ? "" : `: ${brief(text, 200)} ${say("goesOnFrom", { number: parent + 1 })}`;
+  return say("candidate", { token: brief(loosePiece(piece), 60), score: decimal(score), fate: say(`fate_${won ? "won" : fate}`), from });
 }
 
 /** The same candidates as lists, in a part that opens. */
@@ -72,7 +80,7 @@ export function beamList(glass, first, last) {
     make(
       "ol",
       { class: "candidates" },
-      candidates.map((candidate, number) => make("li", {}, make("bdi", {}, said(say, candidate, path.has(`${step} ${number}`))))),
+      candidates.map((candidate, number) => make("li", {}, make("bdi", {}, said(say, candidate, hypothesis(steps, step, number), path.has(`${step} ${number}`))))),
     ),
   ];
   const lists = make("div", {});

@@ -1,7 +1,10 @@
-// The sixth view: attention on small matrices that the reader types, each number explained.
+// The sixth view: attention on small matrices that the reader types, or on a head of the model, each number explained.
 
 import { attend, misfit, multiply, readMatrix } from "./arithmetic.js";
-import { choice, formula, make } from "./elements.js";
+import { attentionOfHead, sublayerOf } from "./attention_of_head.js";
+import { choice, formula, make, select } from "./elements.js";
+import { HIDDEN } from "./numbers.js";
+import { attentionScene } from "./scene.js";
 
 const LARGEST = 8;
 const EXAMPLE = {
@@ -15,52 +18,114 @@ const EXAMPLE = {
 };
 const INPUTS = { weights: ["x", "W_Q", "W_K", "W_V"], direct: ["Q", "K", "V"] };
 
-export function tryNumbersView({ say, kept }) {
-  const state = kept("numbers", { mode: "weights", scaling: true, lookAhead: false, texts: { ...EXAMPLE } }, true);
+export function tryNumbersView(glass) {
+  const { say } = glass;
+  const kind = Object.keys(glass.record.attention).at(-1);
+  const first = { mode: "weights", scaling: true, lookAhead: false, texts: { ...EXAMPLE }, head: { kind, layer: 0, head: 0 } };
+  const state = glass.kept("numbers", first, true);
   const inputs = make("div", { class: "inputs" });
+  const picture = make("div", {});
   const result = make("div", { class: "stages worked" });
   const problem = make("p", { class: "problem", role: "alert" });
+  let scene = null;
+  const show = (attention) => {
+    if (scene) scene.load(attention);
+    else picture.replaceChildren((scene = attentionScene(glass, attention, say("ownScene"))).element);
+  };
   const work = () => {
-    const { matrices, wrong } = readInputs(say, state);
+    const real = state.mode === "head";
+    const { matrices, names, wrong } = real ? readHead(glass, state) : readInputs(say, state);
     problem.textContent = wrong ?? "";
-    result.replaceChildren(...(wrong ? [] : workedSteps(say, state, matrices)));
+    picture.classList.toggle("stale", Boolean(wrong)); // what stands there is of the numbers before
+    result.classList.toggle("stale", Boolean(wrong));
+    if (wrong) return;
+    show(sceneOf(queriesKeysValues(state, matrices), state, names));
+    result.replaceChildren(...(real ? [] : workedSteps(say, state, matrices)));
   };
   const begin = () => {
-    inputs.replaceChildren(...inputBoxes(state, work));
+    inputs.replaceChildren(...(state.mode === "head" ? headChoosers(glass, state, work) : inputBoxes(state, work)));
     work();
   };
   begin();
   return make(
     "div",
     { class: "view" },
-    settings(say, state, work, begin),
-    make("p", { class: "quiet" }, say("typeHint", { largest: LARGEST })),
+    settings(glass, state, work, begin),
     inputs,
     problem,
+    picture,
     result,
   );
 }
 
+function queriesKeysValues({ mode }, matrices) {
+  if (mode !== "weights") return matrices;
+  const [x, ...weights] = matrices;
+  return weights.map((weight) => multiply(x, weight));
+}
+
+/** What scene.js shows, of lists of rows. names: {rowNames, columnNames, scale, side}, of a head of the model */
+function sceneOf([queries, keys, values], state, names) {
+  const found = attend(queries, keys, values, state);
+  const matrix = (rows) => ({ rows: rows.length, columns: rows[0].length, values: Float32Array.from(rows.flat(), (value) => (value === -Infinity ? HIDDEN : value)) });
+  const [products, scaled, masked, weights, output] = [found.scores, found.scaled, found.masked, found.weights, found.output].map(matrix);
+  const [q, k, v] = [queries, keys, values].map(matrix);
+  return { queries: q, keys: k, values: v, products, scaled, masked, weights, output, width: queries[0].length, scaling: state.scaling, scale: "share", rowNames: null, columnNames: null, ...names };
+}
+
+/** The rows of a head of the model. -> {matrices, names, wrong} */
+function readHead(glass, { head: { kind, layer, head } }) {
+  const found = attentionOfHead(glass, sublayerOf(glass.record, kind, layer), kind, head);
+  if (!found) return { wrong: glass.say("noNumbers") };
+  const rows = ({ rows: count, columns, values }) => Array.from({ length: count }, (_, row) => [...values.subarray(row * columns, (row + 1) * columns)]);
+  const { rowNames, columnNames, scale, side } = found;
+  return { matrices: [found.queries, found.keys, found.values].map(rows), names: { rowNames, columnNames, scale, side }, wrong: null };
+}
+
+/** Which head: its kind, layer and number. */
+function headChoosers(glass, state, work) {
+  const { record, say } = glass;
+  const about = record.attention[state.head.kind];
+  const numbers = (count) => Array.from({ length: count }, (_, at) => [`${at}`, `${at + 1}`]);
+  const kinds = Object.keys(record.attention).map((kind) => [kind, say(`kind_${kind}`)]);
+  const chooser = (name, label, options) =>
+    select(label, options, `${state.head[name]}`, (value) => {
+      state.head[name] = Number(value);
+      work();
+    });
+  const kind = select(say("kindOfAttention"), kinds, state.head.kind, (value) => {
+    Object.assign(state.head, { kind: value, layer: 0, head: 0 });
+    state.lookAhead = value === "decoder";
+    glass.open("numbers");
+  });
+  return [kind, chooser("layer", say("layerOf", { count: about.layers }), numbers(about.layers)), chooser("head", say("headOf", { heads: about.heads }), numbers(about.heads))];
+}
+
 /** What is to be worked out, and how; work() is called where the numbers stay, begin() where others are asked for. */
-function settings(say, state, work, begin) {
+function settings({ say, record }, state, work, begin) {
+  const boxes = {};
   const toggle = (name) => {
-    const box = make("input", {
+    const box = (boxes[name] = make("input", {
       type: "checkbox",
       change: () => {
         state[name] = box.checked;
         work();
       },
-    });
+    }));
     box.checked = state[name];
     return make("label", { class: "check" }, box, say(name));
   };
   const starts = [["weights", say("fromWeights")], ["direct", say("fromQkv")]];
+  if (Object.keys(record.attention).length) starts.push(["head", say("fromHead")]);
   const start = (mode) => {
     state.mode = mode;
+    if (mode === "head") state.lookAhead = state.head.kind === "decoder";
+    boxes.lookAhead.checked = state.lookAhead;
     begin();
   };
   const reset = () => {
     state.texts = { ...EXAMPLE };
+
     begin();
   };
   return make(
@@ -70,6 +135,7 @@ function settings(say, state, work, begin) {
     toggle("scaling"),
     toggle("lookAhead"),
     make("button", { type: "button", click: reset }, say("resetExample")),
+    make("p", { class: "quiet" }, say("typeHint", { largest: LARGEST })),
   );
 }
 

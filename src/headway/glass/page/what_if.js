@@ -2,6 +2,7 @@
 // is added to the edits that the record has already, so that before and after differ by it alone.
 
 import { markedChanges } from "./changes.js";
+import { headColour } from "./colours.js";
 import { columnsFor, make } from "./elements.js";
 import { chosenHead } from "./heads.js";
 import { decimal } from "./numbers.js";
@@ -10,6 +11,7 @@ import { brief, visible } from "./tokens.js";
 
 const SWITCHES = ["positions_off", "look_ahead_off", "scaling_off"];
 const WORDS = /\S+/gu;
+const LEAST_FALL = 0.5; // of a logarithm: where no head matters more, none has the strongest colour
 const casesByEdits = new WeakMap();
 
 export function whatIfView(glass) {
@@ -252,17 +254,18 @@ function headGrid(glass, kind, about, falls, attempt) {
   const { record, say } = glass;
   const off = new Set(record.edits.map((edit) => keyOf([edit])));
   const heads = headsOf(kind, about).map((edit) => {
-    const number = make("span", {});
+    const number = make("span", { class: "change" });
     const button = make(
       "button",
       { type: "button", class: "head effect", disabled: off.has(keyOf([edit])), click: () => attempt(edit) },
       make("span", {}, `${edit.layer + 1}·${edit.head + 1}`),
       number,
     );
+    button.style.setProperty("--head", headColour(edit.head));
     return { edit, button, number };
   });
   const refresh = () => {
-    const most = Math.max(...falls.values(), 1e-6);
+    const most = Math.max(...falls.values(), LEAST_FALL);
     for (const { edit, button, number } of heads) {
       const fall = falls.get(keyOf([edit]));
       const [name] = editNames(glass, [edit]);

@@ -1,42 +1,48 @@
 // What a head does, in numbers: where it looks, and how sharply, as in insight/heads.py. docs/record.md defines the measures.
 
-/** layers: weights of each layer, of shape (heads, query, key), <eos> last; aligner: as storage/aligner.py has it. -> of
- * each target token its source token; null: it is aligned with nothing */
-export function alignment(layers, { layer, head, shifted, eos_is_nothing: eosIsNothing }) {
+/** layers: weights of each layer, of shape (heads, query, key), <eos> last; aligner: as storage/aligner.py has it; without:
+ * the layer and the number of a head that has no say, or null. -> of each target token its source token; null: it is
+ * aligned with nothing */
+export function alignment(layers, { layer, head, shifted, eos_is_nothing: eosIsNothing }, without = null) {
   const [count, queries, keys] = layers[0].shape;
   const length = Math.max(keys - 1, 1); // a source of <eos> alone is aligned with it
   const candidates = Math.min(length + (eosIsNothing ? 1 : 0), keys);
-  const heads = head === null ? Array.from({ length: count }, (_, number) => number) : [head];
+  const all = layers.flatMap((_, one) => Array.from({ length: count }, (_, other) => [one, other]));
+  const chosen = ([one, other]) => (layer === null || one === layer) && (head === null || other === head);
+  const others = all.filter(([one, other]) => one !== without?.[0] || other !== without[1]);
+  const heads = [others.filter(chosen), others, all].find((some) => some.length); // a head without others by itself
   return Array.from({ length: queries }, (_, number) => {
     const query = shifted ? Math.min(number + 1, queries - 1) : number; // no step reads the target's <eos>
     const sums = new Float64Array(candidates);
-    for (const { values } of layer === null ? layers : [layers[layer]]) {
-      for (const one of heads) {
-        const start = (one * queries + query) * keys;
-        for (let key = 0; key < candidates; key++) sums[key] += values[start + key];
-      }
+    for (const [one, other] of heads) {
+      const start = (other * queries + query) * keys;
+      for (let key = 0; key < candidates; key++) sums[key] += layers[one].values[start + key];
     }
     const place = sums.indexOf(Math.max(...sums));
     return place < length ? place : null;
   });
 }
 
-/** For each layer and head. kind: "encoder", "decoder" or "cross" */
+/** For each layer and head; of cross-attention by the alignment of the others. kind: "encoder", "decoder" or "cross" */
 export function measureHeads(kind, layers, aligner) {
   const [heads, queries, keys] = layers[0].shape;
-  const centre = kind === "cross" ? alignment(layers, aligner) : Array.from({ length: queries }, (_, query) => query);
   const control = kind === "decoder" ? 0 : keys - 1;
-  return layers.map(({ values }) =>
+  const places = Array.from({ length: queries }, (_, query) => query);
+  const slope = (keys - 1) / Math.max(queries - 1, 1);
+  const cross = kind === "cross";
+  return layers.map(({ values }, layer) =>
     Array.from({ length: heads }, (_, head) => {
       const weights = values.subarray(head * queries * keys, (head + 1) * queries * keys);
+      const centre = cross ? alignment(layers, aligner, [layer, head]) : places;
       const meanAt = (move) => meanWeight(weights, keys, centre.map((key) => (key === null ? -1 : key + move)));
       return {
         previous: meanAt(-1),
         next: meanAt(1),
         control: meanWeight(weights, keys, centre.map(() => control)),
         entropy: entropyOf(weights) / queries,
-        same: kind === "cross" ? null : meanAt(0),
-        aligned: kind === "cross" ? meanAt(0) : null,
+        same: cross ? null : meanAt(0),
+        aligned: cross ? meanAt(0) : null,
+        diagonal: cross ? meanWeight(weights, keys, places.map((query) => Math.floor(query * slope + 0.5))) : null,
       };
     }),
   );

@@ -1,0 +1,47 @@
+// Links that hold the view: #view=heads&kind=cross&layer=2&head=1&lang=ko. Numbers begin with 1, as they are shown.
+
+import { chosenHead } from "./heads.js";
+import { openIn } from "./machine.js";
+
+/** The state of the box as the part of an address after the #. */
+export function addressOf(glass, view, language) {
+  const { record, chosen } = glass;
+  const parts = { view, lang: language };
+  if (view === "heads") {
+    const { kind, chosen: head } = chosenHead(glass);
+    Object.assign(parts, { kind }, head ? { layer: head[0] + 1, head: head[1] + 1 } : {});
+  }
+  if (view === "machine") {
+    const { block, layers } = openIn(glass);
+    if (block) Object.assign(parts, { block, layer: layers[block.split(" ")[0]] + 1 });
+  }
+  if (view === "machine" && chosen.source !== null) parts.token = chosen.source + 1;
+  if (["machine", "steps"].includes(view) && chosen.target !== null && chosen.target < record.steps.length) parts.step = chosen.target + 1;
+  return new URLSearchParams(parts).toString();
+}
+
+/** Takes over what an address holds, as far as there is such a thing in the record. -> {view, lang}, or null */
+export function readAddress(glass, text) {
+  const parts = Object.fromEntries(new URLSearchParams(text));
+  if (!parts.view) return null;
+  const { record, chosen } = glass;
+  const number = (name, count) => {
+    const value = Number(parts[name]);
+    return Number.isInteger(value) && value >= 1 && value <= count ? value - 1 : null;
+  };
+  if (parts.view === "heads" && Object.hasOwn(record.attention, parts.kind ?? "cross")) {
+    const kind = parts.kind ?? "cross";
+    const { layers, heads } = record.attention[kind];
+    const [layer, head] = [number("layer", layers), number("head", heads)];
+    Object.assign(chosenHead(glass), { kind, order: "layer", chosen: layer === null || head === null ? null : [layer, head] });
+  }
+  if (parts.view === "machine") {
+    const open = openIn(glass);
+    open.block = parts.block ?? null;
+    const stack = parts.block?.split(" ")[0];
+    if (stack in open.layers) open.layers[stack] = number("layer", record.model.config[`${stack}_layers`]) ?? 0;
+    chosen.source = number("token", record.source.tokens.length);
+  }
+  if (["machine", "steps"].includes(parts.view)) chosen.target = number("step", record.steps.length);
+  return parts;
+}

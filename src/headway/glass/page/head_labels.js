@@ -1,0 +1,51 @@
+// What a head is called, by its measures (docs/record.md), and the rule that gave it the name.
+
+import { make } from "./elements.js";
+import { decimal, percent } from "./numbers.js";
+import { visible } from "./tokens.js";
+
+/** From this share of its attention on, a head is called by what it looks at. */
+const NAMED_FROM = 0.4;
+const OWN = ["previous", "same", "next", "control"];
+/** Of each kind of attention the measures that are shares. */
+export const SHARES = { encoder: OWN, decoder: OWN, cross: ["previous", "aligned", "next", "diagonal", "control"] };
+
+/** The name of a measure; of cross-attention the neighbours are those of the aligned token. */
+export function measureName(say, kind, measure) {
+  return say(`by_${named(kind, measure)}`);
+}
+
+export function amount(measure, value, say) {
+  return measure === "entropy" ? say("bits", { count: decimal(value) }) : percent(value);
+}
+
+/** -> {name, share}: the measure with the largest share; name: "spread" where none reaches NAMED_FROM */
+function labelOf(kind, measures) {
+  const [name, share] = SHARES[kind]
+    .map((measure) => [measure, measures[measure] ?? 0])
+    .toSorted((one, other) => other[1] - one[1])[0];
+  return share >= NAMED_FROM ? { name, share } : { name: "spread", share };
+}
+
+/** The label of a head in a word or two. */
+export function shortLabel({ record, say }, kind, measures) {
+  const { name } = labelOf(kind, measures);
+  return say(`label_${named(kind, name)}`, { token: controlOf(record, kind) });
+}
+
+/** What the head mostly does, in a sentence, and the rule by which that is said. */
+export function sentenceAbout({ record, say }, kind, measures) {
+  const { name, share } = labelOf(kind, measures);
+  const values = { share: percent(share), bits: decimal(measures.entropy), token: controlOf(record, kind), least: percent(NAMED_FROM) };
+  const rule = name === "spread" ? "ruleSpread" : name === "aligned" ? "ruleAligned" : name === "diagonal" ? "ruleDiagonal" : "ruleShare";
+  return [make("b", {}, shortLabel({ record, say }, kind, measures)), ": ", say(`does_${named(kind, name)}`, values), " ", make("span", { class: "quiet" }, say(rule, values))];
+}
+
+function named(kind, name) {
+  return kind === "cross" && (name === "previous" || name === "next") ? `${name}_aligned` : name;
+}
+
+/** The control symbol among the keys. */
+function controlOf(record, kind) {
+  return visible(kind === "decoder" ? record.start.piece : record.source.tokens.at(-1).piece);
+}

@@ -1,0 +1,204 @@
+// The first picture: the source above, the translation below, and lines from what each word looked at. It plays once.
+
+import { lookedAt, wordConfidence } from "./confidence.js";
+import { make, makeSvg, sign } from "./elements.js";
+import { percent, probability } from "./numbers.js";
+import { chip, listed, phrase } from "./phrases.js";
+import { brief, languageOf, loosePiece } from "./tokens.js";
+import { drawLines, lettersOf } from "./word_lines.js";
+
+const LEAST_LINE = 0.04;
+const LEAST_OF_LARGEST = 0.5;
+const LEAST_OF_ALL = 0.15; // of lines that are drawn for all words at once
+const RESTS = 0.3; // of <eos>: from here on it is spoken of
+const NAMED = 3;
+const WHOLE = 9000; // milliseconds that it plays, at most PAUSE a word
+const PAUSE = 850;
+
+/** The picture with its sentence; what it shows is {side, number} of a word, or all words at once. */
+export function lookingPicture(glass) {
+  const { record, say } = glass;
+  const seen = lookedAt(record, glass.get);
+  const state = glass.kept("looking", { played: false });
+  const lines = makeSvg("svg", { class: "threads", "aria-hidden": "true" });
+  const sentence = make("div", { class: "detail" });
+  const play = make("button", { type: "button", class: "play", "aria-label": say("playAgain"), title: say("playAgain"), click: () => player.begin() }, sign("play"));
+  const words = {};
+  let shown = null;
+
+  const look = (now, grows = false) => {
+    shown = now;
+    const share = (side, at) => (now && seen.share && side !== now.side ? shareOf(seen, now, at) : 0);
+    for (const side of ["source", "target"]) {
+      words[side].forEach((word, at) => {
+        word.classList.toggle("chosen", now?.side === side && now.number === at);
+        word.style.setProperty("--share", share(side, at).toFixed(3));
+      });
+    }
+    drawLines(lines, now ? linesOfWord(seen, words, now) : linesOfAll(seen, words), grows);
+    const told = now === null ? [make("p", {}, say("pairHint"))] : now.side === "target" ? ofTarget(glass, seen, now.number) : ofSource(glass, seen, now.number);
+    sentence.replaceChildren(...(grows ? told.slice(0, 1) : told));
+  };
+  const player = playerOf({ words, state, look, play, sentence, say });
+  for (const side of ["source", "target"]) {
+    const choose = (number) => () => {
+      player.halt();
+      look({ side, number });
+    };
+    words[side] = seen[side].map((word, number) => wordButton(record, side, word, choose(number)));
+  }
+  const box = make("div", { class: "pair" }, lines, wordRow(glass, "source", words.source), wordRow(glass, "target", words.target));
+  box.style.setProperty("--letters", Math.max(lettersOf(seen.source), lettersOf(seen.target)).toFixed(1));
+  const first = !state.played && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (first) player.hide();
+  let begun = !first;
+  new ResizeObserver(() => {
+    if (begun) return look(shown);
+    begun = true;
+    player.begin();
+  }).observe(box);
+  return make("section", { class: "looking" }, box, make("div", { class: "told" }, play, sentence));
+}
+
+/** Shows the words one after the other. -> {begin, halt, hide} */
+function playerOf({ words, state, look, play, sentence, say }) {
+  let timer = null;
+  const label = (name) => {
+    const text = say(name === "play" ? "playAgain" : "pause");
+    play.replaceChildren(sign(name));
+    play.setAttribute("aria-label", text);
+    play.title = text;
+  };
+  const hide = () => words.target.forEach((word) => word.classList.add("later"));
+  const halt = () => {
+    if (timer === null) return;
+    clearTimeout(timer);
+    timer = null;
+    words.target.forEach((word) => word.classList.remove("later"));
+    sentence.setAttribute("aria-live", "polite");
+    label("play");
+  };
+  const next = (number) => {
+    const word = words.target[number];
+    if (!word || !word.isConnected) {
+      halt();
+      if (word === undefined) look(null);
+      return;
+    }
+    word.classList.remove("later");
+    word.classList.add("arriving");
+    look({ side: "target", number }, true);
+    timer = setTimeout(() => next(number + 1), Math.min(PAUSE, WHOLE / words.target.length));
+  };
+  const begin = () => {
+    if (timer !== null) {
+      halt();
+      look(null);
+      return;
+    }
+    state.played = true;
+    sentence.setAttribute("aria-live", "off");
+    hide();
+    label("pause");
+    next(0);
+  };
+  sentence.setAttribute("aria-live", "polite");
+  return { begin, halt, hide };
+}
+
+function wordButton(record, side, word, look) {
+  return make(
+    "button",
+    { type: "button", class: word.control ? "word control" : "word", pointerenter: look, focus: look },
+    make("bdi", {}, brief(word.text, 40)),
+    side === "target" ? confidenceMark(wordConfidence(record, word)) : null,
+  );
+}
+
+function wordRow({ record, say, languageName }, side, buttons) {
+  const language = languageOf(record, side);
+  return make(
+    "div",
+    { class: `words ${side}` },
+    make("h3", {}, languageName(language) || say(side)),
+    make("p", { class: "text", dir: "auto", lang: language || null }, buttons),
+  );
+}
+
+function confidenceMark(confidence) {
+  const mark = make("span", { class: "confidence" }, make("span", { class: "bar" }), percent(confidence));
+  mark.style.setProperty("--share", (confidence ?? 0).toFixed(3));
+  return mark;
+}
+
+/** The share between a word and another of the other side. */
+function shareOf({ share }, { side, number }, at) {
+  return side === "target" ? share(number, at) : share(at, number);
+}
+
+function linesOfWord(seen, words, now) {
+  if (!seen.share) return [];
+  const other = now.side === "target" ? "source" : "target";
+  const shares = seen[other].map((_, at) => shareOf(seen, now, at));
+  const least = Math.min(LEAST_LINE, LEAST_OF_LARGEST * Math.max(...shares));
+  return shares.flatMap((share, at) => {
+    if (share < least) return [];
+    const [from, to] = now.side === "target" ? [at, now.number] : [now.number, at];
+    return { from: words.source[from], to: words.target[to], share, look: seen.source[from].control ? "rests" : "" };
+  });
+}
+
+function linesOfAll(seen, words) {
+  if (!seen.share) return [];
+  return words.target.flatMap((to, row) =>
+    words.source.flatMap((from, column) => {
+      const share = seen.share(row, column);
+      return share < LEAST_OF_ALL ? [] : { from, to, share, look: seen.source[column].control ? "all rests" : "all" };
+    }),
+  );
+}
+
+/** What is said of a word of the translation: what it looked at, and what else it could have been. */
+function ofTarget({ record, say }, seen, number) {
+  const word = seen.target[number];
+  const [first] = word.places;
+  const { top, log_probability: logarithm } = record.steps[first];
+  const others = top.filter((one) => one.id !== record.target.tokens[first].id).slice(0, NAMED);
+  const token = [chip(loosePiece(record.target.tokens[first].piece)), ` ${percent(probability(logarithm))}`];
+  const name = word.places.length > 1 ? "firstCouldHaveBeen" : "couldHaveBeen";
+  return [
+    seen.share ? make("p", { class: "saying" }, toWrite(say, seen, number)) : null,
+    make(
+      "p",
+      { class: "quiet others" },
+      phrase(say, "confidenceOf", { share: percent(wordConfidence(record, word)) }),
+      " ",
+      phrase(say, name, { token, others: withShares(others.map((one) => [loosePiece(one.piece), one.probability])) }),
+    ),
+  ].filter((line) => line);
+}
+
+/** "To write 25일 it looked at 25," as a sentence; attention that rests on the end symbol is said apart. */
+function toWrite(say, { source, target, share }, number) {
+  const shares = source.map((one, at) => [one.text, share(number, at), one.control]).toSorted((one, other) => other[1] - one[1]);
+  const words = shares.filter(([, , control]) => !control);
+  const most = words.filter(([, part]) => part >= Math.max(LEAST_LINE, LEAST_OF_LARGEST * words[0]?.[1])).slice(0, NAMED);
+  const rest = shares.find(([, part, control]) => control && part >= RESTS);
+  const written = chip(target[number].text, "written");
+  return [
+    ...phrase(say, "toWrite", { word: written, words: withShares(most.length ? most : words.slice(0, 1)) }),
+    ...(rest ? [" ", make("span", { class: "quiet" }, phrase(say, "restsThere", { share: percent(rest[1]), token: chip(rest[0]) }))] : []),
+  ];
+}
+
+function ofSource({ say }, { source, target, share }, number) {
+  const word = chip(source[number].text);
+  if (!share) return [make("p", { class: "saying" }, phrase(say, "ofTheSource", { word }))];
+  const shares = target.map((one, at) => [one.text, share(at, number)]).toSorted((one, other) => other[1] - one[1]);
+  const about = source[number].control ? make("p", { class: "quiet others" }, say("whyItRests")) : null;
+  return [make("p", { class: "saying" }, phrase(say, "lookedAtBy", { word, words: withShares(shares.slice(0, NAMED)) })), about].filter((line) => line);
+}
+
+function withShares(shares) {
+  return listed(shares.map(([text, share]) => make("span", { class: "named" }, chip(text), ` ${percent(share)}`)));
+}

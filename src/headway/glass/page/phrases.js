@@ -1,0 +1,21 @@
+// Sentences with words of the model's in them: each in a frame of its own, so that nothing of it reads as ours.
+
+import { make } from "./elements.js";
+import { brief } from "./tokens.js";
+
+/** A word or token within a sentence. look: a class beside. */
+export function chip(text, look = "") {
+  return make("bdi", { class: `chip ${look}`.trim() }, brief(text, 24));
+}
+
+/** The text of that name as a list of texts and elements. values: by name a text, an element, or a list of them. */
+export function phrase(say, name, values) {
+  return say(name)
+    .split(/(\{\w+\})/u)
+    .flatMap((part) => (/^\{\w+\}$/u.test(part) ? (values[part.slice(1, -1)] ?? part) : part));
+}
+
+/** Elements or texts one after the other, with `between` them. */
+export function listed(parts, between = ", ") {
+  return parts.flatMap((part, at) => (at ? [between, part] : [part]).flat());
+}

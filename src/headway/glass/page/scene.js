@@ -1,0 +1,137 @@
+// Attention as one scene: Q, K^T, the scores, the weights, V and the output of one head, side by side.
+
+import { colourStrip, largest } from "./colours.js";
+import { make, whenSized } from "./elements.js";
+import { readable } from "./numbers.js";
+import { cellAt, sceneLayout } from "./scene_layout.js";
+import { paintScene, sceneImages } from "./scene_paint.js";
+import { toldOf } from "./scene_words.js";
+
+/** What the scores are at each stage, and which parts stand out there; the others are faint. */
+const STAGES = {
+  whole: ["masked", null],
+  project: ["masked", ["queries", "keys", "values"]],
+  products: ["products", ["queries", "keys", "scores"]],
+  division: ["scaled", ["scores"]],
+  mask: ["masked", ["scores"]],
+  softmax: ["masked", ["scores", "weights"]],
+  mixing: ["masked", ["weights", "values", "output"]],
+};
+const TITLES = { products: "Q Kᵀ", scaled: "Q Kᵀ / √dₖ", masked: "Q Kᵀ / √dₖ", unscaled: "Q Kᵀ" };
+
+/**
+ * attention: the matrices {rows, columns, values} queries, keys, values, products, scaled, masked, weights, output; width,
+ * the columns of the keys; scaling, whether scores are divided; scale, of the colours of weights; side, whose tokens the
+ * rows are; rowNames, columnNames, which may be null. -> {element, show(stage), load(attention)}
+ */
+export function attentionScene(glass, attention, label) {
+  const { say } = glass;
+  const readout = make("div", { class: "told-numbers", "aria-live": "polite" });
+  const legend = make("p", { class: "legend-line quiet" });
+  const canvas = make("canvas", {
+    tabindex: 0,
+    role: "application",
+    "aria-roledescription": say("sceneRole"),
+    "aria-label": `${label}. ${say("sceneKeys")}`,
+    "data-rows": attention.side ?? null,
+  });
+  const figure = make("figure", { class: "scene" }, readout, make("div", { class: "scroll" }, canvas), legend);
+  const scene = { glass, attention, canvas, figure, readout, legend, stage: "whole", at: null, layout: null, images: null };
+  point(scene, null);
+  listen(scene);
+  whenSized(figure, () => {
+    place(scene);
+    draw(scene);
+  });
+  const refresh = () => {
+    scene.images = null;
+    if (figure.clientWidth) {
+      place(scene);
+      draw(scene);
+    }
+  };
+  return {
+    element: figure,
+    show: (stage) => {
+      scene.stage = stage;
+      refresh();
+      point(scene, scene.at);
+    },
+    load: (other) => {
+      scene.attention = other;
+      refresh();
+      const { part, row, column } = scene.at ?? {};
+      const room = scene.layout?.parts[part];
+      point(scene, room && row < room.rows && column < room.columns ? scene.at : null);
+    },
+  };
+}
+
+function scoresOf({ attention, stage }) {
+  return attention[STAGES[stage][0]];
+}
+
+function place(scene) {
+  const { queries, keys, values, rowNames, columnNames } = scene.attention;
+  const sizes = { n: queries.rows, m: keys.rows, d: queries.columns, v: values.columns };
+  scene.layout = sceneLayout(sizes, scene.figure.clientWidth, rowNames, columnNames);
+}
+
+function draw(scene) {
+  const { glass, attention, canvas, figure, layout, stage, at } = scene;
+  if (!layout) return;
+  const scores = scoresOf(scene);
+  const limits = Object.fromEntries(["queries", "keys", "values", "output"].map((name) => [name, largest(attention[name])]));
+  limits.scores = largest(scores);
+  scene.images ??= sceneImages(attention, scores, limits);
+  const title = attention.scaling ? TITLES[STAGES[stage][0]] : TITLES.unscaled;
+  const chosen = attention.side ? glass.chosen[attention.side] : null;
+  paintScene(canvas, getComputedStyle(figure), { images: scene.images, limits, layout, attention, scores, scoresTitle: title, bright: STAGES[stage][1], at, chosen });
+  scene.legend.replaceChildren(...legendOf(title, scores, attention.scale));
+}
+
+/** The ends of the two scales. */
+function legendOf(title, scores, scale) {
+  const end = (value) => make("span", {}, readable(value));
+  const strip = (name) => {
+    const canvas = colourStrip(name);
+    canvas.className = "strip";
+    return canvas;
+  };
+  const most = largest(scores);
+  return [
+    make("span", { class: "ends" }, make("i", {}, title), end(-most), strip("sign"), end(most)),
+    make("span", { class: "ends" }, make("i", {}, "A"), "0", strip(scale), "1"),
+  ];
+}
+
+/** Makes a cell stand out and says how its number came to be; null: none. */
+function point(scene, at) {
+  const { glass, attention, readout } = scene;
+  scene.at = at;
+  draw(scene);
+  readout.replaceChildren(...(at ? toldOf(glass.say, attention, at) : [make("p", { class: "quiet" }, glass.say("sceneHint"))]));
+}
+
+function listen(scene) {
+  const { glass, canvas } = scene;
+  const same = (one, other) => one?.part === other?.part && one?.row === other?.row && one?.column === other?.column;
+  const under = ({ offsetX, offsetY }) => cellAt(scene.layout, offsetX, offsetY);
+  const go = (at) => at && !same(at, scene.at) && point(scene, at);
+  canvas.addEventListener("pointermove", (event) => go(under(event)));
+  canvas.addEventListener("pointerdown", (event) => go(under(event)));
+  canvas.addEventListener("click", (event) => choose(under(event)));
+  canvas.addEventListener("chosen", () => canvas.isConnected && draw(scene));
+  const choose = (at) => at && scene.attention.side && !["keys", "values"].includes(at.part) && glass.choose(scene.attention.side, at.row);
+  canvas.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") choose(scene.at);
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const { part, row, column } = scene.at ?? { part: "scores", row: -step[0], column: -step[1] };
+    const { rows, columns } = scene.layout.parts[part];
+    const within = (to, count) => Math.max(0, Math.min(count - 1, to));
+    const far = event.shiftKey ? 8 : 1;
+    go({ part, row: within(row + far * step[0], rows), column: within(column + far * step[1], columns) });
+  });
+}

@@ -1,0 +1,70 @@
+// One step of the translation: the source with what the step looks at, the target so far with its self-attention, and
+// what comes later greyed.
+
+import { make, makeSvg } from "./elements.js";
+import { meanMatrix, percent } from "./numbers.js";
+import { chip, listed, phrase } from "./phrases.js";
+import { brief, pieceTexts, readTexts } from "./tokens.js";
+import { drawArcs, drawLines, lettersOf } from "./word_lines.js";
+
+const LEAST = 0.03;
+const NAMED = 2;
+
+/** now() -> the step that is shown. -> {element, draw} */
+export function stepPicture(glass, now) {
+  const { record, say } = glass;
+  const lines = makeSvg("svg", { class: "threads", "aria-hidden": "true" });
+  const written = pieceTexts(record.target.tokens);
+  const source = pieceTexts(record.source.tokens).map((text) => token(text));
+  const target = [readTexts(record)[0], ...written].map((text) => token(text));
+  source.at(-1).classList.add("control");
+  target[0].classList.add("control");
+  const sentence = make("p", { class: "saying", "aria-live": "polite" });
+  const [cross, self] = ["cross", "decoder"].map((kind) => meanOf(glass, kind));
+  const rows = make(
+    "div",
+    { class: "pair step" },
+    lines,
+    make("div", { class: "words source" }, make("h3", {}, say("stepSource")), make("p", { class: "text", dir: "auto" }, source)),
+    make("div", { class: "words target" }, make("h3", {}, say("stepTarget")), make("p", { class: "text growing", dir: "auto" }, target)),
+  );
+  rows.style.setProperty("--letters", Math.max(...[source, target].map((row) => lettersOf(row.map(({ textContent }) => ({ text: textContent }))))).toFixed(1));
+  const share = (matrix, column) => (matrix ? matrix.values[now() * matrix.columns + column] : 0);
+  const draw = () => {
+    const step = now();
+    target.forEach((one, place) => {
+      for (const look of ["done", "next", "later"]) one.classList.toggle(look, look === (place <= step ? "done" : place === step + 1 ? "next" : "later"));
+      one.style.setProperty("--share", (place <= step ? share(self, place) : 0).toFixed(3));
+    });
+    source.forEach((one, place) => one.style.setProperty("--share", share(cross, place).toFixed(3)));
+    sentence.replaceChildren(...told(glass, written[step], source, cross ? source.map((_, place) => share(cross, place)) : [], self ? target.slice(0, step + 1).map((one, place) => [one, share(self, place)]) : []));
+    if (!rows.clientWidth) return;
+    const to = target[step + 1];
+    drawLines(lines, source.flatMap((from, place) => (share(cross, place) < LEAST ? [] : { from, to, share: share(cross, place), look: place === source.length - 1 ? "rests" : "" })));
+    drawArcs(lines, target.slice(0, step + 1).flatMap((one, place) => (share(self, place) < LEAST ? [] : { from: to, to: one, share: share(self, place) })));
+  };
+  new ResizeObserver(draw).observe(rows);
+  return { element: make("div", { class: "looking step-looking" }, rows, make("div", { class: "told" }, sentence)), draw };
+}
+
+function token(text) {
+  return make("bdi", { class: "token" }, brief(text, 24));
+}
+
+/** The mean of all heads in all layers; null where the record has no weights. */
+function meanOf({ record, get }, kind) {
+  const about = record.attention[kind];
+  if (!about) return null;
+  const arrays = Array.from({ length: about.layers }, (_, layer) => get(`${about.names.replace("{layer}", layer)}.weights`)).filter((one) => one);
+  return arrays.length ? meanMatrix(arrays) : null;
+}
+
+/** What the step looked at on either side. */
+function told({ say }, text, source, cross, self) {
+  const most = (shares) => shares.toSorted((one, other) => other[1] - one[1]).slice(0, NAMED);
+  const named = (shares) => listed(shares.map(([one, share]) => make("span", { class: "named" }, chip(one.textContent), ` ${percent(share)}`)));
+  const parts = [];
+  if (cross.length) parts.push(...phrase(say, "stepLooked", { token: chip(text, "written"), words: named(most(source.map((one, at) => [one, cross[at]]))) }));
+  if (self.length) parts.push(" ", ...phrase(say, "stepReread", { words: named(most(self)) }));
+  return parts;
+}

@@ -1,0 +1,142 @@
+"""The tour, links that hold the view, presenter mode, and terms that explain themselves."""
+
+import re
+
+import numpy as np
+import pytest
+
+TEXT = "the cat sat on the mat"
+STOPS = 9
+PREDICT = {"en": "Predict first", "ko": "먼저 예상해 보세요"}
+TERM = {"en": "token", "ko": "토큰"}
+
+
+@pytest.fixture(scope="module")
+def record(random):
+    return random.inspect(TEXT, cases="usual")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_every_stop_asks_first_and_answers_from_the_model(opened, record, language, width):
+    window = opened(record.to_dict(), language, width=width)
+    page = window.page
+    page.click(".tool-tour")
+    titles = set()
+    for stop in range(STOPS):
+        titles.add(page.inner_text(".tour header b"))
+        assert PREDICT[language] in page.inner_text(".tour .predict")
+        assert page.inner_text(".tour .tour-answer") == ""
+        page.click(".tour .reveal button >> nth=0")
+        assert page.inner_text(".tour .tour-answer")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        if stop + 1 < STOPS:
+            page.keyboard.press("ArrowRight")
+    assert len(titles) == STOPS
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_text(".tour header b") in titles
+    page.keyboard.press("Escape")
+    assert page.locator(".tour").count() == 0
+
+
+def percents_in(text: str) -> list[float]:
+    return [float(one) for one in re.findall(r"([\d.]+)%", text)]
+
+
+def test_the_answers_are_the_models_own(opened, record):
+    """Against the record's arrays, computed here."""
+    window = opened(record.to_dict())
+    page = window.page
+    page.click(".tool-tour")
+    answers = []
+    for _ in range(STOPS):
+        page.click(".tour .reveal button >> nth=0")
+        answers.append(page.inner_text(".tour .tour-answer"))
+        page.keyboard.press("ArrowRight")
+    count, rows = len(record.source.tokens), len(record.target.tokens)
+    assert f"Into {count}:" in answers[0]
+    without = next(case for case in record.cases if [edit.kind for edit in case.edits] == ["positions_off"])
+    assert record.target.text[:3] in answers[1]
+    assert len(without.after.text) == 0 or "Without" in answers[1]
+    name = "encoder.layers.0.self_attention"
+    query, key = (record.arrays[f"{name}.{one}"][0].astype(np.float64) for one in ("queries", "keys"))
+    products = query @ key.T
+    row = products.max(axis=1).argmax()
+    for numbers, shown in ((products[row] / np.sqrt(query.shape[1]), -2), (products[row], -1)):
+        share = 1 / np.exp(numbers - numbers.max()).sum() * 100
+        assert percents_in(answers[3])[shown] == pytest.approx(share, abs=0.3)
+    assert f"{rows * (rows - 1) // 2} of {rows * rows}" in answers[4]
+    weights = record.attention["cross"][0, 0, 1]
+    assert percents_in(answers[5]) == pytest.approx([weights.max() * 100], abs=0.11)
+    assert record.source.tokens[int(weights.argmax())].piece.lstrip("▁") in answers[5]
+    most = max(one.control for layer in record.heads["encoder"] for one in layer)
+    assert percents_in(answers[6]) == pytest.approx([most * 100], abs=0.11)
+    zeros = (record.arrays["encoder.layers.0.feed_forward.hidden"] == 0).mean()
+    assert f"{zeros * 100:.1f}%" in answers[7]
+    assert f"{record.steps[1].probabilities[0] * 100:.1f}%" in answers[8]
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_a_link_holds_the_view_and_back_works(opened, record, language):
+    other = "en" if language == "ko" else "ko"
+    window = opened(record.to_dict(), other, address=f"#view=heads&kind=encoder&layer=2&head=3&lang={language}")
+    page = window.page
+    assert page.get_attribute(".glass", "lang") == language
+    assert page.inner_text(".head[aria-pressed=true] b") == "2·3"
+    assert page.get_attribute("#glass-tab-heads", "aria-selected") == "true"
+    page.click(".head >> nth=1")
+    assert "layer=1" in page.url
+    assert "head=2" in page.url
+    page.click("#glass-tab-machine")
+    page.click(".decoder .layer > .choice label >> nth=1")
+    page.click(".decoder [data-place=cross]")
+    link = page.url
+    page.click("#glass-tab-steps")
+    page.go_back()
+    window.contains("#glass-tab-machine[aria-selected=true]", "")
+    assert page.get_attribute(".decoder [data-place=cross]", "aria-expanded") == "true"
+    page.go_back()
+    window.contains(".head[aria-pressed=true]", "1·2")
+    again = opened(record.to_dict(), other, address=f"#{link.split('#')[1]}")
+    assert again.page.get_attribute(".decoder [data-place=cross]", "aria-expanded") == "true"
+    assert again.page.locator(".decoder .layer > .choice input >> nth=1").is_checked()
+
+
+@pytest.mark.parametrize(
+    "address", ["#view=nowhere", "#view=heads&layer=99&head=-1&kind=x", "#view=machine&block=%3Cb%3E"]
+)
+def test_a_link_to_nothing_does_no_harm(opened, record, address):
+    window = opened(record.to_dict(), address=address)
+    assert window.page.locator("[role=tabpanel] .view").count() == 1
+
+
+def test_presenter_mode_is_large_and_the_theme_can_be_turned(opened, record):
+    window = opened(record.to_dict(), scheme="light")
+    page = window.page
+    size = "parseFloat(getComputedStyle(document.querySelector('[role=tab]')).fontSize)"
+    before = page.evaluate(size)
+    page.click(".tool-present")
+    assert page.evaluate(size) > 1.3 * before
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
+    luminance = """getComputedStyle(document.body).backgroundColor
+        .match(/[\\d.]+/g).slice(0, 3).reduce((sum, one) => sum + Number(one), 0)"""
+    bright = page.evaluate(luminance)
+    page.click(".tool-theme")
+    assert page.evaluate(luminance) < bright / 3
+    page.click(".tool-theme")
+    assert page.evaluate(luminance) == bright
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_terms_explain_themselves(opened, record, language, width):
+    window = opened(record.to_dict(), language, width=width)
+    window.view("heads")
+    term = window.page.locator(f".lead .term:has-text('{TERM[language]}')").last
+    tip = term.locator(".explained")
+    assert not tip.is_visible()
+    term.focus()
+    assert tip.is_visible()
+    box = tip.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
