@@ -8,11 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.decoding import Sampling
+from headway.decoding.beam import beam_search
 from headway.errors import UserError
 from headway.storage import StoredModel
 from headway.text.glossary import Glossary
+from headway.text.lines import Line
 from headway.text.words import WordTokenizer
 from headway.translator import Translator
+from headway.translator.lines import LineOptions, LineTranslator
+from headway.translator.translation import Translation
+from headway.translator.wanted import MOST_PHRASES_IN_BEAM
 from tests.translator.test_translator import translator
 
 GLOSSARY = Glossary.of([("cat", "Gatto Nero"), ("dog", "mat")])
@@ -102,3 +107,46 @@ def test_ctranslate2_keeps_protected_text(door):
     text = "the cat {name} sat on %s: https://a.de/b?c=d."
     [found] = other.translate([text])
     assert [found.text.count(span) for span in SPANS] == [text.count(span) for span in SPANS]
+
+
+@pytest.fixture
+def widths(monkeypatch) -> list[int]:
+    """Of the beams that are searched."""
+    found = []
+
+    def watched(*arguments, beam_size, **options):
+        found.append(beam_size)
+        return beam_search(*arguments, beam_size=beam_size, **options)
+
+    monkeypatch.setattr("headway.decoding.torch_searcher.beam_search", watched)
+    return found
+
+
+def test_no_text_makes_the_beam_wider_than_its_bound(door, widths):
+    most = MOST_PHRASES_IN_BEAM
+    spans = " and ".join(f"{{n{number}}}" for number in range(most + 1))
+    texts = ["cat " * (2 * most), f"cat {spans} dog", "{a} {b} " + "cat " * 2 * most]
+    found = [one.text for one in door.translate(texts, glossary=GLOSSARY)]
+    assert max(widths) == most + 1
+    assert count("Gatto Nero", found[0]) >= most
+    assert re.findall(r"{n\d+}", found[1]) == re.findall(r"{n\d+}", spans)
+    assert [count(term, found[1]) > 0 for term in ("Gatto Nero", "mat")] == [True, True]
+    assert count("Gatto Nero", found[2]) >= most - 2
+    assert ["{a}" in found[2], "{b}" in found[2]] == [True, True]
+
+
+def test_a_notice_tells_of_terms_left_out(door, monkeypatch):
+    monkeypatch.setattr(door, "translate", lambda texts, **_: [Translation(text, 0.0, "eos") for text in texts])
+    most = MOST_PHRASES_IN_BEAM
+    spans = " and ".join(f"{{n{number}}}" for number in range(most + 1))
+    texts = [
+        "cat " * most,
+        "cat " * (most + 3),
+        "{a} " + "cat " * most,
+        f"cat {spans} dog",
+        spans + " cat" * (most + 2),
+    ]
+    lines = [Line(number, text) for number, text in enumerate(texts, start=1)]
+    written = LineTranslator(door, LineOptions(glossary=(("cat", "mat"),))).translate(lines)
+    said = [re.findall(r"line (\d+) .* last (\d+) terms", one) for one in written.notices]
+    assert said == [[("2", "3")], [("3", "1")], [("5", "2")]]

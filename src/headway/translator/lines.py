@@ -17,6 +17,7 @@ from headway.translator.alignments import Links, to_pharaoh
 from headway.translator.documents import require_documents
 from headway.translator.translation import TranslatedDocument, Translation
 from headway.translator.translator import Translator
+from headway.translator.wanted import MOST_PHRASES_IN_BEAM, ProtectedText
 
 MOST_FAILURES = 100
 """Lines of a chunk whose translation may raise an error. With more of them, the lines aren't the cause."""
@@ -188,6 +189,13 @@ class LineTranslator:
             more = len(translation.tokens) < longest
             remedy = "--max-length allows more" if more else "the model knows no more places"
             return f"line {line.number} was cut off after {len(translation.tokens)} pieces; {remedy}"
+        if self._glossary.terms and not self.options.split:
+            text = ProtectedText.of(line.text, self.translator.stored.source_tokenizer)
+            if left_out := text.terms_left_out(self._glossary):
+                return (
+                    f"line {line.number} has more than {MOST_PHRASES_IN_BEAM} terms and protected texts; the last "
+                    f"{left_out} terms of the glossary are left out, split the line"
+                )
         return ""
 
 

@@ -373,7 +373,7 @@ class Translator:
         given = [ProtectedText.of(text, self.stored.source_tokenizer) for text in texts]
         sources = self._codec.sources(texts)
         readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self.longest_source}
-        searched = [i for i in readable if not given[i].is_all_protected]
+        searched = [i for i in readable if not given[i].goes_by_runs]
         hypotheses = self._search(
             [readable[i] for i in searched],
             options,

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 
 from headway.decoding import Demands, Phrase
 from headway.errors import UserError
-from headway.text.glossary import Glossary
+from headway.text.glossary import Glossary, Term
 from headway.text.protected import Atom, Element, joined, runs_of, split_protected, with_runs
 from headway.text.tokenizer import Tokenizer
 from headway.translator.codec import Codec
@@ -16,6 +16,8 @@ from headway.translator.translation import Stopped, Translation
 
 MOST_PHRASES = 100_000
 """Whose ids are kept."""
+MOST_PHRASES_IN_BEAM = 16
+"""That are demanded of one translation: the beam has a place for each number of them."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,20 @@ class ProtectedText:
         return [self.tag + run.strip() for run in runs_of(self.elements)]
 
     @property
-    def is_all_protected(self) -> bool:
-        return bool(self.spans) and not self.runs
+    def goes_by_runs(self) -> bool:
+        """Whether no translation of the whole is searched: there are no words, or too much protected text."""
+        return len(self.spans) > MOST_PHRASES_IN_BEAM or (bool(self.spans) and not self.runs)
+
+    def terms(self, glossary: Glossary) -> list[Term]:
+        """The terms in the words, the first ones, as many as there is room for beside the protected text."""
+        found = glossary.find(self.words) if glossary.terms else []
+        return found[: max(0, MOST_PHRASES_IN_BEAM - len(self.spans))]
+
+    def terms_left_out(self, glossary: Glossary) -> int:
+        """How many terms there is no room for."""
+        if self.goes_by_runs:
+            return sum(ProtectedText(run, [run]).terms_left_out(glossary) for run in runs_of(self.elements))
+        return len(glossary.find(self.words)) - len(self.terms(glossary))
 
     def is_kept_by(self, translation: str) -> bool:
         """Whether the translation has all protected text, as often as the source."""
@@ -87,10 +101,8 @@ class Demanding:
     def phrases(self, text: ProtectedText, glossary: Glossary) -> tuple[Phrase, ...]:
         """The protected text of a source, as far as the model can write it, and the targets of the terms in it."""
         copied = [self._phrase(span, inside=inside) for span, inside in text.spans]
-        terms = glossary.find(text.words) if glossary.terms else []
-        return tuple(
-            one for one in (*copied, *(self._phrase(term.target, capital=True) for term in terms)) if one is not None
-        )
+        terms = [self._phrase(term.target, capital=True) for term in text.terms(glossary)]
+        return tuple(one for one in (*copied, *terms) if one is not None)
 
     def check(self, glossary: Glossary) -> None:
         """Raises UserError for a term that the model can't write."""
