@@ -189,14 +189,18 @@ class LineTranslator:
             more = len(translation.tokens) < longest
             remedy = "--max-length allows more" if more else "the model knows no more places"
             return f"line {line.number} was cut off after {len(translation.tokens)} pieces; {remedy}"
-        if self._glossary.terms and not self.options.split:
-            text = ProtectedText.of(line.text, self.translator.stored.source_tokenizer)
-            if left_out := text.terms_left_out(self._glossary):
-                return (
-                    f"line {line.number} has more than {MOST_PHRASES_IN_BEAM} terms and protected texts; the last "
-                    f"{left_out} terms of the glossary are left out, split the line"
-                )
-        return ""
+        return self._left_out(line)
+
+    def _left_out(self, line: Line) -> str:
+        """Says how many terms of the glossary a line has beyond the most; empty for none."""
+        text = ProtectedText.of(line.text, self.translator.stored.source_tokenizer)
+        left_out = 0 if self.options.split else text.terms_left_out(self._glossary)
+        if not left_out:
+            return ""
+        return (
+            f"line {line.number} has more than {MOST_PHRASES_IN_BEAM} terms and protected texts; the last {left_out} "
+            "terms of the glossary are left out, split the line"
+        )
 
 
 def shown_confidence(translation: Translation) -> str:

@@ -70,6 +70,8 @@ class ProtectedText:
 
     def terms_left_out(self, glossary: Glossary) -> int:
         """How many terms there is no room for."""
+        if not glossary.terms:
+            return 0
         if self.goes_by_runs:
             return sum(ProtectedText(run, [run]).terms_left_out(glossary) for run in runs_of(self.elements))
         return len(glossary.find(self.words)) - len(self.terms(glossary))
