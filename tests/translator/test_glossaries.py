@@ -1,6 +1,7 @@
 """Glossaries and protected text through the front door: a random model, which would never say them by itself."""
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,14 +11,16 @@ from hypothesis import strategies as st
 from headway.decoding import Sampling
 from headway.decoding.beam import beam_search
 from headway.errors import UserError
+from headway.model import Transformer
 from headway.storage import StoredModel
 from headway.text.glossary import Glossary
 from headway.text.lines import Line
+from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.translator import Translator
 from headway.translator.lines import LineOptions, LineTranslator
 from headway.translator.translation import Translation
-from headway.translator.wanted import MOST_PHRASES_IN_BEAM
+from headway.translator.wanted import MOST_PHRASES_IN_BEAM, ProtectedText
 from tests.translator.test_translator import translator
 
 GLOSSARY = Glossary.of([("cat", "Gatto Nero"), ("dog", "mat")])
@@ -150,3 +153,18 @@ def test_a_notice_tells_of_terms_left_out(door, monkeypatch):
     written = LineTranslator(door, LineOptions(glossary=(("cat", "mat"),))).translate(lines)
     said = [re.findall(r"line (\d+) .* last (\d+) terms", one) for one in written.notices]
     assert said == [[("2", "3")], [("3", "1")], [("5", "2")]]
+
+
+def test_a_tag_is_no_term():
+    """Of a text without protected text too."""
+    plain = translator().stored
+    tokenizer = SubwordTokenizer.train(["the cat sat on the mat", "a dog ran after"] * 20, "bpe", 292, ["fr", "ko"])
+    size = tokenizer.vocab_size
+    model = Transformer(replace(plain.model.config, source_vocab_size=size, target_vocab_size=size))
+    tagged = Translator(StoredModel(model, tokenizer, tokenizer, "en", "mul"), device="cpu")
+    for text in (">>fr<< the cat", ">>fr<< the {name} cat", ">>fr<< fr cat"):
+        found = ProtectedText.of(text, tagged.stored.source_tokenizer)
+        assert len(found.terms(Glossary.of([("fr", "dog")]))) == text.removeprefix(">>fr<<").count("fr")
+    texts = [">>fr<< the cat"]
+    [with_term] = tagged.translate(texts, glossary=Glossary.of([("fr", "dog")]))
+    assert with_term.text == tagged.translate(texts)[0].text

@@ -32,9 +32,6 @@ class ProtectedText:
 
     @classmethod
     def of(cls, text: str, tokenizer: Tokenizer) -> ProtectedText:
-        elements = split_protected(text)
-        if not any(isinstance(one, Atom) for one in elements):
-            return cls(text, elements)
         tag, body = tokenizer.split_tag(text)
         return cls(text, split_protected(body), f"{tag} " if tag else "")
 
