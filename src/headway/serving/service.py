@@ -157,13 +157,15 @@ class Service:
         return await asyncio.wrap_future(call)
 
     async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[Found]:
-        """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`."""
+        """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`. What has a
+        glossary isn't kept: each request brings one of its own, and the cache would keep that too."""
         found = {one: kept for one in sentences if (kept := self._cache.get(one)) is not None}
         self.metrics.cache_hits.inc(len(found))
         missing = [one for one in dict.fromkeys(sentences) if one not in found]
         for one, answer in zip(missing, await self._batcher.submit(missing, admitted=admitted), strict=True):
             found[one] = answer
-            self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)))
+            if one[0].glossary is None:
+                self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)))
         return [found[one] for one in sentences]
 
     def _parse(self, texts: Sequence[tuple[str, Pair]], format_: TextFormat) -> list[Document]:

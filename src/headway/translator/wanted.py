@@ -14,8 +14,8 @@ from headway.text.tokenizer import Tokenizer
 from headway.translator.codec import Codec
 from headway.translator.translation import Stopped, Translation
 
-MOST_PHRASES = 100_000
-"""Whose ids are kept."""
+MOST_PHRASES, LONGEST_PHRASE = 2_000, 100
+"""Phrases whose ids are kept, and the most characters of one: they are text of users, which needs a bound."""
 MOST_PHRASES_IN_BEAM = 16
 """That are demanded of one translation: the beam has a place for each number of them."""
 
@@ -95,7 +95,9 @@ class Demanding:
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
-        self._phrase = lru_cache(MOST_PHRASES)(codec.phrase)
+        self._kept_phrase = lru_cache(MOST_PHRASES)(codec.phrase)
+        self._checked: Glossary | None = None
+        """The last one that was found good."""
 
     def phrases(self, text: ProtectedText, glossary: Glossary) -> tuple[Phrase, ...]:
         """The protected text of a source, as far as the model can write it, and the targets of the terms in it."""
@@ -105,9 +107,16 @@ class Demanding:
 
     def check(self, glossary: Glossary) -> None:
         """Raises UserError for a term that the model can't write."""
+        if glossary is self._checked:
+            return
         for term in glossary.terms:
             if self._phrase(term.target, capital=True) is None:
                 raise UserError(f"glossary: the model's vocabulary can't write {term.target!r}; choose another target")
+        self._checked = glossary
 
     def demands(self, phrases: Sequence[tuple[Phrase, ...]]) -> Demands:
         return Demands(phrases, self._codec.word_parts)
+
+    def _phrase(self, text: str, **how: bool) -> Phrase | None:
+        """As `Codec.phrase`."""
+        return (self._kept_phrase if len(text) <= LONGEST_PHRASE else self._codec.phrase)(text, **how)
