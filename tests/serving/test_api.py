@@ -316,6 +316,23 @@ def test_align_asks_the_model_of_each_text_with_its_tag(serve):
 
 
 @pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/align", {"translation": "x" * 30}),
+        ("/inspect", {"translation": "x" * 30}),
+        ("/inspect", {"analyses": [{"kind": "contrast", "instead": "x" * 30}]}),
+        ("/inspect", {"analyses": [{"kind": "head_importance", "pairs": [["a", "x" * 30]]}]}),
+    ],
+    ids=str,
+)
+def test_translations_are_measured_as_the_model_writes_them(serve, path, fields):
+    """Its two vocabularies cut a text into pieces of different length."""
+    for longest, longest_target, status in ((20, 40, 200), (40, 20, 400)):
+        server = serve(CopyingTranslator(longest=longest, longest_target=longest_target))
+        assert server.post(path, json={**GOOD, **fields}).status_code == status
+
+
+@pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"translation": ["a"]}, "translation: one for each text of q is needed"),

@@ -44,7 +44,7 @@ from headway.storage import Aligner, Calibration, StoredModel, load_model
 from headway.text.glossary import Glossary
 from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.alignments import Links, piece_links, word_links
-from headway.translator.codec import Codec
+from headway.translator.codec import Codec, Side
 from headway.translator.confidence import with_confidence
 from headway.translator.documents import DocumentFormat, translate_documents
 from headway.translator.inspecting import Inspector
@@ -116,10 +116,10 @@ class Translator:
         """The most pieces that a text may have."""
         return self._codec.longest_source
 
-    def is_readable(self, text: str, most: int | None = None) -> bool:
-        """Whether the model can read the text as a whole, and has at most so many pieces; `translate` leaves it blank
-        where it can't."""
-        return self._codec.is_readable(text, most)
+    def is_readable(self, text: str, most: int | None = None, *, side: Side = "source") -> bool:
+        """Whether the model can read the text as a whole, as a source or as a translation, and it has at most so many
+        pieces; `translate` leaves a source blank where it can't."""
+        return self._codec.is_readable(text, most, side=side)
 
     @property
     def target_languages(self) -> list[str]:
