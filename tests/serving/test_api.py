@@ -145,6 +145,17 @@ def test_confidence_is_that_of_the_least_likely_sentence(serve):
     assert answer == {"translatedText": "Eins.", "confidence": 0.9, "outOfDomain": False}
     answer = server.translate(["Drei. Eins.", "Eins. Zwei?", " "], confidence=True)
     assert (answer["confidence"], answer["outOfDomain"]) == ([0.6, 0.4, None], [False, True, False])
+    answer = server.translate(["Eins. Fünf.", "Eins."], confidence=True)
+    assert answer["confidence"] == [None, 0.9], "a sentence with words that has none leaves none for the text"
+
+
+def test_protected_text_alone_leaves_the_confidence_to_the_words(serve):
+    """As a run of a sentence whose marks were lost."""
+    translator = CopyingTranslator(change=lambda text: re.sub("⟦.⟧", "", text))
+    translator.confidences = {"Eins": 0.9, "zwei.": 0.8}
+    answer = serve(translator).translate("Eins <b>{name}</b> zwei.", format="html", confidence=True)
+    assert translator.calls[-1] == ["Eins", "{name}", "zwei."]
+    assert answer["confidence"] == 0.8
 
 
 def test_html_keeps_its_tags(serve):

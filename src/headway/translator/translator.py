@@ -8,7 +8,7 @@ print(translation.text)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -391,7 +391,8 @@ class Translator:
         of_runs = iter(self._translated(texts_of_runs, options, [[] for _ in runs], glossaries_of_runs) if runs else ())
         made = {i: [next(of_runs) for _ in given[i].runs] for i in lost}
         return [
-            one or given[i].from_runs(self._codec.decode(prefixes[i]), made[i]) for i, one in enumerate(translations)
+            one or self._from_runs(given[i], sources[i] or [], prefixes[i], made[i])
+            for i, one in enumerate(translations)
         ]
 
     def _check_glossary(self, glossary: Glossary, options: SearchOptions) -> None:
@@ -449,18 +450,39 @@ class Translator:
         return self.stored.source_tokenizer.encoded_pieces(text, tagged=True)
 
     def _from_hypothesis(self, hypothesis: Hypothesis, source_text: str, source: list[int]) -> Translation:
-        ids = source, hypothesis.ids
+        find_target = partial(self.stored.target_tokenizer.decoded_pieces, hypothesis.ids)
+        pieces = self._pieces(source_text, (source, hypothesis.ids), find_target)
+        text = self._codec.decode(hypothesis.ids)
+        return Translation(text, hypothesis.score, hypothesis.stopped, _pieces=pieces)
+
+    def _from_runs(
+        self, text: ProtectedText, source: list[int], prefix: list[int], runs: Sequence[Translation]
+    ) -> Translation:
+        """The translation that is made of those of its runs. Where it has words, and isn't longer than the model can
+        read, it has the pieces that its text is encoded to."""
+        made = text.from_runs(self._codec.decode(prefix), runs)
+        best, *others = (self._reread(one, text.text, source) if runs else one for one in (made, *made.alternatives))
+        return replace(best, alternatives=others)
+
+    def _reread(self, translation: Translation, source_text: str, source: list[int]) -> Translation:
+        """With the pieces of its text, as far as the model can read it."""
+        target = self._codec.target(translation.text)
+        if target is None or len(target) > self.longest_source:
+            return translation
+        find_target = partial(self.stored.target_tokenizer.encoded_pieces, translation.text)
+        return replace(translation, _pieces=self._pieces(source_text, (source, target), find_target))
+
+    def _pieces(self, source_text: str, ids: tuple[list[int], list[int]], target: Callable[[], list[Piece]]) -> Pieces:
+        """ids: of source and translation; target: finds the pieces of the translation."""
         tags, body = self._split_tag(source_text)
-        pieces = Pieces(
-            target=partial(self.stored.target_tokenizer.decoded_pieces, hypothesis.ids),
+        return Pieces(
+            target=target,
             source=partial(self._source_pieces, source_text),
             alignment=lambda: self._align([ids], [tags])[0],
             source_text=body,
             ids=ids,
             tags=tags,
         )
-        text = self._codec.decode(hypothesis.ids)
-        return Translation(text, hypothesis.score, hypothesis.stopped, _pieces=pieces)
 
 
 def _check_vocabularies(first: StoredModel, other: StoredModel) -> None:

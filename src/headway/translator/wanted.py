@@ -78,7 +78,7 @@ class ProtectedText:
         return all(translation.count(one) == self.text.count(one) for one, _ in self.spans)
 
     def from_runs(self, prefix: str, runs: Sequence[Translation]) -> Translation:
-        """The translation that is made of those of its runs. It has no pieces. prefix: what it begins with."""
+        """The translation that is made of those of its runs, without pieces. prefix: what it begins with."""
 
         def of(texts: Sequence[str], score: float) -> Translation:
             text = joined(with_runs(self.elements, texts))
