@@ -154,7 +154,7 @@ def test_protected_text_alone_leaves_the_confidence_to_the_words(serve):
     translator = CopyingTranslator(change=lambda text: re.sub("⟦.⟧", "", text))
     translator.confidences = {"Eins": 0.9, "zwei.": 0.8}
     answer = serve(translator).translate("Eins <b>{name}</b> zwei.", format="html", confidence=True)
-    assert translator.calls[-1] == ["Eins", "{name}", "zwei."]
+    assert sorted(translator.calls[-1]) == ["Eins", "zwei.", "{name}"]
     assert answer["confidence"] == 0.8
 
 
