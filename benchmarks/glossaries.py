@@ -86,10 +86,12 @@ def honoured(glossary: Glossary, source: str, translation: str) -> tuple[int, in
     """Terms that the translation has, as whole words, and those that the source has. A term may begin the translation
     with a capital."""
     wanted = Counter(term.target for term in glossary.find(source))
-    there = sum(
-        min(count, len(re.findall(rf"(?<!\w){re.escape(t)}(?!\w)", translation))) for t, count in wanted.items()
-    )
-    return there, sum(wanted.values())
+
+    def occurrences(term: str) -> int:
+        capital = rf"|\A{re.escape(term[0].upper() + term[1:])}" if term.islower() else ""
+        return len(re.findall(rf"(?:(?<!\w){re.escape(term)}{capital})(?!\w)", translation))
+
+    return sum(min(count, occurrences(term)) for term, count in wanted.items()), sum(wanted.values())
 
 
 def with_placeholders(source: str, reference: str, dictionary: Dictionary) -> tuple[str, str] | None:

@@ -73,6 +73,17 @@ def test_a_beam_of_one_place_more_than_phrases_always_finds_them(seed, phrases, 
         assert holds(hypotheses[0].ids, each, NO_PARTS)
 
 
+@given(
+    ids=st.lists(st.sampled_from(TEXT), max_size=6),
+    phrases=phrases_of_a_sentence,
+    parts=st.sets(st.sampled_from(TEXT)).map(lambda parts: np.isin(np.arange(SYMBOLS), list(parts))),
+)
+def test_demands_are_met_only_by_what_holds_the_phrases(ids, phrases, parts):
+    assert holds(ids, phrases, parts) >= Demands([tuple(phrases)], parts).are_met(0, ids)
+    for one in phrases:
+        assert holds(ids, [one], parts) == Demands([(one,)], parts).are_met(0, ids)
+
+
 def test_no_room_for_the_phrases_gives_no_hypothesis():
     demands = Demands([(Phrase((2, 3, 4)),)], NO_PARTS)
     assert beam_search(TableEngine(1), torch.zeros(1, 1), [2], beam_size=4, demands=demands) == [[]]

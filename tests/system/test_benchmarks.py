@@ -11,8 +11,10 @@ import sacrebleu
 import yaml
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
+from benchmarks.glossaries import honoured
 
 from headway.storage import load_model, save_model
+from headway.text.glossary import Glossary
 from headway.translator import Translator
 from headway.translator.confidence import learn_calibration
 from tests.system.conftest import ROOT, TINY, reversed_pairs
@@ -43,6 +45,15 @@ def recipe(corpus, tmp_path_factory):
     document = {"data": files, "tokenizer": {"vocab_size": 300}, "model": model, "training": training}
     path.write_text(yaml.safe_dump(document))
     return path
+
+
+@pytest.mark.parametrize(
+    ("translation", "there"),
+    [("Men and men", 2), ("men, men", 2), ("Men and Men", 1), ("the Men", 0), ("MEN", 0), ("Mention men", 1)],
+)
+def test_a_term_of_small_letters_may_begin_a_translation_with_a_capital(translation, there):
+    """Twice demanded; other capitals are other words."""
+    assert honoured(Glossary.of([("Mann", "men")]), "Mann an Mann", translation) == (there, 2)
 
 
 def test_training(recipe, tmp_path):

@@ -56,6 +56,26 @@ def test_sampling_prefix_and_repeats(trained):
     assert "--target-language ko" in complaint("translate", trained, "--target-language", "ko")
 
 
+def test_a_glossary(corpus, trained, tmp_path):
+    """Terms that the model would never use; lines without them are translated as ever."""
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("ant\tgnu gnu\n\nelk\tjay\n")
+    source = corpus.file("test.src").read_text().splitlines()
+    free = lines(run_headway("translate", trained, corpus.file("test.src")))
+    found = lines(run_headway("translate", trained, corpus.file("test.src"), "--glossary", terms))
+    for text, without, one in zip(source, free, found, strict=True):
+        words = text.split()
+        if not {"ant", "elk"} & set(words):
+            assert one == without
+        assert len(re.findall(r"\bgnu gnu\b", one)) >= words.count("ant")
+        assert len(re.findall(r"\bjay\b", one)) >= words.count("elk")
+    assert found != free
+    terms.write_text("ant\tgnu\nelk jay\n")
+    assert "terms.tsv, line 2: must be a source term, a TAB" in complaint("translate", trained, "--glossary", terms)
+    terms.write_text("ant\t½\n")
+    assert "can't write '½'" in complaint("translate", trained, "--glossary", terms)
+
+
 def test_an_ensemble_and_an_average(corpus, trained, tmp_path):
     averaged = tmp_path / "averaged"
     lines(run_headway("average", trained, "--last", "2", "--output", averaged))

@@ -48,6 +48,19 @@ def test_terms_stand_in_the_translation_as_often_as_in_the_text(door, beam_size)
     assert found[3:] == [one.text for one in door.translate(texts[3:], beam_size=beam_size)]
 
 
+def test_a_translation_that_has_the_terms_by_itself_stays(door, monkeypatch):
+    glossaries, texts = [Glossary.of([("cat", "mat")]), Glossary.of([("cat", "hat")])], ["the cat", "a cat"]
+    free = door.translate(texts, prefix="the mat sat")
+    searched = []
+    search = door._searcher.search_with_phrases
+    monkeypatch.setattr(
+        door._searcher, "search_with_phrases", lambda sources, *of: searched.append(sources) or search(sources, *of)
+    )
+    found = door.translate(texts, prefix="the mat sat", glossary=glossaries)
+    assert (found[0].text, found[0].score) == (free[0].text, free[0].score)
+    assert searched == [[found[1]._pieces.ids[0]]]
+
+
 def test_what_is_alone_is_the_same_among_others_with_other_terms(door):
     texts = ["the cat", "a dog ran after the cat", "cat dog cat dog cat cat cat", "the mat"]
     together = door.translate(texts, glossary=GLOSSARY)

@@ -19,30 +19,31 @@ def extend(
     model: Model,
     output: Annotated[Path, typer.Option(metavar="MODEL", help="Model directory to make.")],
     add_pieces: Annotated[
-        int, typer.Option(min=0, metavar="N", help="New pieces, or words, of each vocabulary, at most.")
+        int, typer.Option(min=0, metavar="N", help="Maximum number of new tokens (or words) in each vocabulary.")
     ] = 0,
     source: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="New text to learn them from, or a .tsv or .jsonl file that holds both sides. Repeat the option for "
+            help="New text to learn tokens from, or a .tsv or .jsonl file with both sides. Repeat the option for "
             "more files.",
         ),
     ] = None,
     target: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="New text of the target language. Repeat for more files.")
+        list[Path] | None, typer.Option(metavar="FILE", help="New text in the target language. Repeat for more files.")
     ] = None,
     add_language: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="CODE", help="New target language: texts ask for it by the tag >>CODE<<. Repeat for more languages."
+            metavar="CODE", help="New target language; the tag >>CODE<< selects it. Repeat for more languages."
         ),
     ] = None,
 ) -> None:
-    """Give a model a larger vocabulary, to train it on with.
+    """Give a model a larger vocabulary, to train it further.
 
-    Learns pieces that new text has often, and adds tags of target languages; a model with tags needs one in front of
-    each text. What is new is useful only after `headway train --init-from`. Old text keeps its pieces.
+    Learns tokens that are frequent in new text, and adds tags of target languages; a model with tags needs one in
+    front of each text. The new tokens and tags are useful only after `headway train --init-from`. Old text keeps
+    its tokens.
 
     \b
     headway extend runs/mine --add-pieces 1000 --source new.de --target new.en --output models/larger

@@ -17,17 +17,20 @@ from headway.errors import UserError
 def perturb(
     kind: Annotated[
         str,
-        typer.Argument(metavar="KIND", help="lower, upper, typos, punctuation (no final one), or diacritics (none)."),
+        typer.Argument(
+            metavar="KIND", help="lower, upper, typos, punctuation (removed at the end), or diacritics (removed)."
+        ),
     ],
     file: Annotated[
         str, typer.Argument(metavar="[FILE|-]", help="Text, one sentence per line, also .gz, .xz, .zst.")
     ] = "-",
-    seed: Annotated[int, typer.Option(help="Of the typos; the same one gives the same typos.")] = 1,
+    seed: Annotated[int, typer.Option(help="Random seed of the typos; the same seed gives the same typos.")] = 1,
     output: Annotated[Path | None, typer.Option(help="Write the text to this file.")] = None,
 ) -> None:
-    """Make a test set noisy, to see how a model bears it.
+    """Make a test set noisy, to see how a model copes with noise.
 
-    Each line follows from its text and the seed alone. data.noise of a recipe trains with the same kinds.
+    The noise of a line depends only on its text and the seed. data.noise in a recipe trains with the same kinds of
+    noise.
 
     \b
     headway perturb typos test.de --output test.typos.de

@@ -379,6 +379,7 @@ class Translator:
             options,
             [prefixes[i] for i in searched],
             [self._demanding.phrases(given[i], glossaries[i]) for i in searched],
+            [not given[i].spans for i in searched],  # the model seldom copies protected text by itself
         )
         found = dict(zip(searched, hypotheses, strict=True))
         translations = [
@@ -412,26 +413,29 @@ class Translator:
         options: SearchOptions,
         prefixes: list[list[int]],
         phrases: list[tuple[Phrase, ...]],
+        free_first: list[bool],
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each source, best first. phrases: what each translation must have; sampling and CTranslate2
-        don't heed them."""
+        don't heed them. free_first: of which sources an ordinary search is tried, whose hypotheses stay if all have the
+        phrases."""
         caps = [
             self._codec.length_cap(len(source), len(prefix), options.max_length)
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
         searcher = self._searcher
-        if options.sample is not None or not isinstance(searcher, TorchSearcher):
+        if not any(phrases) or options.sample is not None or not isinstance(searcher, TorchSearcher):
             return searcher.search(sources, options, caps, prefixes)
-        found: dict[int, list[Hypothesis]] = {}
-        for demanding in (False, True):
-            chosen = [i for i, each in enumerate(phrases) if bool(each) == demanding]
-            work = [sources[i] for i in chosen], options, [caps[i] for i in chosen], [prefixes[i] for i in chosen]
-            if demanding and chosen:
-                demands = self._demanding.demands([phrases[i] for i in chosen])
-                hypotheses = searcher.search_with_phrases(*work, demands)
-            else:
-                hypotheses = searcher.search(*work)
-            found.update(zip(chosen, hypotheses, strict=True))
+        demands = self._demanding.demands(phrases)
+
+        def work(chosen: list[int]) -> tuple[list[list[int]], SearchOptions, list[int], list[list[int]]]:
+            return [sources[i] for i in chosen], options, [caps[i] for i in chosen], [prefixes[i] for i in chosen]
+
+        free = [i for i in range(len(sources)) if free_first[i]]
+        found = dict(zip(free, searcher.search(*work(free)), strict=True))
+        left = [
+            i for i in range(len(sources)) if i not in found or not all(demands.are_met(i, one.ids) for one in found[i])
+        ]
+        found.update(zip(left, searcher.search_with_phrases(*work(left), demands.of(left)), strict=True))
         return [found[i] for i in range(len(sources))]
 
     def _translation(
