@@ -103,6 +103,13 @@ def test_a_translation_with_protected_text_keeps_its_pieces_and_alignment(door):
     assert len(found.alignment) == len(found.tokens)
 
 
+def test_text_that_cannot_be_demanded_stands_beside_text_that_can(door):
+    """The model's vocabulary can't write `{½}`."""
+    texts = ["the cat {½} sat", "the {name} cat " * 20]
+    found = [one.text for one in door.translate(texts, max_length=9)]
+    assert [text.count(span) for text, span in zip(found, ("{½}", "{name}"), strict=True)] == [1, 20]
+
+
 def test_what_cannot_be_demanded_is_refused(door):
     words = WordTokenizer(["the", "cat"])
     stored = StoredModel(door.stored.model, words, words, "en", "en")

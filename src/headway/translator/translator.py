@@ -430,7 +430,7 @@ class Translator:
         def work(chosen: list[int]) -> tuple[list[list[int]], SearchOptions, list[int], list[list[int]]]:
             return [sources[i] for i in chosen], options, [caps[i] for i in chosen], [prefixes[i] for i in chosen]
 
-        free = [i for i in range(len(sources)) if free_first[i]]
+        free = [i for i in range(len(sources)) if free_first[i] or not phrases[i]]
         found = dict(zip(free, searcher.search(*work(free)), strict=True))
         left = [
             i for i in range(len(sources)) if i not in found or not all(demands.are_met(i, one.ids) for one in found[i])
