@@ -23,7 +23,7 @@ def calibrate(
     engine: Engine = "torch",
     threads: Threads = None,
 ) -> None:
-    """Calibrate a model, so that it says how likely its translations are acceptable.
+    """Calibrate how likely a model's translations are acceptable.
 
     Translates text that the model wasn't trained on, such as the validation set, and learns to tell translations
     with a chrF of 60 or more from others. Writes the model with the calibration, which `translate --confidence`
