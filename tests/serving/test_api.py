@@ -145,6 +145,17 @@ def test_confidence_is_that_of_the_least_likely_sentence(serve):
     assert answer == {"translatedText": "Eins.", "confidence": 0.9, "outOfDomain": False}
     answer = server.translate(["Drei. Eins.", "Eins. Zwei?", " "], confidence=True)
     assert (answer["confidence"], answer["outOfDomain"]) == ([0.6, 0.4, None], [False, True, False])
+    answer = server.translate(["Eins. Fünf.", "Eins."], confidence=True)
+    assert answer["confidence"] == [None, 0.9], "a sentence with words that has none leaves none for the text"
+
+
+def test_protected_text_alone_leaves_the_confidence_to_the_words(serve):
+    """As a run of a sentence whose marks were lost."""
+    translator = CopyingTranslator(change=lambda text: re.sub("⟦.⟧", "", text))
+    translator.confidences = {"Eins": 0.9, "zwei.": 0.8}
+    answer = serve(translator).translate("Eins <b>{name}</b> zwei.", format="html", confidence=True)
+    assert sorted(translator.calls[-1]) == ["Eins", "zwei.", "{name}"]
+    assert answer["confidence"] == 0.8
 
 
 def test_html_keeps_its_tags(serve):
@@ -313,6 +324,23 @@ def test_align_asks_the_model_of_each_text_with_its_tag(serve):
     fields = {"q": texts, "translation": ["a", "b", "c"], "source": "auto", "target": "en"}
     assert server.post("/align", json=fields).json() == {"links": [[[2, 0]], [[0, 0]], [[2, 0]]]}
     assert asked == [("ko", [">>en<< 나 a", ">>en<< 다 c"]), ("de", ["b"])]
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/align", {"translation": "x" * 30}),
+        ("/inspect", {"translation": "x" * 30}),
+        ("/inspect", {"analyses": [{"kind": "contrast", "instead": "x" * 30}]}),
+        ("/inspect", {"analyses": [{"kind": "head_importance", "pairs": [["a", "x" * 30]]}]}),
+    ],
+    ids=str,
+)
+def test_translations_are_measured_as_the_model_writes_them(serve, path, fields):
+    """Its two vocabularies cut a text into pieces of different length."""
+    for longest, longest_target, status in ((20, 40, 200), (40, 20, 400)):
+        server = serve(CopyingTranslator(longest=longest, longest_target=longest_target))
+        assert server.post(path, json={**GOOD, **fields}).status_code == status
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ print(translation.text)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -44,7 +44,7 @@ from headway.storage import Aligner, Calibration, StoredModel, load_model
 from headway.text.glossary import Glossary
 from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.alignments import Links, piece_links, word_links
-from headway.translator.codec import Codec
+from headway.translator.codec import Codec, Side
 from headway.translator.confidence import with_confidence
 from headway.translator.documents import DocumentFormat, translate_documents
 from headway.translator.inspecting import Inspector
@@ -116,10 +116,10 @@ class Translator:
         """The most pieces that a text may have."""
         return self._codec.longest_source
 
-    def is_readable(self, text: str, most: int | None = None) -> bool:
-        """Whether the model can read the text as a whole, and has at most so many pieces; `translate` leaves it blank
-        where it can't."""
-        return self._codec.is_readable(text, most)
+    def is_readable(self, text: str, most: int | None = None, *, side: Side = "source") -> bool:
+        """Whether the model can read the text as a whole, as a source or as a translation, and it has at most so many
+        pieces; `translate` leaves a source blank where it can't."""
+        return self._codec.is_readable(text, most, side=side)
 
     @property
     def target_languages(self) -> list[str]:
@@ -373,7 +373,7 @@ class Translator:
         given = [ProtectedText.of(text, self.stored.source_tokenizer) for text in texts]
         sources = self._codec.sources(texts)
         readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self.longest_source}
-        searched = [i for i in readable if not given[i].is_all_protected]
+        searched = [i for i in readable if not given[i].goes_by_runs]
         hypotheses = self._search(
             [readable[i] for i in searched],
             options,
@@ -392,7 +392,8 @@ class Translator:
         of_runs = iter(self._translated(texts_of_runs, options, [[] for _ in runs], glossaries_of_runs) if runs else ())
         made = {i: [next(of_runs) for _ in given[i].runs] for i in lost}
         return [
-            one or given[i].from_runs(self._codec.decode(prefixes[i]), made[i]) for i, one in enumerate(translations)
+            one or self._from_runs(given[i], sources[i] or [], prefixes[i], made[i])
+            for i, one in enumerate(translations)
         ]
 
     def _check_glossary(self, glossary: Glossary, options: SearchOptions) -> None:
@@ -429,7 +430,7 @@ class Translator:
         def work(chosen: list[int]) -> tuple[list[list[int]], SearchOptions, list[int], list[list[int]]]:
             return [sources[i] for i in chosen], options, [caps[i] for i in chosen], [prefixes[i] for i in chosen]
 
-        free = [i for i in range(len(sources)) if free_first[i]]
+        free = [i for i in range(len(sources)) if free_first[i] or not phrases[i]]
         found = dict(zip(free, searcher.search(*work(free)), strict=True))
         left = [
             i for i in range(len(sources)) if i not in found or not all(demands.are_met(i, one.ids) for one in found[i])
@@ -453,18 +454,39 @@ class Translator:
         return self.stored.source_tokenizer.encoded_pieces(text, tagged=True)
 
     def _from_hypothesis(self, hypothesis: Hypothesis, source_text: str, source: list[int]) -> Translation:
-        ids = source, hypothesis.ids
+        find_target = partial(self.stored.target_tokenizer.decoded_pieces, hypothesis.ids)
+        pieces = self._pieces(source_text, (source, hypothesis.ids), find_target)
+        text = self._codec.decode(hypothesis.ids)
+        return Translation(text, hypothesis.score, hypothesis.stopped, _pieces=pieces)
+
+    def _from_runs(
+        self, text: ProtectedText, source: list[int], prefix: list[int], runs: Sequence[Translation]
+    ) -> Translation:
+        """The translation that is made of those of its runs. Where it has words, and isn't longer than the model can
+        read, it has the pieces that its text is encoded to."""
+        made = text.from_runs(self._codec.decode(prefix), runs)
+        best, *others = (self._reread(one, text.text, source) if runs else one for one in (made, *made.alternatives))
+        return replace(best, alternatives=others)
+
+    def _reread(self, translation: Translation, source_text: str, source: list[int]) -> Translation:
+        """With the pieces of its text, as far as the model can read it."""
+        target = self._codec.target(translation.text)
+        if target is None or len(target) > self.longest_source:
+            return translation
+        find_target = partial(self.stored.target_tokenizer.encoded_pieces, translation.text)
+        return replace(translation, _pieces=self._pieces(source_text, (source, target), find_target))
+
+    def _pieces(self, source_text: str, ids: tuple[list[int], list[int]], target: Callable[[], list[Piece]]) -> Pieces:
+        """ids: of source and translation; target: finds the pieces of the translation."""
         tags, body = self._split_tag(source_text)
-        pieces = Pieces(
-            target=partial(self.stored.target_tokenizer.decoded_pieces, hypothesis.ids),
+        return Pieces(
+            target=target,
             source=partial(self._source_pieces, source_text),
             alignment=lambda: self._align([ids], [tags])[0],
             source_text=body,
             ids=ids,
             tags=tags,
         )
-        text = self._codec.decode(hypothesis.ids)
-        return Translation(text, hypothesis.score, hypothesis.stopped, _pieces=pieces)
 
 
 def _check_vocabularies(first: StoredModel, other: StoredModel) -> None:
