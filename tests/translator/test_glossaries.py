@@ -192,7 +192,7 @@ def test_a_tag_is_no_term():
 
 def test_what_is_kept_of_users_text_is_bounded():
     door = translator()
-    demanding = door._demanding
+    demanding = door._texts._demanding
     short, long = (Glossary.of([("cat", "mat " * count + "sat")]) for count in (2, 100))
     for glossary in (short, long):
         text = ProtectedText.of("the cat `" + glossary.terms[0].target + "`", door.stored.source_tokenizer)
@@ -205,7 +205,7 @@ def test_a_glossary_is_checked_once(door, monkeypatch):
     """It may be large, and is given with every call."""
     glossary = Glossary.of([("cat", "mat")])
     door.check_glossary(glossary)
-    monkeypatch.setattr(door._demanding, "_phrase", None)
+    monkeypatch.setattr(door._texts._demanding, "_phrase", None)
     door.check_glossary(glossary)
     monkeypatch.undo()
     with pytest.raises(UserError, match="can't write"):
