@@ -38,7 +38,7 @@ def test_another_seed_has_other_typos():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["typo"], "KIND typo: there are lower, upper, typos"),
+        (["typo"], "KIND typo: unknown; choose one of lower, upper, typos"),
         (["typos", "nowhere.de"], "nowhere.de: no such file"),
     ],
 )

@@ -208,7 +208,7 @@ def test_translating_and_serving():
         ("headway plan base --hardware h100", "--pairs is missing"),
         ("headway plan base --pairs 1e6", "how fast is a device?"),
         ("headway plan base --pairs 1e6 --hardware cpu", "how fast is a device?"),
-        ("headway plan base --pairs 1e6 --hardware z9", "--hardware z9: there are cpu, p100"),
+        ("headway plan base --pairs 1e6 --hardware z9", "--hardware z9: unknown; choose one of cpu, p100"),
         ("headway plan base --pairs 1e6 --hardware p100 training.precision=bf16", "p100 has no bf16"),
         ("headway plan base --pairs 1e6 --hardware h100 model.d_modl=3", "did you mean model.d_model?"),
         ("headway plan base --pairs 1e6 --hardware h100 model.num_heads=7", "not divisible"),

@@ -35,6 +35,7 @@ class CopyingTranslator:
         longest: int = 400,
         seconds: float = 0.0,
         refuses: str = "",
+        longest_target: int = 400,
     ) -> None:
         self.stored = SimpleNamespace(source_language=source, target_language=target)
         self.target_languages = list(tags)
@@ -45,11 +46,13 @@ class CopyingTranslator:
         self.confidences: dict[str, float] = {}
         """Of texts; a text with a question mark is out of domain."""
         self._change, self._longest, self._seconds, self._refuses = change, longest, seconds, refuses
+        self._longest_target = longest_target
         self.go_on = threading.Event()
         self.go_on.set()
 
-    def is_readable(self, text: str, most: int | None = None) -> bool:
-        return len(text) <= min(self._longest, most or self._longest)
+    def is_readable(self, text: str, most: int | None = None, *, side: str = "source") -> bool:
+        longest = self._longest if side == "source" else self._longest_target
+        return len(text) <= min(longest, most or longest)
 
     def search_options(self, beam_size: int | None = None) -> SearchOptions:
         return SearchOptions(beam_size=4 if beam_size is None else beam_size)

@@ -71,7 +71,7 @@ def test_a_glossary(serve, kind):
     ("glossary", "says"),
     [
         ("Hund dog", "glossary, line 1: must be a source term, a TAB and a target term"),
-        ({"Hund": ""}, "a term has text on both sides"),
+        ({"Hund": ""}, "needs text on both sides"),
         ({str(number): "x" for number in range(1001)}, "1001 terms, the limit is 1000"),
         ([["Hund", "dog"]], "glossary"),
     ],
@@ -145,6 +145,17 @@ def test_confidence_is_that_of_the_least_likely_sentence(serve):
     assert answer == {"translatedText": "Eins.", "confidence": 0.9, "outOfDomain": False}
     answer = server.translate(["Drei. Eins.", "Eins. Zwei?", " "], confidence=True)
     assert (answer["confidence"], answer["outOfDomain"]) == ([0.6, 0.4, None], [False, True, False])
+    answer = server.translate(["Eins. Fünf.", "Eins."], confidence=True)
+    assert answer["confidence"] == [None, 0.9], "a sentence with words that has none leaves none for the text"
+
+
+def test_protected_text_alone_leaves_the_confidence_to_the_words(serve):
+    """As a run of a sentence whose marks were lost."""
+    translator = CopyingTranslator(change=lambda text: re.sub("⟦.⟧", "", text))
+    translator.confidences = {"Eins": 0.9, "zwei.": 0.8}
+    answer = serve(translator).translate("Eins <b>{name}</b> zwei.", format="html", confidence=True)
+    assert sorted(translator.calls[-1]) == ["Eins", "zwei.", "{name}"]
+    assert answer["confidence"] == 0.8
 
 
 def test_html_keeps_its_tags(serve):
@@ -316,6 +327,23 @@ def test_align_asks_the_model_of_each_text_with_its_tag(serve):
 
 
 @pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/align", {"translation": "x" * 30}),
+        ("/inspect", {"translation": "x" * 30}),
+        ("/inspect", {"analyses": [{"kind": "contrast", "instead": "x" * 30}]}),
+        ("/inspect", {"analyses": [{"kind": "head_importance", "pairs": [["a", "x" * 30]]}]}),
+    ],
+    ids=str,
+)
+def test_translations_are_measured_as_the_model_writes_them(serve, path, fields):
+    """Its two vocabularies cut a text into pieces of different length."""
+    for longest, longest_target, status in ((20, 40, 200), (40, 20, 400)):
+        server = serve(CopyingTranslator(longest=longest, longest_target=longest_target))
+        assert server.post(path, json={**GOOD, **fields}).status_code == status
+
+
+@pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"translation": ["a"]}, "translation: one for each text of q is needed"),
@@ -326,7 +354,7 @@ def test_align_asks_the_model_of_each_text_with_its_tag(serve):
         ({"q": "a" * 500}, "too long to align"),
         ({"translation": "a" * 20_000}, "translation: a text of 20000 characters"),
         ({"q": ["a"] * 200, "translation": ["a"] * 200}, "q: 200 texts in one request"),
-        ({"target": "fr"}, "target: there are en"),
+        ({"target": "fr"}, "target: unknown; choose one of en"),
     ],
 )
 def test_what_can_not_be_aligned_is_refused(serve, change, said):

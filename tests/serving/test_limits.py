@@ -484,6 +484,16 @@ def test_the_cache_is_bounded_and_knows_options(serve):
     assert len(translator.calls) == 5
 
 
+def test_the_cache_keeps_nothing_with_a_glossary(serve):
+    """Which may be large, and another in each request."""
+    translator = CopyingTranslator()
+    server = serve(translator)
+    for _ in range(2):
+        server.translate("a", glossary={"a": "b"})
+    assert translator.calls == [["a"], ["a"]]
+    assert len(server.service._cache) == 0
+
+
 def test_the_cache_is_bounded_in_characters():
     cache = LatestCache(1000, characters=100)
     for number in range(50):

@@ -110,6 +110,14 @@ def test_a_link_to_nothing_does_no_harm(opened, record, address):
     assert window.page.locator("[role=tabpanel] .view").count() == 1
 
 
+def test_a_block_that_there_is_not_isnt_written_to_the_address(opened, record):
+    for block in ("toString%20x", "encoder%20nothing"):
+        window = opened(record.to_dict(), address=f"#view=machine&block={block}&layer=1")
+        window.page.click("#glass-tab-machine")
+        assert "view=machine" in window.page.url
+        assert not any(part in window.page.url for part in ("NaN", "block=", "layer="))
+
+
 def test_presenter_mode_is_large_and_the_theme_can_be_turned(opened, record):
     window = opened(record.to_dict(), scheme="light")
     page = window.page

@@ -239,7 +239,7 @@ def test_inspect_analyses_a_translation(trained, tmp_path):
     assert "over 2 sentences" in text
     best = trained / "models" / json.loads((trained / "best.json").read_text())["model"]
     for model, value, problem in (
-        (trained, "guess", "there are contributions, erasure"),
+        (trained, "guess", "choose one of contributions, erasure"),
         (trained, "erasure=x", "erasure takes no text"),
         (trained, "patching", "needs another sentence"),
         (trained, "patching=ant bee cat dog", "as many tokens"),

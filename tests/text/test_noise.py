@@ -31,6 +31,15 @@ def test_cases_and_punctuation(text, seed):
     assert perturbed(f"{text}..?! ", "punctuation", seed) == perturbed(text, "punctuation", seed) == text[:-1]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_protected_text_stays(kind):
+    """The target has it as the source had it, so a source without it would teach the model not to copy it."""
+    for seed in range(20):
+        found = perturbed("Grüße an {Köter}, `Größe.` und https://Käse.de/A. Schönen Gruß, {Herr}", kind, seed, 1.0)
+        assert [found.count(one) for one in ("{Köter}", "`Größe.`", "https://Käse.de/A", "{Herr}")] == [1] * 4
+        assert ("Schönen Gruß," in found) == (kind == "punctuation")
+
+
 def test_punctuation_alone_stays():
     assert perturbed("...", "punctuation", 1) == "..."
 
@@ -126,7 +135,18 @@ def test_the_share_of_noise_and_its_kinds():
     assert 900 < len(noisy) < 1100
     for kind in ("lower", "upper", "punctuation", "diacritics"):
         alone = sum(one == perturbed(text, kind, 0) for one in noisy)
-        assert 0.06 < alone / len(noisy) < 0.18  # a tenth, and those of two whose typos hit no word
+        assert 0.06 < alone / len(noisy) < 0.2  # a tenth, and those of two of which one changes nothing that stays
     assert text.lower()[:-1] in noisy
     only = Noise(1.0, ("upper",))
     assert {only.applied(text, version) for version in range(20)} == {text.upper()}
+
+
+def test_each_word_of_noisy_text_gets_typos_at_the_same_rate():
+    """A version has noise or not whatever its typos are. Of 2,000 noisy versions each word has a typo in a tenth."""
+    typos = Counter()
+    for number in range(20_000):
+        text = f"hunde rennen weit hinaus {number}"
+        found = Noise(0.1, ("typos",)).applied(text, 1)
+        pairs = zip(text.split(), found.split(), strict=True)
+        typos.update(place for place, (before, after) in enumerate(pairs) if before != after)
+    assert all(150 < typos[place] < 250 for place in range(4))

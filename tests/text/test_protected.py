@@ -11,7 +11,7 @@ def spans(text: str) -> list[str]:
     return [one.raw for one in split_protected(text) if isinstance(one, Atom)]
 
 
-SPANS = ["{name}", "{}", "{0:.2f}", "{{ user.name }}", "${HOME}", "%s", "%5.2f", "%(x)d", "%1$s", "%@", "$1", "$12"]
+SPANS = ["{name}", "{}", "{0:.2f}", "{{ user.name }}", "${HOME}", "%s", "%5.2f", "%(x)d", "%1$s", "%@", "$1"]
 SPANS += ["https://a.de/b?c=d&e=%20#f", "www.a.de", "a.b+c@d.co.kr", "`x = {1}; y`"]
 
 
@@ -26,6 +26,26 @@ def test_protected(span, around):
 )
 def test_not_protected(text):
     assert spans(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "protected"),
+    [
+        ("It costs $5.", []),
+        ("From $20 to $30, or $2 a day, $0 for members", []),
+        ("$5-$10", []),
+        ("US$1, A$1, $1 million, $1 Milliarde, $1 Thousand", []),
+        ("$1 of $2 files", ["$1", "$2"]),
+        ("$2 von $1 wurde gelöscht", ["$2", "$1"]),
+        ("총$1개 중 $2개", ["$1", "$2"]),
+        ("$1 paid $5 for $2 files of $3", ["$1", "$2", "$3"]),
+        ("$1 paid $20", ["$1"]),
+        (" ".join(f"${number}" for number in range(1, 13)), [f"${number}" for number in range(1, 13)]),
+        ("{name} owes $3", ["{name}"]),
+    ],
+)
+def test_prices_and_numbered_placeholders(text, protected):
+    assert spans(text) == protected
 
 
 @given(st.text(alphabet="a {}%s$1`@.:/w(x)d한", max_size=40))

@@ -171,6 +171,24 @@ def test_what_can_not_be_is_told_in_a_line(tmp_path, document, reverse):
     assert "monolingual.reverse is missing" in refused_recipe(document, reverse=None)
 
 
+def test_all_files_are_looked_at_before_any_is_translated(tmp_path, document, monkeypatch):
+    monkeypatch.setattr(back_translation.LineTranslator, "translate", None)  # would fail
+    data, mono = document["data"], document["data"]["monolingual"]
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "made").write_text("something of the user's\n")
+    second = {**mono, "source": str(tmp_path / "second.src")}
+    for name, changed, problem in (
+        ("valid", {**data["valid"], "target": str(tmp_path / "none")}, "none: no such file"),
+        ("held_out", {**data["valid"], "source": str(tmp_path / "none")}, "none: no such file"),
+        ("monolingual", [mono, {**second, "target": str(tmp_path / "none")}], "none: no such file"),
+        ("monolingual", [mono, {**second, "target": str(tmp_path / "empty")}], "empty: is empty"),
+        ("monolingual", [mono, {**second, "reverse": str(tmp_path / "none")}], "none: no such"),
+        ("monolingual", [mono, {**second, "source": str(tmp_path / "made")}], "made: is there already"),
+    ):
+        with pytest.raises(UserError, match=problem):
+            prepared({**document, "data": {**data, name: changed}}, tmp_path / "data")
+
+
 def refused_recipe(document, **changes):
     mono = {**document["data"]["monolingual"], **changes}
     mono = {key: value for key, value in mono.items() if value is not None}

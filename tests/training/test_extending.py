@@ -8,7 +8,8 @@ import torch
 
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
-from headway.storage import StoredModel, load_model, save_model
+from headway.storage import Calibration, StoredModel, load_model, save_model
+from headway.text.domain import Domain
 from headway.text.shortlist import learn_shortlist
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
@@ -133,11 +134,16 @@ def test_a_new_tag_is_the_mean_of_the_others():
     assert found[0].source_tokens[0].text == ">>ko<<"
 
 
-def test_a_shortlist_is_left_out():
+def test_a_shortlist_and_a_calibration_are_left_out():
+    """The first lacks the new tokens; the second knows how often the old ones occur."""
     before = stored()
     ids = before.source_tokenizer.encode(OLD[0])
     listed = learn_shortlist([(ids, ids)], before.source_tokenizer, before.target_tokenizer)
-    assert extend_model(replace(before, shortlist=listed), 5, NEW).shortlist is None
+    domain = Domain({}, 30, (0.0, 0.0), (1.0, 0.0, 1.0), 1.0)
+    calibration = Calibration((0.5, 0.1, -0.2, 1.0, 0.3), 1.0, domain)
+    after = extend_model(replace(before, shortlist=listed, calibration=calibration), 5, NEW)
+    assert after.shortlist is None
+    assert after.calibration is None
 
 
 @pytest.mark.parametrize(

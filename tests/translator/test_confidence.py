@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from headway.decoding import Sampling
 from headway.errors import UserError
 from headway.insight import confidence_features, probabilities
 from headway.storage import Calibration
@@ -43,6 +44,26 @@ def test_it_is_that_of_the_features_of_what_was_found():
             [expected] = probabilities(door.calibration(), confidence_features(door.model, *([side] for side in ids)))
             assert one.confidence == pytest.approx(expected, abs=1e-5)
     assert found[0].confidence != found[0].alternatives[0].confidence
+
+
+def test_what_is_made_of_runs_is_judged_as_it_stands():
+    """The model's vocabulary can't write `{½}`, and sampling demands nothing."""
+    door = calibrated(max_length=64)
+    texts = ["the cat {½} sat", "{name}", " ".join(["the {name} cat"] * 6)]
+    for options in ({"n_best": 2}, {"sample": Sampling(), "n_best": 2}):
+        found, nothing, _ = door.translate(texts, confidence=True, max_length=9, **options)
+        for one in (found, *found.alternatives):
+            ids = [[door.stored.source_tokenizer.encode(text)] for text in (texts[0], one.text)]
+            [expected] = probabilities(door.calibration(), confidence_features(door.model, *ids))
+            assert one.confidence == pytest.approx(expected, abs=1e-5)
+            places = {place for piece in one.tokens for place in range(piece.start, piece.end)}
+            assert places >= {place for place, char in enumerate(one.text) if not char.isspace()}
+            assert len(one.alignment) == len(one.tokens)
+        assert found.alternatives
+        assert (nothing.text, nothing.confidence, nothing.out_of_domain) == ("{name}", None, None)
+    [longer] = door.translate(texts[2:], confidence=True, sample=Sampling())
+    assert len(door.stored.target_tokenizer.encode(longer.text)) > door.longest_source
+    assert (longer.confidence, longer.tokens) == (None, [])
 
 
 def test_no_confidence_without_a_calibration_or_of_an_ensemble():

@@ -1,6 +1,7 @@
 """Glossaries and protected text through the front door: a random model, which would never say them by itself."""
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,11 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.decoding import Sampling
+from headway.decoding.beam import beam_search
 from headway.errors import UserError
+from headway.model import Transformer
 from headway.storage import StoredModel
 from headway.text.glossary import Glossary
+from headway.text.lines import Line
+from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.translator import Translator
+from headway.translator.lines import LineOptions, LineTranslator
+from headway.translator.translation import Translation
+from headway.translator.wanted import MOST_PHRASES_IN_BEAM, ProtectedText
 from tests.translator.test_translator import translator
 
 GLOSSARY = Glossary.of([("cat", "Gatto Nero"), ("dog", "mat")])
@@ -95,6 +103,13 @@ def test_a_translation_with_protected_text_keeps_its_pieces_and_alignment(door):
     assert len(found.alignment) == len(found.tokens)
 
 
+def test_text_that_cannot_be_demanded_stands_beside_text_that_can(door):
+    """The model's vocabulary can't write `{½}`."""
+    texts = ["the cat {½} sat", "the {name} cat " * 6]
+    found = [one.text for one in door.translate(texts, max_length=9)]
+    assert [text.count(span) for text, span in zip(found, ("{½}", "{name}"), strict=True)] == [1, 6]
+
+
 def test_what_cannot_be_demanded_is_refused(door):
     words = WordTokenizer(["the", "cat"])
     stored = StoredModel(door.stored.model, words, words, "en", "en")
@@ -115,3 +130,83 @@ def test_ctranslate2_keeps_protected_text(door):
     text = "the cat {name} sat on %s: https://a.de/b?c=d."
     [found] = other.translate([text])
     assert [found.text.count(span) for span in SPANS] == [text.count(span) for span in SPANS]
+
+
+@pytest.fixture
+def widths(monkeypatch) -> list[int]:
+    """Of the beams that are searched."""
+    found = []
+
+    def watched(*arguments, beam_size, **options):
+        found.append(beam_size)
+        return beam_search(*arguments, beam_size=beam_size, **options)
+
+    monkeypatch.setattr("headway.decoding.torch_searcher.beam_search", watched)
+    return found
+
+
+def test_no_text_makes_the_beam_wider_than_its_bound(door, widths):
+    most = MOST_PHRASES_IN_BEAM
+    spans = " and ".join(f"{{n{number}}}" for number in range(most + 1))
+    texts = ["cat " * (2 * most), f"cat {spans} dog", "{a} {b} " + "cat " * 2 * most]
+    found = [one.text for one in door.translate(texts, glossary=GLOSSARY)]
+    assert max(widths) == most + 1
+    assert count("Gatto Nero", found[0]) >= most
+    assert re.findall(r"{n\d+}", found[1]) == re.findall(r"{n\d+}", spans)
+    assert [count(term, found[1]) > 0 for term in ("Gatto Nero", "mat")] == [True, True]
+    assert count("Gatto Nero", found[2]) >= most - 2
+    assert ["{a}" in found[2], "{b}" in found[2]] == [True, True]
+
+
+def test_a_notice_tells_of_terms_left_out(door, monkeypatch):
+    monkeypatch.setattr(door, "translate", lambda texts, **_: [Translation(text, 0.0, "eos") for text in texts])
+    most = MOST_PHRASES_IN_BEAM
+    spans = " and ".join(f"{{n{number}}}" for number in range(most + 1))
+    texts = [
+        "cat " * most,
+        "cat " * (most + 3),
+        "{a} " + "cat " * most,
+        f"cat {spans} dog",
+        spans + " cat" * (most + 2),
+    ]
+    lines = [Line(number, text) for number, text in enumerate(texts, start=1)]
+    written = LineTranslator(door, LineOptions(glossary=(("cat", "mat"),))).translate(lines)
+    said = [re.findall(r"line (\d+) .* last (\d+) terms", one) for one in written.notices]
+    assert said == [[("2", "3")], [("3", "1")], [("5", "2")]]
+
+
+def test_a_tag_is_no_term():
+    """Of a text without protected text too."""
+    plain = translator().stored
+    tokenizer = SubwordTokenizer.train(["the cat sat on the mat", "a dog ran after"] * 20, "bpe", 292, ["fr", "ko"])
+    size = tokenizer.vocab_size
+    model = Transformer(replace(plain.model.config, source_vocab_size=size, target_vocab_size=size))
+    tagged = Translator(StoredModel(model, tokenizer, tokenizer, "en", "mul"), device="cpu")
+    for text in (">>fr<< the cat", ">>fr<< the {name} cat", ">>fr<< fr cat"):
+        found = ProtectedText.of(text, tagged.stored.source_tokenizer)
+        assert len(found.terms(Glossary.of([("fr", "dog")]))) == text.removeprefix(">>fr<<").count("fr")
+    texts = [">>fr<< the cat"]
+    [with_term] = tagged.translate(texts, glossary=Glossary.of([("fr", "dog")]))
+    assert with_term.text == tagged.translate(texts)[0].text
+
+
+def test_what_is_kept_of_users_text_is_bounded():
+    door = translator()
+    demanding = door._texts._demanding
+    short, long = (Glossary.of([("cat", "mat " * count + "sat")]) for count in (2, 100))
+    for glossary in (short, long):
+        text = ProtectedText.of("the cat `" + glossary.terms[0].target + "`", door.stored.source_tokenizer)
+        assert len(demanding.phrases(text, glossary)) == 2
+    assert demanding._kept_phrase.cache_info().currsize == 2, "the long ones are not kept"
+    assert demanding._kept_phrase.cache_info().maxsize <= 2000
+
+
+def test_a_glossary_is_checked_once(door, monkeypatch):
+    """It may be large, and is given with every call."""
+    glossary = Glossary.of([("cat", "mat")])
+    door.check_glossary(glossary)
+    monkeypatch.setattr(door._texts._demanding, "_phrase", None)
+    door.check_glossary(glossary)
+    monkeypatch.undo()
+    with pytest.raises(UserError, match="can't write"):
+        door.check_glossary(Glossary.of([("cat", "½")]))

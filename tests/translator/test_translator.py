@@ -1,6 +1,7 @@
 """The translator: n texts in, n translations out, in order, whatever is among them."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -73,6 +74,17 @@ def test_far_too_long_a_text_is_told_without_being_tokenised():
         door.inspect(endless)
     with pytest.raises(UserError, match="more than 19 pieces"):
         door.inspect("the cat", endless)
+
+
+def test_each_side_is_measured_by_its_own_vocabulary():
+    stored = translator(max_length=10).stored
+    words = WordTokenizer(["the", "cat", "sat"])  # a piece for each word
+    model = Transformer(replace(stored.model.config, target_vocab_size=words.vocab_size, share_embeddings="none"))
+    door = Translator(replace(stored, model=model, target_tokenizer=words), device="cpu")
+    text = "xyz xyz xyz xyz"
+    assert not door.is_readable(text)
+    assert door.is_readable(text, side="target")
+    assert not door.is_readable(text, 3, side="target")
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])

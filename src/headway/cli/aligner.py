@@ -20,14 +20,14 @@ def aligner(
     model: Model,
     output: Annotated[Path, typer.Option(metavar="MODEL", help="Model directory to make.")],
     source: Annotated[
-        Path, typer.Option(help="Text, one sentence a line; or a .tsv or .jsonl file that holds both sides.")
+        Path, typer.Option(help="Text, one sentence per line; or a .tsv or .jsonl file with both sides.")
     ],
     target: Annotated[Path | None, typer.Option(help="Its translation, line for line.")] = None,
     device: Device = "auto",
 ) -> None:
     """Choose the attention that aligns words best.
 
-    For a model that was imported: training makes the choice itself. Reads the first 500 pairs that have text on both
+    For imported models; training makes the choice itself. Reads the first 500 pairs that have text on both
     sides, needs no known alignments, and writes the model with the choice.
 
     \b

@@ -23,7 +23,7 @@ def asked_analyses(options: Sequence[str], run: Path, translator: Translator) ->
     for option in options:
         name, given, text = option.partition("=")
         if name not in NAMES:
-            raise UserError(f"--analysis {name}: there are {', '.join(NAMES)}")
+            raise UserError(f"--analysis {name}: unknown; choose one of {', '.join(NAMES)}")
         if name == "contrast":
             found.append(AskContrast(instead=text if given else None))
         elif name == "patching":

@@ -13,7 +13,9 @@ from headway.errors import UserError
 def average(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
     output: Annotated[Path, typer.Option(metavar="MODEL", help="Model directory to make.")],
-    last: Annotated[int | None, typer.Option(min=1, help="How many of its last models; default all kept.")] = None,
+    last: Annotated[
+        int | None, typer.Option(min=1, help="How many of the last models to average. Default: all that were kept.")
+    ] = None,
 ) -> None:
     """Average a run's last models into one.
 

@@ -23,11 +23,11 @@ def calibrate(
     engine: Engine = "torch",
     threads: Threads = None,
 ) -> None:
-    """Let a model say how likely its translations are acceptable.
+    """Calibrate how likely a model's translations are acceptable.
 
-    Translates text that the model wasn't trained on, such as that of the validation, and learns what tells
-    translations with a chrF of 60 or more from others. Writes the model with what it has learned, which
-    `translate --confidence` uses.
+    Translates text that the model wasn't trained on, such as the validation set, and learns to tell translations
+    with a chrF of 60 or more from others. Writes the model with the calibration, which `translate --confidence`
+    uses.
 
     \b
     headway calibrate runs/mine --source valid.de --reference valid.en --output models/mine-calibrated

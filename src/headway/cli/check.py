@@ -14,7 +14,7 @@ from headway.errors import UserError
 
 Files = Annotated[
     list[Path],
-    typer.Option(help="Text file, or a .tsv or .jsonl that holds both sides. Repeat the option for more files."),
+    typer.Option(help="Text file, or a .tsv or .jsonl file with both sides. Repeat the option for more files."),
 ]
 
 
@@ -26,17 +26,17 @@ def check(
     ] = None,
     valid_source: Annotated[
         list[Path] | None,
-        typer.Option(help="Text that is kept for validating or testing. Repeat the option for more files."),
+        typer.Option(help="Text for validation or testing. Repeat the option for more files."),
     ] = None,
     valid_target: Annotated[
         list[Path] | None,
-        typer.Option(help="The translation of the text that is kept. Repeat the option for more files."),
+        typer.Option(help="The translation of the validation or test text. Repeat the option for more files."),
     ] = None,
     as_json: JsonOutput = False,
 ) -> None:
     """Find lines that look wrong in a parallel corpus.
 
-    Looks at lengths and their ratios, scripts, encoding and repeats, and names the lines.
+    Checks lengths and their ratios, scripts, encoding and repeats, and names the lines.
 
     \b
     headway check --source train.de --target train.en

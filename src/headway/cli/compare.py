@@ -44,14 +44,14 @@ def compare(
     context: typer.Context,
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN RUN...", help="Run directories; the first is the base of comparison."),
+        typer.Argument(metavar="RUN RUN...", help="Run directories; the others are compared with the first."),
     ],
-    output: Annotated[Path | None, typer.Option(help="The curves as a picture (.svg, .png).")] = None,
+    output: Annotated[Path | None, typer.Option(help="Draw the curves into this picture (.svg, .png).")] = None,
     source: Annotated[
         Path | None,
         typer.Option(help="A test set to translate with each run: text, or a .tsv or .jsonl file with both sides."),
     ] = None,
-    reference: Annotated[Path | None, typer.Option(help="Its translation by a person, line for line.")] = None,
+    reference: Annotated[Path | None, typer.Option(help="The reference translation, line for line.")] = None,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
     mbr: Mbr = None,
@@ -66,8 +66,8 @@ def compare(
 ) -> None:
     """Show how runs differ: recipes, curves and scores.
 
-    The recipe keys that differ, the curves of validation loss and BLEU, and, with a test set, the scores of each run's
-    best model with paired bootstrap against the first.
+    Shows the recipe keys that differ, the curves of validation loss and BLEU, and, with a test set, the scores of
+    each run's best model, with paired bootstrap against the first.
 
     \b
     headway compare runs/base runs/large

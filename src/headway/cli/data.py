@@ -19,14 +19,16 @@ def data(
     ],
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="FOLDER", help="Folder that holds the published files; default: download."),
+        typer.Option("--from", metavar="FOLDER", help="Folder with the published files. Default: download them."),
     ] = None,
-    output: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where to put it; default data/NAME.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where to put the corpus. Default: data/NAME.")
+    ] = None,
     languages: Annotated[str, typer.Option(help="Locales of the dates corpus, source-target.")] = "en-ko",
 ) -> None:
-    """Lay out a corpus for the recipes.
+    """Get a corpus and put it where the recipes expect it.
 
-    Checksums tell whether it is the one that scores were measured on.
+    Checksums verify that it is the corpus on which the published scores were measured.
 
     \b
     headway data multi30k                            downloads it

@@ -25,7 +25,7 @@ def demo(
 ) -> None:
     """Train a small model on dates in two minutes, and try it.
 
-    Makes the corpus, trains, translates dates that the model has never seen, draws where it looked, and writes a page
+    Makes the corpus, trains, translates dates that the model has never seen, draws its attention, and writes a page
     in which the model runs without a server (with the extra `web`).
 
     \b

@@ -20,14 +20,18 @@ PAPERS_SCHEDULES = ((512, 4000), (512, 8000), (256, 4000))
 
 def draw(
     what: Annotated[str, typer.Argument(metavar="positions|masks|schedule", help="What to draw.")],
-    output: Annotated[Path | None, typer.Option(help="Picture (.svg, .png); default: text in the terminal.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Picture to write (.svg, .png). Default: text in the terminal.")
+    ] = None,
     max_length: Annotated[
-        int | None, typer.Option(min=2, max=1000, help="Places; default 50 positions, 6 in masks.")
+        int | None, typer.Option(min=2, max=1000, help="Number of positions. Default: 50 for positions, 6 for masks.")
     ] = None,
     d_model: Annotated[
-        int | None, typer.Option(min=2, max=2048, help="Dimensions; default 128 of positions, 512 of the schedule.")
+        int | None, typer.Option(min=2, max=2048, help="Dimensions. Default: 128 for positions, 512 for the schedule.")
     ] = None,
-    warmup_steps: Annotated[int | None, typer.Option(min=1, help="Of the schedule; default 4000.")] = None,
+    warmup_steps: Annotated[
+        int | None, typer.Option(min=1, help="Warm-up steps of the schedule. Default: 4000.")
+    ] = None,
 ) -> None:
     """Draw positions, masks or the learning-rate schedule.
 

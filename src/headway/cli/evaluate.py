@@ -39,11 +39,13 @@ if TYPE_CHECKING:
 def evaluate(
     model: Model,
     source: Source,
-    reference: Annotated[Path | None, typer.Option(help="Its translation by a person, line for line.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Write the translations here.")] = None,
+    reference: Annotated[Path | None, typer.Option(help="The reference translation, line for line.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the translations to this file.")] = None,
     compare: Annotated[
         Path | None,
-        typer.Option(metavar="OTHER", help="Another model, or a text file of translations: is it better than chance?"),
+        typer.Option(
+            metavar="OTHER", help="Another model, or a text file of translations: is the difference significant?"
+        ),
     ] = None,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,

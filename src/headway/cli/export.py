@@ -26,31 +26,32 @@ EXAMPLES, LONGEST_EXAMPLE = 5, 80
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="Model directory, or run directory: its best model.")],
-    to: Annotated[str, typer.Option(metavar="|".join(TARGETS), help="The tool that shall run it.")],
+    model: Annotated[Path, typer.Argument(help="Model directory, or run directory (then its best model).")],
+    to: Annotated[str, typer.Option(metavar="|".join(TARGETS), help="The tool that will run the model.")],
     output: Annotated[
-        Path, typer.Option(metavar="PATH", help="Folder to make; for argos a file, X.argosmodel; for web also X.html.")
+        Path, typer.Option(metavar="PATH", help="Folder to make. For argos, a file X.argosmodel; for web, also X.html.")
     ],
     quantization: Annotated[
         str | None, typer.Option(metavar="TYPE", help="ctranslate2, argos: int8, int8_bfloat16, bfloat16, float16, ...")
     ] = None,
     precision: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="web: int8 (default), float16, float32: of the weights.")
+        str | None,
+        typer.Option(metavar="TYPE", help="web: precision of the weights: int8 (default), float16 or float32."),
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option(help="Text of a test set, or a file of both sides: tells what the export costs in BLEU."),
+        typer.Option(help="Test set (text, or a file with both sides), to report what the export costs in BLEU."),
     ] = None,
-    reference: Annotated[Path | None, typer.Option(help="Its translation by a person, line for line.")] = None,
+    reference: Annotated[Path | None, typer.Option(help="The reference translation, line for line.")] = None,
     target: Annotated[
         Path | None,
-        typer.Option(help="ctranslate2: --source is training text, and this its translation; learns a vocabulary map."),
+        typer.Option(help="ctranslate2: learn a vocabulary map from training text; --source is its other side."),
     ] = None,
     threads: Threads = None,
 ) -> None:
-    """Write a model for another tool.
+    """Export a model for another tool.
 
-    Checks that it is the same model there.
+    Checks that the exported model is the same model.
 
     \b
     headway export runs/mine --to ctranslate2 --output mine-ct2 --quantization int8

@@ -19,23 +19,26 @@ if TYPE_CHECKING:
 
 def inspect(
     model: Model,
-    text: Annotated[str, typer.Argument(metavar="SENTENCE", help="Text to translate and look into.")],
-    target: Annotated[str | None, typer.Option(help="Look into this translation; default: the model's own.")] = None,
+    text: Annotated[str, typer.Argument(metavar="SENTENCE", help="Text to translate and inspect.")],
+    target: Annotated[str | None, typer.Option(help="Inspect this translation. Default: the model's own.")] = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="Page (.html), picture (.svg, .png) or data (.json); default: text in the terminal."),
+        typer.Option(help="Page (.html), picture (.svg, .png) or data (.json). Default: text in the terminal."),
     ] = None,
     kind: Annotated[
-        str, typer.Option(help="Which attention: cross, encoder, decoder; several with commas, or all.")
+        str, typer.Option(help="Which attention: cross, encoder, decoder, several separated by commas, or all.")
     ] = "cross",
-    layers: Annotated[str, typer.Option(help="Numbers from 1 with commas, last, or all.")] = "last",
-    heads: Annotated[str, typer.Option(help="Numbers from 1 with commas, all, or mean (of all).")] = "mean",
-    words: Annotated[bool, typer.Option("--words", help="Join the tokens of a word.")] = False,
+    layers: Annotated[str, typer.Option(help="Layer numbers from 1, separated by commas; or last, or all.")] = "last",
+    heads: Annotated[
+        str, typer.Option(help="Head numbers from 1, separated by commas; or all, or mean (of all heads).")
+    ] = "mean",
+    words: Annotated[bool, typer.Option("--words", help="Join the tokens of each word.")] = False,
     moving: Annotated[
-        bool, typer.Option("--moving", help="The words appear one by one, with lines to what each reads (.svg).")
+        bool, typer.Option("--moving", help="Show the words one by one, with lines to the words they attend to (.svg).")
     ] = False,
     last: Annotated[
-        int | None, typer.Option(min=1, help="Of a run: how many of its last models, to see how the heads came to be.")
+        int | None,
+        typer.Option(min=1, help="With a run: compare this many of its last models, to see how the heads develop."),
     ] = None,
     analysis: Annotated[
         list[str] | None,
@@ -51,9 +54,9 @@ def inspect(
 ) -> None:
     """Inspect a translation, mainly its attention.
 
-    In an attention map each row is a token that asks and each column a token that answers. A page (.html) or data
-    (.json) holds everything that the model computes. Analyses stand in a page, in data, or in the terminal in place of
-    the map.
+    In an attention map each row is a query token and each column a key token. A page (.html) or data (.json) holds
+    everything that the model computes. Analyses are in the data of a page, in a .json file, or in the terminal
+    instead of the map.
 
     \b
     headway inspect runs/multi30k-de-en "Ein Hund läuft."

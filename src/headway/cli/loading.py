@@ -23,7 +23,7 @@ def check_engine(precision: str, engine: str) -> None:
         ("engine", engine, get_args(EngineName)),
     ):
         if value not in known:
-            raise UserError(f"--{name} {value}: there are {', '.join(known)}")
+            raise UserError(f"--{name} {value}: unknown; choose one of {', '.join(known)}")
 
 
 def load_translator(

@@ -13,13 +13,11 @@ import typer
 from headway.errors import UserError
 from headway.text.compressed import open_bytes
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best).")]
-Source = Annotated[
-    Path, typer.Option(help="Text, one sentence a line; or a .tsv or .jsonl file that holds both sides.")
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best model).")
 ]
-BeamSize = Annotated[
-    int | None, typer.Option(min=1, help="Hypotheses side by side; 1 is greedy. Default: the model's own.")
-]
+Source = Annotated[Path, typer.Option(help="Text, one sentence per line; or a .tsv or .jsonl file with both sides.")]
+BeamSize = Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy search. Default: the model's own.")]
 LengthPenalty = Annotated[
     float | None, typer.Option(help="GNMT's alpha; 0 favours short translations. Default: the model's own.")
 ]
@@ -28,7 +26,7 @@ Mbr = Annotated[
     typer.Option(
         min=2,
         metavar="N",
-        help="Choose among the N best translations (among N samples with --sample) the one most like all, by chrF.",
+        help="Of the N best translations (with --sample: N samples), choose the one most similar to all, by chrF.",
     ),
 ]
 Ensemble = Annotated[
@@ -37,38 +35,39 @@ Ensemble = Annotated[
 ]
 Tokenize = Annotated[
     str | None,
-    typer.Option(help="sacreBLEU's, such as 13a, none, zh, char; default by language, none for whole words."),
+    typer.Option(help="sacreBLEU tokenizer: 13a, none, zh, char, ... Default: by language; none for whole words."),
 ]
 Metric = Annotated[
     list[str] | None,
     typer.Option(
         metavar="MODULE:FUNCTION",
-        help="A Python function that scores translations, beside BLEU, chrF and TER. Repeat the option for more.",
+        help="A Python function that scores translations, besides BLEU, chrF and TER. Repeat the option for more.",
     ),
 ]
 TargetLanguage = Annotated[
-    str | None, typer.Option(metavar="CODE", help="Of a model with several: as if each line began with >>CODE<<.")
+    str | None,
+    typer.Option(metavar="CODE", help="For a model with several target languages: tag each line with >>CODE<<."),
 ]
 Alignments = Annotated[
     bool,
     typer.Option(
-        "--alignments", help="Also the links between the words of both sides: ` ||| 0-0 1-2` at the end of the line."
+        "--alignments", help="Add links between the words of both sides at the end of the line: ` ||| 0-0 1-2`."
     ),
 ]
 Confidence = Annotated[
     bool,
     typer.Option(
         "--confidence",
-        help="Also how likely each translation is acceptable, by a calibrated model: ` ||| 0.8312`, with "
+        help="Add the probability that the translation is acceptable: ` ||| 0.8312` (calibrated model), with "
         "`out-of-domain` where the source is unlike the text of the calibration.",
     ),
 ]
-LinkedPieces = Annotated[bool, typer.Option("--pieces", help="With --alignments: link pieces, not words.")]
-JsonOutput = Annotated[bool, typer.Option("--json", help="JSON: one document, or one a line.")]
+LinkedPieces = Annotated[bool, typer.Option("--pieces", help="With --alignments: link tokens, not words.")]
+JsonOutput = Annotated[bool, typer.Option("--json", help="Print JSON: a single document, or one per line.")]
 PrecisionOption = Annotated[
     str, typer.Option("--precision", help="auto, fp32, bf16, or int8 with CTranslate2; auto is fp32 on CPU.")
 ]
-Engine = Annotated[str, typer.Option(help="What runs the model: torch, or ctranslate2, which is faster on CPU.")]
+Engine = Annotated[str, typer.Option(help="Engine that runs the model: torch, or ctranslate2, which is faster on CPU.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 Threads = Annotated[
     int | None,

@@ -17,17 +17,20 @@ from headway.errors import UserError
 def perturb(
     kind: Annotated[
         str,
-        typer.Argument(metavar="KIND", help="lower, upper, typos, punctuation (no final one), or diacritics (none)."),
+        typer.Argument(
+            metavar="KIND", help="lower, upper, typos, punctuation (removed at the end), or diacritics (removed)."
+        ),
     ],
     file: Annotated[
         str, typer.Argument(metavar="[FILE|-]", help="Text, one sentence per line, also .gz, .xz, .zst.")
     ] = "-",
-    seed: Annotated[int, typer.Option(help="Of the typos; the same one gives the same typos.")] = 1,
+    seed: Annotated[int, typer.Option(help="Random seed of the typos; the same seed gives the same typos.")] = 1,
     output: Annotated[Path | None, typer.Option(help="Write the text to this file.")] = None,
 ) -> None:
-    """Make a test set noisy, to see how a model bears it.
+    """Make a noisy copy of a test set, to measure robustness.
 
-    Each line follows from its text and the seed alone. data.noise of a recipe trains with the same kinds.
+    The noise of a line depends only on its text and the seed. data.noise in a recipe trains with the same kinds of
+    noise.
 
     \b
     headway perturb typos test.de --output test.typos.de
@@ -38,7 +41,7 @@ def perturb(
     from headway.text.noise import KINDS, perturbed
 
     if kind not in KINDS:
-        raise UserError(f"KIND {kind}: there are {', '.join(KINDS)}")
+        raise UserError(f"KIND {kind}: unknown; choose one of {', '.join(KINDS)}")
     check_output(output)
     lines = input_lines(file, Layout(), None)
     with nullcontext(sys.stdout) if output is None else writer(output) as out:

@@ -45,7 +45,7 @@ def plan(
     ] = None,
     peak: Annotated[
         float | None,
-        typer.Option(metavar="TFLOPS", help="Peak of one device in the precision that is used. Default: as published."),
+        typer.Option(metavar="TFLOPS", help="Peak of one device in the precision used. Default: the published peak."),
     ] = None,
     efficiency: Annotated[
         float | None,
@@ -63,11 +63,14 @@ def plan(
         str, typer.Option(help="none: the whole model on each device (DDP); full: a part of it (FSDP2).")
     ] = "none",
     translate: Annotated[
-        float | None, typer.Option(metavar="LINES", help="Plan the translation of this many lines, not a training.")
+        float | None,
+        typer.Option(metavar="LINES", help="Plan the translation of this many lines instead of a training run."),
     ] = None,
     serve: Annotated[
         float | None,
-        typer.Option(metavar="RATE", help="Plan a server for this many sentences a minute, not a training."),
+        typer.Option(
+            metavar="RATE", help="Plan a server for this many sentences per minute instead of a training run."
+        ),
     ] = None,
     beam_size: Annotated[
         int | None,
@@ -79,10 +82,11 @@ def plan(
     ] = None,
     as_json: JsonOutput = False,
 ) -> None:
-    """Work out time, memory and bandwidth on paper.
+    """Calculate time, memory and bandwidth on paper.
 
-    The model is a preset or that of a recipe, which is a file or the name of one that comes with headway. Changes set
-    keys of the recipe. Without a model, shows the known devices and the efficiency that the paper's times imply.
+    The model is a preset, or that of a recipe: a file, or the name of a recipe that comes with headway.
+    key.path=value changes the recipe. Without a model, shows the known devices and the efficiency that the paper's
+    times imply.
 
     \b
     headway plan
@@ -288,7 +292,9 @@ def _in_bf16(recipe: Recipe, hardware: str | None, peak: float | None) -> bool:
 
     known = HARDWARE.get(hardware or "cpu")
     if known is None:
-        raise UserError(f"--hardware {hardware}: there are {', '.join(HARDWARE)}; for any other give only its --peak")
+        raise UserError(
+            f"--hardware {hardware}: unknown; choose one of {', '.join(HARDWARE)}; for any other give only its --peak"
+        )
     has_bf16 = known.bf16 is not None or hardware in (None, "cpu") or peak is not None
     if recipe.training.precision == "bf16" and not has_bf16:
         raise UserError(f"training.precision=bf16: {hardware} has no bf16; use fp32, or give its --peak")

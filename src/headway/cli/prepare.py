@@ -16,16 +16,16 @@ from headway.errors import UserError
 def prepare(
     arguments: Annotated[list[str], typer.Argument(metavar="RECIPE [key.path=value]...", show_default=False)],
     output: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder to make; by default the recipe's data.prepared.")
+        Path | None, typer.Option(metavar="FOLDER", help="Folder to make. Default: the recipe's data.prepared.")
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Processes that tokenise; by default one per core.")
+        int | None, typer.Option(metavar="N", min=1, help="Number of processes that tokenise. Default: one per core.")
     ] = None,
 ) -> None:
     """Filter and tokenise the text of a recipe before training.
 
-    For large text: it is prepared once, on all cores, and several runs can share the result. If the command is stopped
-    or killed, the same command continues.
+    For large text: it is prepared once, on all cores, and several runs can share the result. If the command is
+    stopped or killed, run it again to continue.
 
     \b
     headway prepare mine.yaml --output prepared

@@ -26,42 +26,41 @@ def serve(
     ),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 picks a free one.")] = 5000,
     api_keys: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keys, one a line; without one of them a request gets 403.")
+        Path | None,
+        typer.Option(metavar="FILE", help="File of keys, one per line; a request without a valid key gets 403."),
     ] = None,
     rate_limit: Annotated[
-        int, typer.Option(min=0, help="Requests a minute for each key, or address without keys; 0: no limit.")
+        int, typer.Option(min=0, help="Requests per minute for each key (or each address, without keys); 0: no limit.")
     ] = Settings.rate_limit,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Another host that requests may name. Repeat the option for more. Default: loopback's own.",
+            help="Another host name that requests may use. Repeat the option for more. Default: loopback names.",
         ),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ORIGIN", help="Pages of this origin may use the server; * is all. Repeat the option for more."
-        ),
+        typer.Option(metavar="ORIGIN", help="Allow pages of this origin; * allows all. Repeat the option for more."),
     ] = None,
     trusted_proxy: Annotated[
-        str, typer.Option(metavar="ADDRESS,...", help="Whose X-Forwarded-For is believed; default: nobody's.")
+        str, typer.Option(metavar="ADDRESS,...", help="Proxies whose X-Forwarded-For is trusted. Default: none.")
     ] = "",
-    max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = Settings.max_body,
-    max_characters: Annotated[int, typer.Option(min=1, help="Characters of a text.")] = Settings.max_characters,
-    max_texts: Annotated[int, typer.Option(min=1, help="Texts of a request.")] = Settings.max_texts,
+    max_body: Annotated[int, typer.Option(min=1, help="Maximum bytes of a request body.")] = Settings.max_body,
+    max_characters: Annotated[int, typer.Option(min=1, help="Maximum characters of a text.")] = Settings.max_characters,
+    max_texts: Annotated[int, typer.Option(min=1, help="Maximum texts in a request.")] = Settings.max_texts,
     max_requests: Annotated[
-        int, typer.Option(min=1, help="Requests at work at once; further ones get 503.")
+        int, typer.Option(min=1, help="Maximum requests in flight; further requests get 503.")
     ] = Settings.max_requests,
     queue: Annotated[
-        int, typer.Option(min=1, help="Sentences that may wait; beyond, requests get 503.")
+        int, typer.Option(min=1, help="Maximum waiting sentences; further requests get 503.")
     ] = Settings.queue,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = Settings.timeout,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Time limit for a request, in seconds.")] = Settings.timeout,
     batch_size: Annotated[
-        int, typer.Option(min=1, help="Sentences of all requests that go to the model together; 1: each alone.")
+        int, typer.Option(min=1, help="Maximum sentences in a batch, from all requests together; 1: no batching.")
     ] = Settings.batch_size,
     cache: Annotated[
-        int, typer.Option(min=0, help="Translated sentences that are kept; 0: none.")
+        int, typer.Option(min=0, help="Number of translated sentences to cache; 0: no cache.")
     ] = Settings.cache_size,
     device: Device = "auto",
     precision: PrecisionOption = "auto",
@@ -70,7 +69,7 @@ def serve(
 ) -> None:
     """Serve models over HTTP, with a web page.
 
-    The API has the shapes of LibreTranslate's; the page is at /.
+    The API is compatible with LibreTranslate's; the page is at /.
 
     \b
     headway serve runs/multi30k-de-en

@@ -16,15 +16,15 @@ def shortlist(
     model: Model,
     output: Annotated[Path, typer.Option(metavar="MODEL", help="Model directory to make.")],
     source: Annotated[
-        Path, typer.Option(help="Training text, one sentence a line; or a .tsv or .jsonl file that holds both sides.")
+        Path, typer.Option(help="Training text, one sentence per line; or a .tsv or .jsonl file with both sides.")
     ],
     target: Annotated[Path | None, typer.Option(help="Its translation, line for line.")] = None,
 ) -> None:
     """Make a model translate faster on CPU.
 
     Learns from training text which target tokens each source token may become, and writes the model with this list.
-    Greedy and beam search then compute only the tokens that the list has for a sentence, and with the engine
-    ctranslate2 for the sentences of a batch.
+    Greedy and beam search then compute only the tokens on the list of a sentence, or, with the engine ctranslate2,
+    of the sentences of a batch.
 
     \b
     headway shortlist runs/mine --source train.de --target train.en --output models/mine-short

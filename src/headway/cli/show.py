@@ -28,7 +28,7 @@ def show(
 ) -> None:
     """Show a model's languages, size, scores and training.
 
-    As JSON also the shape of every weight.
+    The JSON also has the shape of every weight.
 
     \b
     headway show runs/multi30k-de-en

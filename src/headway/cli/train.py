@@ -29,7 +29,9 @@ def train(
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="[RECIPE] [key.path=value]...", show_default=False)
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="RUN", help="Run directory to make; default runs/RECIPE.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="Run directory to make. Default: runs/RECIPE.")
+    ] = None,
     source: Annotated[
         list[Path] | None,
         typer.Option(
@@ -40,42 +42,45 @@ def train(
     target: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE", help="Its translation, line for line. Leave it out where --source is .tsv or .jsonl."
+            metavar="FILE", help="Its translation, line for line. Leave it out if --source is .tsv or .jsonl."
         ),
     ] = None,
     valid_source: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Text to validate on, which the model never learns from."),
+        typer.Option(metavar="FILE", help="Validation text, which the model never learns from."),
     ] = None,
     valid_target: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="The translation of the text to validate on.")
+        list[Path] | None, typer.Option(metavar="FILE", help="The translation of the validation text.")
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=f"Size of the model, with 8,000 pieces: {PRESET_SIZES}."),
+        typer.Option(metavar="NAME", help=f"Size of the model, with a vocabulary of 8,000 tokens: {PRESET_SIZES}."),
     ] = None,
     init_from: Annotated[
         Path | None, typer.Option(metavar="MODEL", help="Start from this model's weights and vocabulary.")
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Train on what `headway prepare` made from this recipe in the folder."),
+        typer.Option(
+            metavar="FOLDER", help="Train on the data that `headway prepare` made from this recipe in FOLDER."
+        ),
     ] = None,
-    resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with a run where it stopped.")] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Continue a run where it stopped.")] = None,
     or_resume: Annotated[
-        bool, typer.Option("--or-resume", help="Where RUN holds a run already, go on with it; for jobs that restart.")
+        bool, typer.Option("--or-resume", help="If RUN already has a run, continue it; for jobs that restart.")
     ] = False,
     processes: Annotated[
         int,
-        typer.Option(min=1, max=256, help="Train in so many processes of this machine, on CPU a core or more each."),
+        typer.Option(min=1, max=256, help="Number of processes on this machine; on CPU each needs a core or more."),
     ] = 1,
     list_recipes: Annotated[bool, typer.Option("--list", help="List the recipes that come with headway.")] = False,
     threads: Threads = None,
 ) -> None:
     """Train a model from a recipe, or from your own text files.
 
-    RECIPE is a YAML file, or the name of a recipe that comes with headway. Such a recipe looks for its text in data/ of
-    the current folder, where `headway data` puts it. Your own text is two files to train on and two to validate on.
+    RECIPE is a YAML file, or the name of a recipe that comes with headway. Such a recipe reads its text from data/
+    in the current folder, where `headway data` puts it. For your own text, give two files to train on and two to
+    validate on.
 
     \b
     headway train --list
@@ -97,7 +102,7 @@ def train(
         typer.echo(recipe_list())
         return
     if preset is not None and preset not in PRESETS:
-        raise UserError(f"--preset {preset}: there are {', '.join(PRESETS)}")
+        raise UserError(f"--preset {preset}: unknown; choose one of {', '.join(PRESETS)}")
 
     overrides = [argument for argument in arguments or [] if "=" in argument]
     recipes = [argument for argument in arguments or [] if "=" not in argument]

@@ -65,7 +65,7 @@ class Notices:
 def translate(
     context: typer.Context,
     model: Annotated[
-        Path | None, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best).")
+        Path | None, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best model).")
     ] = None,
     files: Annotated[
         list[str] | None,
@@ -77,8 +77,8 @@ def translate(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Write the translations to this file once all are done; compressed as its name says. It may be FILE "
-            "itself. With --cluster a folder."
+            help="Write the translations to this file once all are done, compressed if its name says so. It may be "
+            "FILE itself. With --cluster: a folder."
         ),
     ] = None,
     column: Annotated[
@@ -92,11 +92,17 @@ def translate(
         typer.Option(metavar="I/N", help="Translate only the I-th of N parts of FILE; cat joins their outputs."),
     ] = None,
     split: Annotated[
-        bool, typer.Option("--split", help="Lines may be longer than a sentence: translate each sentence of them.")
+        bool,
+        typer.Option(
+            "--split", help="Split lines into sentences and translate each sentence, for lines longer than a sentence."
+        ),
     ] = False,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Continue where the same command was killed; begin if there is nothing yet."),
+        typer.Option(
+            "--resume",
+            help="Continue where the same command was killed; start from the beginning if there is nothing yet.",
+        ),
     ] = False,
     cluster: Annotated[
         str | None,
@@ -110,29 +116,33 @@ def translate(
         int,
         typer.Option(min=1, help="Translations per line, best score / penalty first, as `line ||| text ||| score`."),
     ] = 1,
-    max_length: Annotated[int | None, typer.Option(min=1, help="Most pieces of a translation.")] = None,
+    max_length: Annotated[int | None, typer.Option(min=1, help="Maximum tokens of a translation.")] = None,
     no_repeat_ngram: Annotated[
-        int | None, typer.Option(min=0, help="Never repeat a run of this many tokens in a translation.")
+        int | None, typer.Option(min=0, help="Never repeat an n-gram of this many tokens in a translation.")
     ] = None,
     sample: Annotated[
         str | None,
-        typer.Option(metavar="KEY=VALUE,...", help="Sample, without a beam: any of temperature, top_k, top_p, seed."),
+        typer.Option(
+            metavar="KEY=VALUE,...", help="Sample instead of beam search; any of temperature, top_k, top_p, seed."
+        ),
     ] = None,
     mbr: Mbr = None,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text that each translation begins with.")] = "",
     glossary: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Terms that translations must have: lines of a source term, a TAB, a target term."
+            metavar="FILE", help="Terms that translations must use: each line is a source term, a TAB, a target term."
         ),
     ] = None,
     target_language: TargetLanguage = None,
     server: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Instead of MODEL: a server, `headway serve` or LibreTranslate."),
+        typer.Option(
+            metavar="URL", help="Translate with a server instead of MODEL: `headway serve` or LibreTranslate."
+        ),
     ] = None,
     source_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Source language, for a server with several directions.")
+        str | None, typer.Option(metavar="CODE", help="Source language, for a server with several language pairs.")
     ] = None,
     ensemble: Ensemble = None,
     alignments: Alignments = False,
@@ -146,7 +156,7 @@ def translate(
 ) -> None:
     """Translate text line by line.
 
-    Raw text in, raw text out: one line for each, and a blank line for a blank one.
+    Raw text in, raw text out: one output line for each input line, and a blank line for a blank one.
 
     \b
     echo "Ein Hund läuft." | headway translate runs/multi30k-de-en

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from headway.documents.parsing import Document, Sentence
-from headway.text.protected import Element
+from headway.text.protected import Element, runs_of, split_protected
 
 
 class Found(NamedTuple):
@@ -20,7 +20,8 @@ class Found(NamedTuple):
     truncated: bool
     """Whether a translation was cut off because it came to be as long as the model allows."""
     confidence: float | None = None
-    """How likely the first translation is acceptable; of a text, its least likely sentence. None: nobody asked."""
+    """How likely the first translation is acceptable; of a text, its least likely sentence. None: nobody asked, or a
+    sentence with words has none."""
     out_of_domain: bool = False
     """Whether a sentence is unlike the text that the model was calibrated on."""
 
@@ -92,7 +93,8 @@ def _by_whole(sentence: Sentence, found: Found) -> _Translated | None:
 
 def _by_runs(sentence: Sentence, found: Sequence[Found]) -> _Translated:
     translations = [sentence.from_runs(each) for each in zip(*(one.texts for one in found), strict=False)]
-    return _Translated(translations, *_together(found))
+    with_words = [one for run, one in zip(sentence.runs, found, strict=True) if runs_of(split_protected(run))]
+    return _Translated(translations, *_together(with_words))
 
 
 def _joined(document: Document, sentences: Sequence[_Translated], n_best: int) -> Found:
@@ -104,7 +106,8 @@ def _joined(document: Document, sentences: Sequence[_Translated], n_best: int) -
 
 
 def _together(parts: Sequence[Found | _Translated]) -> tuple[bool, float | None, bool]:
-    """What is said of several parts as one: `truncated`, `confidence` and `out_of_domain`."""
+    """What is said of several parts with words as one: `truncated`, `confidence` and `out_of_domain`."""
     known = [one.confidence for one in parts if one.confidence is not None]
+    confidence = min(known) if known and len(known) == len(parts) else None
     truncated, out_of_domain = any(one.truncated for one in parts), any(one.out_of_domain for one in parts)
-    return truncated, min(known, default=None), out_of_domain
+    return truncated, confidence, out_of_domain

@@ -243,7 +243,7 @@ async def _choose(
     pairs = service.pairs
     source, target = pairs.code(source), pairs.code(target)
     if target not in pairs.targets():
-        raise refusal(400, f"target: there are {', '.join(pairs.targets())}")
+        raise refusal(400, f"target: unknown; choose one of {', '.join(pairs.targets())}")
     candidates = pairs.sources(target)
     if source.lower() != AUTO:
         pair = pairs.find(source, target)

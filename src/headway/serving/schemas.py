@@ -112,7 +112,7 @@ class TranslateAnswer(BaseModel):
     confidence: float | list[float | None] | None = Field(
         None,
         description="Where it was asked for: the probability, of the least likely sentence, that its translation is "
-        "acceptable; null for a text without words.",
+        "acceptable; null for a text without words, and where a sentence is too long for the model to judge.",
     )
     outOfDomain: bool | list[bool] | None = Field(  # noqa: N815
         None, description="With `confidence`: whether a sentence is unlike the text that the model was calibrated on."

@@ -157,13 +157,15 @@ class Service:
         return await asyncio.wrap_future(call)
 
     async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[Found]:
-        """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`."""
+        """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`. What has a
+        glossary isn't kept: each request brings one of its own, and the cache would keep that too."""
         found = {one: kept for one in sentences if (kept := self._cache.get(one)) is not None}
         self.metrics.cache_hits.inc(len(found))
         missing = [one for one in dict.fromkeys(sentences) if one not in found]
         for one, answer in zip(missing, await self._batcher.submit(missing, admitted=admitted), strict=True):
             found[one] = answer
-            self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)))
+            if one[0].glossary is None:
+                self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)))
         return [found[one] for one in sentences]
 
     def _parse(self, texts: Sequence[tuple[str, Pair]], format_: TextFormat) -> list[Document]:
@@ -216,9 +218,15 @@ def _search(pair: Pair, beam_size: int | None, n_best: int, glossary: Glossary |
 
 
 def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
-    texts = [text, options["target"] or "", *(given for asked in options["analyses"] for given in asked.texts)]
-    longest = LONGEST_ANALYSED if options["analyses"] else LONGEST_INSPECTED
-    if not all(pair.translator.is_readable(given, longest) for given in texts):
+    asked = options["analyses"]
+    sources = [text, *(source for one in asked for source in one.sources)]
+    targets = [options["target"] or "", *(target for one in asked for target in one.targets)]
+    longest = LONGEST_ANALYSED if asked else LONGEST_INSPECTED
+    is_readable = pair.translator.is_readable
+    if not (
+        all(is_readable(one, longest) for one in sources)
+        and all(is_readable(one, longest, side="target") for one in targets)
+    ):
         raise UserError(f"the text is too long to look into: {longest} pieces at most")
     return pair.translator.inspect(pair.prefix + text, **options).to_json(arrays).encode()
 
@@ -228,7 +236,10 @@ def _links(texts: Sequence[tuple[Pair, str, str]]) -> list[Links]:
     for pair in dict.fromkeys(pair for pair, _, _ in texts):
         some = [number for number, text in enumerate(texts) if text[0] == pair]
         sources, translations = [texts[number][1] for number in some], [texts[number][2] for number in some]
-        if not all([*map(pair.is_readable, sources), *map(pair.translator.is_readable, translations)]):
+        if not (
+            all(map(pair.is_readable, sources))
+            and all(pair.translator.is_readable(one, side="target") for one in translations)
+        ):
             raise UserError("the text is too long to align; give one sentence at a time")
         tagged = [pair.prefix + source for source in sources]
         for number, links in zip(some, pair.translator.align(tagged, translations), strict=True):

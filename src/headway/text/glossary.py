@@ -51,7 +51,7 @@ class Glossary:
         for pair in pairs:
             source, target = (unicodedata.normalize("NFC", side.strip()) for side in pair)
             if not source or not target:
-                raise UserError(f"glossary: {source!r} with {target!r}: a term has text on both sides")
+                raise UserError(f"glossary: {source!r} with {target!r} needs text on both sides")
             if targets.setdefault(source, target) != target:
                 raise UserError(f"glossary: {source!r} has two targets, {targets[source]!r} and {target!r}; keep one")
         return cls(tuple(Term(source, target) for source, target in targets.items()))

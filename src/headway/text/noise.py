@@ -1,5 +1,5 @@
 """Noise as people make it when they type: another case, typos, no full stop, no diacritics. Each a function of its text
-and a seed.
+and a seed. Protected text stays, because a translation must copy it.
 
 The training text gets it when it is prepared (`data.noise`), a test set by `headway perturb`.
 """
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal, get_args
+
+from headway.text.protected import Element, joined, split_protected
 
 NoiseKind = Literal["lower", "upper", "typos", "punctuation", "diacritics"]
 KINDS: tuple[NoiseKind, ...] = get_args(NoiseKind)
@@ -47,7 +49,7 @@ class Noise:
 
     def applied(self, text: str, version: int) -> str:
         """The text with the noise of this version of it, or as it is."""
-        random = Random(f"{version}\n{text}")
+        random = Random(f"noise {version}\n{text}")  # other numbers than the typos get
         if random.random() >= self.share:
             return text
         count = min(random.choice((1, 2)), len(self.kinds))
@@ -57,20 +59,29 @@ class Noise:
 
 
 def perturbed(text: str, kind: NoiseKind, seed: int, typos: float = TYPOS) -> str:
-    """The text with noise of one kind; as it is if nothing else would be left of it. typos: the share of the words that
-    get one; of those with a single letter, none does."""
+    """The text with noise of one kind, protected text as it is; unchanged if nothing else would be left of it. typos:
+    the share of the words that get one; of those with a single letter, none does."""
+    random, elements = Random(f"{seed}\n{text}"), split_protected(text)
     if kind == "lower":
-        found = text.lower()
+        found = _with_words(elements, str.lower)
     elif kind == "upper":
-        found = text.upper()
+        found = _with_words(elements, str.upper)
     elif kind == "punctuation":
-        found = _without_final_punctuation(text)
+        found = joined(elements[:-1]) + _with_words(elements[-1:], _without_final_punctuation)
     elif kind == "diacritics":
-        found = _without_diacritics(text)
+        found = _with_words(elements, _without_diacritics)
     else:
-        random = Random(f"{seed}\n{text}")
-        found = _WORD.sub(lambda word: with_typo(word[0], random) if random.random() < typos else word[0], text)
+        found = _with_words(elements, lambda words: _with_typos(words, random, typos))
     return found if found.strip() else text
+
+
+def _with_words(elements: Iterable[Element], change: Callable[[str], str]) -> str:
+    """The text of the elements, with the change made to words alone."""
+    return joined(change(one) if isinstance(one, str) else one for one in elements)
+
+
+def _with_typos(words: str, random: Random, share: float) -> str:
+    return _WORD.sub(lambda word: with_typo(word[0], random) if random.random() < share else word[0], words)
 
 
 def with_typo(word: str, random: Random) -> str:

@@ -6,6 +6,7 @@ words between are translated by themselves, so that whatever a model does nothin
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,9 +24,9 @@ _PLACEHOLDER = rf"""
   | [$\#]? \{{ [^{{}}\s]* \}}
   | (?<![\d%]) % (?: \d+\$ | \(\w+\) )? [\-+\#0]? (?: \d+ | \* )? (?: \.\d+ )?
     (?: hh? | ll? )? [@diouxXeEfgGcrsa] (?![{_LATIN}\d])
-  | \$ \d{{1,2}} (?! [\d.,]*\d )
+  | (?<![A-Z]) \$ (?P<number> [1-9]\d? ) (?! [\d.,]*\d | \s? (?i: hundred | thousand | tausend | [mb]illi | trilli ) )
 """
-"""Code in backticks; {{name}}, {{0}}, ${{name}}; %s, %(x)d, %1$s; $1, but not $1.50."""
+"""Code in backticks; {{name}}, {{0}}, ${{name}}; %s, %(x)d, %1$s; $1, but not $1.50, US$1 or $1 million."""
 _PROTECTED = re.compile(f"{_ADDRESS}|{_PLACEHOLDER}", re.VERBOSE)
 _LIKELY = re.compile(r"[@{%$`]|://|www\.")
 """What any protected text has a part of: far faster to look for."""
@@ -55,13 +56,21 @@ def split_protected(text: str) -> list[Element]:
         return [text] if text else []
     elements: list[Element] = []
     end = 0
-    for match in _PROTECTED.finditer(text):
+    for match in _matches(text):
         if match.start() > end:
             elements.append(text[end : match.start()])
         found = match.group()
         elements.append(Atom(found, "x" * len(found), words=found))
         end = match.end()
     return [*elements, text[end:]] if end < len(text) else elements
+
+
+def _matches(text: str) -> list[re.Match[str]]:
+    """What is protected. Placeholders like $1 count from 1; a number that lacks the ones before it is a price."""
+    found = list(_PROTECTED.finditer(text))
+    numbers = {int(match["number"]) for match in found if match["number"]}
+    missing = next(number for number in itertools.count(1) if number not in numbers)
+    return [match for match in found if match["number"] is None or int(match["number"]) < missing]
 
 
 def has_words(text: str) -> bool:

@@ -26,11 +26,14 @@ from headway.translator.lines import LineOptions, LineTranslator, Written
 
 def back_translate(data: DataSection, notice: Callable[[str], None], look_around: Callable[[], None]) -> None:
     """Writes the source files of `data.monolingual` that aren't there. look_around: called between chunks of lines, and
-    may raise. Raises UserError, also for a source file that is there and was made otherwise."""
+    may raise. Raises UserError, also for a source file that is there and was made otherwise, before it translates."""
+    for corpus in data.monolingual:
+        _jobs(_reverse_translator(corpus, data), corpus)
     for corpus in data.monolingual:
         translator = _reverse_translator(corpus, data)
-        for target, source in zip(corpus.target, corpus.source, strict=True):
-            _translate_file(translator, corpus.reverse, target, source, notice, look_around)
+        for target, job in zip(corpus.target, _jobs(translator, corpus), strict=True):
+            notice(f"monolingual: {target}, translated by {corpus.reverse}")
+            _translate_file(translator, target, job, notice, look_around)
 
 
 def work_of_reverse_models(data: DataSection) -> Sequence[float | None]:
@@ -61,29 +64,33 @@ def _check_direction(stored: StoredModel, corpus: MonolingualFiles, data: DataSe
         )
 
 
+def _jobs(translator: LineTranslator, corpus: MonolingualFiles) -> list[Job]:
+    """One for each file. Raises UserError for a source file that is there and none of them made."""
+    jobs = []
+    for target, source in zip(corpus.target, corpus.source, strict=True):
+        identity = {
+            "model": model_fingerprint(corpus.reverse),
+            "options": translator.options.to_dict(),
+            "device": translator.translator.device.type,
+            "text": checksum(target),
+        }
+        job = Job(source, identity, how_to_continue="the same command", how_to_restart="delete it")
+        if source.exists() and not job.is_begun:
+            raise UserError(
+                f"{source}: is there already, and isn't {target} as {corpus.reverse} translates it; delete it, choose "
+                "another data.monolingual.source, or make the two files a corpus of data.train"
+            )
+        jobs.append(job)
+    return jobs
+
+
 def _translate_file(
     translator: LineTranslator,
-    reverse: Path,
     target: Path,
-    source: Path,
+    job: Job,
     notice: Callable[[str], None],
     look_around: Callable[[], None],
 ) -> None:
-    if not target.is_file():
-        raise UserError(f"{target}: no such file, so data.monolingual has nothing to translate")
-    identity = {
-        "model": model_fingerprint(reverse),
-        "options": translator.options.to_dict(),
-        "device": translator.translator.device.type,
-        "text": checksum(target),
-    }
-    job = Job(source, identity, again="the same command", anew="delete it")
-    if source.exists() and not job.is_begun:
-        raise UserError(
-            f"{source}: is there already, and isn't {target} as {reverse} translates it; delete it, choose another "
-            "data.monolingual.source, or make the two files a corpus of data.train"
-        )
-
     faults = 0
 
     def translate(lines: list[Line]) -> Written:
@@ -93,7 +100,6 @@ def _translate_file(
         faults += len(written.notices)
         return replace(written, notices=[])
 
-    notice(f"monolingual: {target}, translated by {reverse}")
     job.run(Layout().lines(read_lines(target)), translate, resume=True, notice=notice)
     if faults:
         notice(f"monolingual: {faults:,} translations are missing or were cut off")

@@ -32,7 +32,7 @@ def extend_model(
 ) -> StoredModel:
     """The model with up to `pieces` more pieces (or words) for each vocabulary, learned from the texts of its side, and
     with tags of more target languages. The first of these give the model's own language a tag, too. A shortlist is
-    left out, because it lacks what is new. Raises UserError."""
+    left out, because it lacks what is new, and so is a calibration, which counts the old tokens. Raises UserError."""
     source, target = stored.source_tokenizer, stored.target_tokenizer
     tags, longest = _new_languages(stored, languages), stored.model.config.max_length
     source_texts, target_texts = (
@@ -56,6 +56,7 @@ def extend_model(
         target_language="mul" if tags else stored.target_language,
         card=f"{stored.card.rstrip()}\n\n{_note(stored.model.config, model.config, tags)}\n",
         shortlist=None,
+        calibration=None,
     )
 
 

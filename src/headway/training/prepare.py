@@ -139,10 +139,11 @@ class _Preparing:
 
     def finish(self, tokenizers: Tokenizers | None) -> None:
         """Makes everything that isn't there yet. Raises UserError."""
-        back_translate(self.recipe.data, self.notice, self.look_around)
-        corpora = [*self.train, *self.valid, *self.held_out]
-        _check_files(corpora)
-        files = _all_files(corpora)
+        data = self.recipe.data
+        to_translate = [CorpusFiles(tuple(corpus.target), ()) for corpus in data.monolingual]
+        _check_files([*self.train[: len(data.train)], *to_translate, *self.valid, *self.held_out])
+        back_translate(data, self.notice, self.look_around)
+        files = _all_files([*self.train, *self.valid, *self.held_out])
         text = begin(self.folder, self.recipe, self.max_length, files)
         with unchanged(files):
             self._warn_of_same_text()
@@ -292,8 +293,9 @@ def _check_files(corpora: Sequence[CorpusFiles]) -> None:
         for files in (corpus.sources, corpus.targets):
             found = [_has_lines(file) for file in files]  # opens every file
             if found and not any(found):
-                for _ in read_pairs(corpus.sources, corpus.targets):
-                    pass  # if the other side has lines, this error names both counts
+                if corpus.targets:
+                    for _ in read_pairs(corpus.sources, corpus.targets):
+                        pass  # if the other side has lines, this error names both counts
                 raise UserError(f"{files[0]}: is empty; give a file with one sentence per line")
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from headway.storage import StoredModel
 from headway.text.corpus import is_blank
 from headway.text.glossary import begins_anywhere, follows_freely
 from headway.text.tokenizer import UNK_ID, Tokenizer, is_too_long, language_tag
+
+Side = Literal["source", "target"]
 
 _LINE_BREAKS = str.maketrans("\n\r", "  ")
 """Byte pieces can spell a line break; one text is one line."""
@@ -37,9 +40,9 @@ class Codec:
         """The most pieces that a text may have."""
         return self.max_length - 1  # <eos> takes a place
 
-    def is_readable(self, text: str, most: int | None = None) -> bool:
-        """Whether the model can read the source as a whole, and it has at most so many pieces."""
-        ids = self.source(text)
+    def is_readable(self, text: str, most: int | None = None, *, side: Side = "source") -> bool:
+        """Whether the model can read the text as a whole, and it has at most so many pieces on this side."""
+        ids = self.source(text) if side == "source" else self.target(text)
         return ids is not None and len(ids) <= min(self.longest_source, most or self.longest_source)
 
     @property

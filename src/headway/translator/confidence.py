@@ -24,8 +24,8 @@ FEWEST = 100
 def with_confidence(
     model: Transformer, calibration: Calibration, translations: Sequence[Translation]
 ) -> list[Translation]:
-    """The translations and their alternatives with `confidence` and `out_of_domain`, both None for a blank source or
-    one that was too long."""
+    """The translations and their alternatives with `confidence` and `out_of_domain`, both None where the model can't
+    read source and translation: a blank source, one without words, and where either is too long."""
     flat = [one for first in translations for one in (first, *first.alternatives)]
     judged = _judged(model, calibration, flat)
     following = iter(judged)

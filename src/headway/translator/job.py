@@ -50,13 +50,14 @@ class Job:
         self,
         output: Path,
         identity: dict[str, Any],
-        again: str = "the same command with --resume",
-        anew: str = "start again without --resume",
+        how_to_continue: str = "the same command with --resume",
+        how_to_restart: str = "start again without --resume",
     ) -> None:
-        """identity: what must stay the same for a job to continue. Maps names to values that JSON can hold. again,
-        anew: what messages say of how a user continues the job, and begins another one."""
+        """identity: what must stay the same for a job to continue. Maps names to values that JSON can hold.
+        how_to_continue, how_to_restart: what the user does to continue the job or to begin it again, as messages tell
+        it."""
         self.output, self._identity = output, identity
-        self._again, self._anew = again, anew
+        self._how_to_continue, self._how_to_restart = how_to_continue, how_to_restart
         self._partial = output.with_name(output.name + TEMPORARY_SUFFIX)
         self._journal = output.with_name(output.name + TEMPORARY_SUFFIX + ".json")
         self._record = output.with_name(output.name + ".done.json")
@@ -177,7 +178,7 @@ class Job:
         if size < self.done.output_bytes:
             raise UserError(
                 f"{self._partial}: has {size:,} bytes, but {self._journal.name} counts {self.done.output_bytes:,}; "
-                f"{self._anew}"
+                f"{self._how_to_restart}"
             )
         file.truncate(self.done.output_bytes)
 
@@ -188,7 +189,7 @@ class Job:
     def _leave(self, notice: Callable[[str], None]) -> None:
         """Keeps what is done, if anything is."""
         if self._journal.exists():
-            notice(f"notice: {self.output}: {self.done.lines:,} lines are done; {self._again} continues")
+            notice(f"notice: {self.output}: {self.done.lines:,} lines are done; {self._how_to_continue} continues")
         else:
             self._partial.unlink(missing_ok=True)
 
@@ -205,18 +206,18 @@ class Job:
         try:
             before, done = document["job"], Done(**document["done"])
         except (KeyError, TypeError):
-            raise UserError(f"{self._journal}: isn't a journal of this version; {self._anew}") from None
+            raise UserError(f"{self._journal}: isn't a journal of this version; {self._how_to_restart}") from None
         now = self._identity
         if done.complete:  # the output may have replaced the input
             before, now = ({**identity, "input": None} for identity in (before, now))
         same_version = document.get("format_version") == FORMAT_VERSION
-        refuse_other_job(self._journal, before, now, same_version=same_version, remedy=self._anew)
+        refuse_other_job(self._journal, before, now, same_version=same_version, remedy=self._how_to_restart)
         return done
 
     def _other_input(self) -> UserError:
         return UserError(
             f"{self._journal}: the first {self.done.lines:,} lines of the input are not those that were translated; "
-            f"give the same input, or {self._anew}"
+            f"give the same input, or {self._how_to_restart}"
         )
 
 

@@ -17,6 +17,7 @@ from headway.translator.alignments import Links, to_pharaoh
 from headway.translator.documents import require_documents
 from headway.translator.translation import TranslatedDocument, Translation
 from headway.translator.translator import Translator
+from headway.translator.wanted import MOST_PHRASES_IN_BEAM, ProtectedText
 
 MOST_FAILURES = 100
 """Lines of a chunk whose translation may raise an error. With more of them, the lines aren't the cause."""
@@ -188,7 +189,18 @@ class LineTranslator:
             more = len(translation.tokens) < longest
             remedy = "--max-length allows more" if more else "the model knows no more places"
             return f"line {line.number} was cut off after {len(translation.tokens)} pieces; {remedy}"
-        return ""
+        return self._left_out(line)
+
+    def _left_out(self, line: Line) -> str:
+        """Says how many terms of the glossary a line has beyond the most; empty for none."""
+        text = ProtectedText.of(line.text, self.translator.stored.source_tokenizer)
+        left_out = 0 if self.options.split else text.terms_left_out(self._glossary)
+        if not left_out:
+            return ""
+        return (
+            f"line {line.number} has more than {MOST_PHRASES_IN_BEAM} terms and protected texts; the last {left_out} "
+            "terms of the glossary are left out, split the line"
+        )
 
 
 def shown_confidence(translation: Translation) -> str:

@@ -64,7 +64,8 @@ class Translation:
     alternatives: list[Translation] = field(default_factory=list)
     """The next best ones, where more than one was asked for."""
     confidence: float | None = None
-    """The probability that the translation is acceptable, where `translate` was asked for it; docs/confidence.md."""
+    """The probability that the translation is acceptable, where `translate` was asked for it and the source has words
+    that the model can read; docs/confidence.md."""
     out_of_domain: bool | None = None
     """Whether the source is unlike the text that the model was calibrated on, so that `confidence` may mislead."""
     _pieces: Pieces = field(default_factory=Pieces, repr=False, compare=False, kw_only=True)

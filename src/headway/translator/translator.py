@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,8 +16,6 @@ import torch
 
 from headway.decoding import (
     EnsembleEngine,
-    Hypothesis,
-    Phrase,
     Sampling,
     Searcher,
     SearchOptions,
@@ -37,20 +33,20 @@ from headway.devices import (
 )
 from headway.errors import UserError
 from headway.glass import ShownRecord
-from headway.insight import Edit, align, choose_aligner
+from headway.insight import Edit, choose_aligner
 from headway.insight.analyses import AnalysisName, AskedAnalysis, read_analyses
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import Aligner, Calibration, StoredModel, load_model
 from headway.text.glossary import Glossary
-from headway.text.tokenizer import Piece, fingerprint
+from headway.text.tokenizer import fingerprint
 from headway.translator.alignments import Links, piece_links, word_links
-from headway.translator.codec import Codec
+from headway.translator.codec import Codec, Side
 from headway.translator.confidence import with_confidence
 from headway.translator.documents import DocumentFormat, translate_documents
 from headway.translator.inspecting import Inspector
 from headway.translator.risk import least_risk
-from headway.translator.translation import Pieces, TranslatedDocument, Translation
-from headway.translator.wanted import Demanding, ProtectedText
+from headway.translator.searching import TextSearcher
+from headway.translator.translation import TranslatedDocument, Translation
 
 NO_TERMS = Glossary(())
 
@@ -74,26 +70,9 @@ class Translator:
         for other in ensemble:
             _check_vocabularies(stored, other)
         self._codec = Codec(stored, min(one.model.config.max_length for one in (stored, *ensemble)))
-        self._demanding = Demanding(self._codec)
         self._single = not ensemble
-        self._searcher: Searcher
-        if engine == "ctranslate2":
-            if ensemble:
-                raise UserError("engine ctranslate2 runs one model, not an ensemble")
-            self._searcher = CTranslate2Searcher(stored, self.device, precision)
-            return
-        if engine != "torch":
-            raise UserError(f"engine {engine!r} is unknown; there are torch and ctranslate2")
-        dtype = translating_dtype(precision, self.device)
-        models = [one.model.to(self.device).eval() for one in (stored, *ensemble)]
-        engines = [TorchEngine(model, stored.target_tokenizer.never_generated, dtype) for model in models]
-        self._searcher = TorchSearcher(
-            EnsembleEngine(engines) if ensemble else engines[0],
-            stored.model.config.pad_id,
-            self.device,
-            after_batch=FreedMemory().bound,
-            allowed=stored.shortlist.allowed if stored.shortlist and not ensemble else None,
-        )
+        self._searcher = self._make_searcher(ensemble, precision, engine)
+        self._texts = TextSearcher(stored, self.model, self._searcher, self._codec)
 
     @classmethod
     def load(
@@ -116,10 +95,10 @@ class Translator:
         """The most pieces that a text may have."""
         return self._codec.longest_source
 
-    def is_readable(self, text: str, most: int | None = None) -> bool:
-        """Whether the model can read the text as a whole, and has at most so many pieces; `translate` leaves it blank
-        where it can't."""
-        return self._codec.is_readable(text, most)
+    def is_readable(self, text: str, most: int | None = None, *, side: Side = "source") -> bool:
+        """Whether the model can read the text as a whole, as a source or as a translation, and it has at most so many
+        pieces; `translate` leaves a source blank where it can't."""
+        return self._codec.is_readable(text, most, side=side)
 
     @property
     def target_languages(self) -> list[str]:
@@ -202,15 +181,15 @@ class Translator:
         if len(glossaries) != len(texts):
             raise UserError(f"{len(glossaries)} glossaries for {len(texts)} texts: give one for each, or one for all")
         for one in {id(one): one for one in glossaries}.values():
-            self._check_glossary(one, options)
+            self._texts.check_glossary(one, options)
         prefixes = self._codec.prefixes(prefix, len(texts), options.max_length)
-        translations = self._translated(texts, options, prefixes, glossaries)
+        translations = self._texts.translate(texts, options, prefixes, glossaries)
         if mbr is not None:
             translations = [least_risk(one, n_best or 1, drawn=sample is not None) for one in translations]
         if calibration is not None:
             translations = with_confidence(self.model, calibration, translations)
         if alignments:
-            self._align_together(translations)
+            self._texts.align_together(translations)
         return translations
 
     def translate_document(
@@ -262,7 +241,7 @@ class Translator:
 
     def check_glossary(self, glossary: Glossary, **search: Any) -> None:
         """Raises UserError where `translate` would, with options as in `SearchOptions`."""
-        self._check_glossary(glossary, self.search_options(**search))
+        self._texts.check_glossary(glossary, self.search_options(**search))
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The total log-probability of each target as the translation of its source, <eos> included: what `translate`
@@ -283,14 +262,14 @@ class Translator:
         """The links between the words, or the `pieces`, of each target and its source, as `Translation.word_links` and
         `piece_links` have them. A pair with a blank side, or one that is longer than the model can read, has none."""
         readable = self._readable(self._pairs(sources, targets))
-        skipped = [self._split_tag(sources[i])[0] for i in readable]
-        alignments = self._align(list(readable.values()), skipped)
+        skipped = [self._texts.split_tag(sources[i])[0] for i in readable]
+        alignments = self._texts.align(list(readable.values()), skipped)
         links: list[Links] = [[] for _ in sources]
         for i, alignment in zip(readable, alignments, strict=True):
             if pieces:
                 links[i] = piece_links(alignment)
             else:
-                _, text = self._split_tag(sources[i])
+                _, text = self._texts.split_tag(sources[i])
                 source_pieces = self.stored.source_tokenizer.encoded_pieces(sources[i], tagged=True)
                 target_pieces = self.stored.target_tokenizer.encoded_pieces(targets[i])
                 links[i] = word_links(text, source_pieces, targets[i], target_pieces, alignment)
@@ -326,6 +305,27 @@ class Translator:
         inspector = Inspector(self.stored, self._searcher, self.search_options(beam_size=beam_size), self._codec)
         return inspector.inspect(text, target, edits, cases, history, read_analyses(list(analyses)))
 
+    def _make_searcher(
+        self, ensemble: Sequence[StoredModel], precision: TranslatingPrecision, engine: EngineName
+    ) -> Searcher:
+        stored = self.stored
+        if engine == "ctranslate2":
+            if ensemble:
+                raise UserError("engine ctranslate2 runs one model, not an ensemble")
+            return CTranslate2Searcher(stored, self.device, precision)
+        if engine != "torch":
+            raise UserError(f"engine {engine!r} is unknown; there are torch and ctranslate2")
+        dtype = translating_dtype(precision, self.device)
+        models = [one.model.to(self.device).eval() for one in (stored, *ensemble)]
+        engines = [TorchEngine(model, stored.target_tokenizer.never_generated, dtype) for model in models]
+        return TorchSearcher(
+            EnsembleEngine(engines) if ensemble else engines[0],
+            stored.model.config.pad_id,
+            self.device,
+            after_batch=FreedMemory().bound,
+            allowed=stored.shortlist.allowed if stored.shortlist and not ensemble else None,
+        )
+
     def _pairs(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[list[int] | None, list[int] | None]]:
         """The ids of each side; None for one that isn't tokenised. Raises ValueError for sides of different length."""
         if len(sources) != len(targets):
@@ -344,127 +344,6 @@ class Translator:
             for i, (source, target) in enumerate(pairs)
             if source and target is not None and max(len(source), len(target)) <= self.longest_source
         }
-
-    def _split_tag(self, text: str) -> tuple[int, str]:
-        """How many tokens the tag of a source has, and the text with spaces in its place."""
-        tag, rest = self.stored.source_tokenizer.split_tag(text)
-        return int(bool(tag)), rest.rjust(len(text))
-
-    def _align(self, pairs: Sequence[tuple[list[int], list[int]]], skipped: Sequence[int]) -> list[list[int | None]]:
-        """For each token of each target the number of its source token. pairs: ids without <eos>."""
-        sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
-        return align(self.model, self.stored.aligner or Aligner(), sources, targets, skipped)
-
-    def _align_together(self, translations: Sequence[Translation]) -> None:
-        every = [one for first in translations for one in (first, *first.alternatives)]
-        pieces = [one._pieces for one in every if one._pieces.ids[0]]
-        alignments = self._align([one.ids for one in pieces], [one.tags for one in pieces])
-        for one, alignment in zip(pieces, alignments, strict=True):
-            one.alignment = alignment
-
-    def _translated(
-        self,
-        texts: Sequence[str],
-        options: SearchOptions,
-        prefixes: Sequence[list[int]],
-        glossaries: Sequence[Glossary],
-    ) -> list[Translation]:
-        """Where no translation has all protected text of its source, it is made of those of the words between."""
-        given = [ProtectedText.of(text, self.stored.source_tokenizer) for text in texts]
-        sources = self._codec.sources(texts)
-        readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self.longest_source}
-        searched = [i for i in readable if not given[i].is_all_protected]
-        hypotheses = self._search(
-            [readable[i] for i in searched],
-            options,
-            [prefixes[i] for i in searched],
-            [self._demanding.phrases(given[i], glossaries[i]) for i in searched],
-            [not given[i].spans for i in searched],  # the model seldom copies protected text by itself
-        )
-        found = dict(zip(searched, hypotheses, strict=True))
-        translations = [
-            self._translation(text, ids, found.get(i, [])) if i in found or i not in readable else None
-            for i, (text, ids) in enumerate(zip(given, sources, strict=True))
-        ]
-        lost = [i for i, one in enumerate(translations) if one is None]
-        runs = [(run, glossaries[i]) for i in lost for run in given[i].runs]
-        texts_of_runs, glossaries_of_runs = [run for run, _ in runs], [glossary for _, glossary in runs]
-        of_runs = iter(self._translated(texts_of_runs, options, [[] for _ in runs], glossaries_of_runs) if runs else ())
-        made = {i: [next(of_runs) for _ in given[i].runs] for i in lost}
-        return [
-            one or given[i].from_runs(self._codec.decode(prefixes[i]), made[i]) for i, one in enumerate(translations)
-        ]
-
-    def _check_glossary(self, glossary: Glossary, options: SearchOptions) -> None:
-        if not glossary.terms:
-            return
-        if not isinstance(self._searcher, TorchSearcher):
-            raise UserError("a glossary needs engine torch: CTranslate2 can't demand words of a translation")
-        if options.sample is not None:
-            raise UserError("a glossary needs a beam: leave sample out")
-        if options.no_repeat_ngram:
-            raise UserError("a glossary may demand what no_repeat_ngram forbids: give one of them")
-        self._demanding.check(glossary)
-
-    def _search(
-        self,
-        sources: list[list[int]],
-        options: SearchOptions,
-        prefixes: list[list[int]],
-        phrases: list[tuple[Phrase, ...]],
-        free_first: list[bool],
-    ) -> list[list[Hypothesis]]:
-        """The hypotheses of each source, best first. phrases: what each translation must have; sampling and CTranslate2
-        don't heed them. free_first: of which sources an ordinary search is tried, whose hypotheses stay if all have the
-        phrases."""
-        caps = [
-            self._codec.length_cap(len(source), len(prefix), options.max_length)
-            for source, prefix in zip(sources, prefixes, strict=True)
-        ]
-        searcher = self._searcher
-        if not any(phrases) or options.sample is not None or not isinstance(searcher, TorchSearcher):
-            return searcher.search(sources, options, caps, prefixes)
-        demands = self._demanding.demands(phrases)
-
-        def work(chosen: list[int]) -> tuple[list[list[int]], SearchOptions, list[int], list[list[int]]]:
-            return [sources[i] for i in chosen], options, [caps[i] for i in chosen], [prefixes[i] for i in chosen]
-
-        free = [i for i in range(len(sources)) if free_first[i]]
-        found = dict(zip(free, searcher.search(*work(free)), strict=True))
-        left = [
-            i for i in range(len(sources)) if i not in found or not all(demands.are_met(i, one.ids) for one in found[i])
-        ]
-        found.update(zip(left, searcher.search_with_phrases(*work(left), demands.of(left)), strict=True))
-        return [found[i] for i in range(len(sources))]
-
-    def _translation(
-        self, text: ProtectedText, source: list[int] | None, hypotheses: list[Hypothesis]
-    ) -> Translation | None:
-        """Of a text with these ids. Without hypotheses it was blank, or too long. None where no hypothesis has all
-        protected text."""
-        if not hypotheses:
-            pieces = Pieces(source=partial(self._source_pieces, text.text) if source else list)
-            return Translation("", 0.0, "blank" if source == [] else "too_long", _pieces=pieces)
-        every = [self._from_hypothesis(one, text.text, source or []) for one in hypotheses]
-        best, *others = [one for one in every if text.is_kept_by(one.text)] or [None]
-        return replace(best, alternatives=others) if best and others else best
-
-    def _source_pieces(self, text: str) -> list[Piece]:
-        return self.stored.source_tokenizer.encoded_pieces(text, tagged=True)
-
-    def _from_hypothesis(self, hypothesis: Hypothesis, source_text: str, source: list[int]) -> Translation:
-        ids = source, hypothesis.ids
-        tags, body = self._split_tag(source_text)
-        pieces = Pieces(
-            target=partial(self.stored.target_tokenizer.decoded_pieces, hypothesis.ids),
-            source=partial(self._source_pieces, source_text),
-            alignment=lambda: self._align([ids], [tags])[0],
-            source_text=body,
-            ids=ids,
-            tags=tags,
-        )
-        text = self._codec.decode(hypothesis.ids)
-        return Translation(text, hypothesis.score, hypothesis.stopped, _pieces=pieces)
 
 
 def _check_vocabularies(first: StoredModel, other: StoredModel) -> None:

@@ -8,14 +8,16 @@ from functools import cached_property, lru_cache
 
 from headway.decoding import Demands, Phrase
 from headway.errors import UserError
-from headway.text.glossary import Glossary
+from headway.text.glossary import Glossary, Term
 from headway.text.protected import Atom, Element, joined, runs_of, split_protected, with_runs
 from headway.text.tokenizer import Tokenizer
 from headway.translator.codec import Codec
 from headway.translator.translation import Stopped, Translation
 
-MOST_PHRASES = 100_000
-"""Whose ids are kept."""
+MOST_PHRASES, LONGEST_PHRASE = 2_000, 100
+"""Phrases whose ids are kept, and the most characters of one: they are text of users, which needs a bound."""
+MOST_PHRASES_IN_BEAM = 16
+"""That are demanded of one translation: the beam has a place for each number of them."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,6 @@ class ProtectedText:
 
     @classmethod
     def of(cls, text: str, tokenizer: Tokenizer) -> ProtectedText:
-        elements = split_protected(text)
-        if not any(isinstance(one, Atom) for one in elements):
-            return cls(text, elements)
         tag, body = tokenizer.split_tag(text)
         return cls(text, split_protected(body), f"{tag} " if tag else "")
 
@@ -57,15 +56,29 @@ class ProtectedText:
         return [self.tag + run.strip() for run in runs_of(self.elements)]
 
     @property
-    def is_all_protected(self) -> bool:
-        return bool(self.spans) and not self.runs
+    def goes_by_runs(self) -> bool:
+        """Whether no translation of the whole is searched: there are no words, or too much protected text."""
+        return len(self.spans) > MOST_PHRASES_IN_BEAM or (bool(self.spans) and not self.runs)
+
+    def terms(self, glossary: Glossary) -> list[Term]:
+        """The terms in the words, the first ones, as many as there is room for beside the protected text."""
+        found = glossary.find(self.words) if glossary.terms else []
+        return found[: max(0, MOST_PHRASES_IN_BEAM - len(self.spans))]
+
+    def terms_left_out(self, glossary: Glossary) -> int:
+        """How many terms there is no room for."""
+        if not glossary.terms:
+            return 0
+        if self.goes_by_runs:
+            return sum(ProtectedText(run, [run]).terms_left_out(glossary) for run in runs_of(self.elements))
+        return len(glossary.find(self.words)) - len(self.terms(glossary))
 
     def is_kept_by(self, translation: str) -> bool:
         """Whether the translation has all protected text, as often as the source."""
         return all(translation.count(one) == self.text.count(one) for one, _ in self.spans)
 
     def from_runs(self, prefix: str, runs: Sequence[Translation]) -> Translation:
-        """The translation that is made of those of its runs. It has no pieces. prefix: what it begins with."""
+        """The translation that is made of those of its runs, without pieces. prefix: what it begins with."""
 
         def of(texts: Sequence[str], score: float) -> Translation:
             text = joined(with_runs(self.elements, texts))
@@ -82,21 +95,28 @@ class Demanding:
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
-        self._phrase = lru_cache(MOST_PHRASES)(codec.phrase)
+        self._kept_phrase = lru_cache(MOST_PHRASES)(codec.phrase)
+        self._checked: Glossary | None = None
+        """The last one that was found good."""
 
     def phrases(self, text: ProtectedText, glossary: Glossary) -> tuple[Phrase, ...]:
         """The protected text of a source, as far as the model can write it, and the targets of the terms in it."""
         copied = [self._phrase(span, inside=inside) for span, inside in text.spans]
-        terms = glossary.find(text.words) if glossary.terms else []
-        return tuple(
-            one for one in (*copied, *(self._phrase(term.target, capital=True) for term in terms)) if one is not None
-        )
+        terms = [self._phrase(term.target, capital=True) for term in text.terms(glossary)]
+        return tuple(one for one in (*copied, *terms) if one is not None)
 
     def check(self, glossary: Glossary) -> None:
         """Raises UserError for a term that the model can't write."""
+        if glossary is self._checked:
+            return
         for term in glossary.terms:
             if self._phrase(term.target, capital=True) is None:
                 raise UserError(f"glossary: the model's vocabulary can't write {term.target!r}; choose another target")
+        self._checked = glossary
 
     def demands(self, phrases: Sequence[tuple[Phrase, ...]]) -> Demands:
         return Demands(phrases, self._codec.word_parts)
+
+    def _phrase(self, text: str, **how: bool) -> Phrase | None:
+        """As `Codec.phrase`."""
+        return (self._kept_phrase if len(text) <= LONGEST_PHRASE else self._codec.phrase)(text, **how)

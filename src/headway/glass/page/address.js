@@ -39,7 +39,7 @@ export function readAddress(glass, text) {
     const open = openIn(glass);
     open.block = parts.block ?? null;
     const stack = parts.block?.split(" ")[0];
-    if (stack in open.layers) open.layers[stack] = number("layer", record.model.config[`${stack}_layers`]) ?? 0;
+    if (Object.hasOwn(open.layers, stack)) open.layers[stack] = number("layer", record.model.config[`${stack}_layers`]) ?? 0;
     chosen.source = number("token", record.source.tokens.length);
   }
   if (["machine", "steps"].includes(parts.view)) chosen.target = number("step", record.steps.length);

@@ -46,6 +46,7 @@ export function machineView(glass) {
     const parts = [...inputTiles(glass, stack, add), layerBox(glass, stack, add, refresh), ...outputTiles(glass, stack, add)];
     return stackOf(glass, stack, language && say(stack === "encoder" ? "reads" : "writes", { language }), parts);
   });
+  if (!blocks.some(({ name }) => name === state.block)) state.block = null; // an address may name any
   const flow = make("div", { class: "flow" }, wires, stacks);
   const follow = follower(glass, flow, blocks);
   const machine = make("div", { class: "machine" }, make("div", { class: "flow-box" }, make("div", { class: "scroll" }, flow), follow.told), panel);

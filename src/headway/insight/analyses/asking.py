@@ -41,8 +41,13 @@ class _Asked(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @property
-    def texts(self) -> list[str]:
+    def sources(self) -> list[str]:
         """Those that come with the question."""
+        return []
+
+    @property
+    def targets(self) -> list[str]:
+        """The translations that come with the question."""
         return []
 
 
@@ -61,7 +66,7 @@ class AskContrast(_Asked):
     are compared with the likeliest other token."""
 
     @property
-    def texts(self) -> list[str]:
+    def targets(self) -> list[str]:
         return [] if self.instead is None else [self.instead]
 
 
@@ -73,7 +78,7 @@ class AskPatching(_Asked):
     """The other sentence, of as many tokens."""
 
     @property
-    def texts(self) -> list[str]:
+    def sources(self) -> list[str]:
         return [self.other]
 
 
@@ -85,8 +90,12 @@ class AskHeadImportance(_Asked):
     """Sources and their translations."""
 
     @property
-    def texts(self) -> list[str]:
-        return [text for pair in self.pairs for text in pair]
+    def sources(self) -> list[str]:
+        return [source for source, _ in self.pairs]
+
+    @property
+    def targets(self) -> list[str]:
+        return [target for _, target in self.pairs]
 
 
 AskedAnalysis = Annotated[Plain | AskContrast | AskPatching | AskHeadImportance, Field(discriminator="kind")]

@@ -1,0 +1,172 @@
+"""From texts to `Translation`s: the search for ids, what a translation must have, and its pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from headway.decoding import Hypothesis, Phrase, Searcher, SearchOptions, TorchSearcher
+from headway.errors import UserError
+from headway.insight import align
+from headway.model import Transformer
+from headway.storage import Aligner, StoredModel
+from headway.text.glossary import Glossary
+from headway.text.tokenizer import Piece
+from headway.translator.codec import Codec
+from headway.translator.translation import Pieces, Translation
+from headway.translator.wanted import Demanding, ProtectedText
+
+
+class TextSearcher:
+    """A `Searcher` for texts in place of ids."""
+
+    def __init__(self, stored: StoredModel, model: Transformer, searcher: Searcher, codec: Codec) -> None:
+        self._stored, self._model, self._searcher, self._codec = stored, model, searcher, codec
+        self._demanding = Demanding(codec)
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        options: SearchOptions,
+        prefixes: Sequence[list[int]],
+        glossaries: Sequence[Glossary],
+    ) -> list[Translation]:
+        """The translation of each text. Where none has all protected text of its source, it is made of those of the
+        words between."""
+        given = [ProtectedText.of(text, self._stored.source_tokenizer) for text in texts]
+        sources = self._codec.sources(texts)
+        readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self._codec.longest_source}
+        searched = [i for i in readable if not given[i].goes_by_runs]
+        hypotheses = self._search(
+            [readable[i] for i in searched],
+            options,
+            [prefixes[i] for i in searched],
+            [self._demanding.phrases(given[i], glossaries[i]) for i in searched],
+            [not given[i].spans for i in searched],  # the model seldom copies protected text by itself
+        )
+        found = dict(zip(searched, hypotheses, strict=True))
+        translations = [
+            self._translation(text, ids, found.get(i, [])) if i in found or i not in readable else None
+            for i, (text, ids) in enumerate(zip(given, sources, strict=True))
+        ]
+        lost = [i for i, one in enumerate(translations) if one is None]
+        runs = [(run, glossaries[i]) for i in lost for run in given[i].runs]
+        texts_of_runs, glossaries_of_runs = [run for run, _ in runs], [glossary for _, glossary in runs]
+        of_runs = iter(self.translate(texts_of_runs, options, [[] for _ in runs], glossaries_of_runs) if runs else ())
+        made = {i: [next(of_runs) for _ in given[i].runs] for i in lost}
+        return [
+            one or self._from_runs(given[i], sources[i] or [], prefixes[i], made[i])
+            for i, one in enumerate(translations)
+        ]
+
+    def check_glossary(self, glossary: Glossary, options: SearchOptions) -> None:
+        """Raises UserError where a search with these options can't follow it."""
+        if not glossary.terms:
+            return
+        if not isinstance(self._searcher, TorchSearcher):
+            raise UserError("a glossary needs engine torch: CTranslate2 can't demand words of a translation")
+        if options.sample is not None:
+            raise UserError("a glossary needs a beam: leave sample out")
+        if options.no_repeat_ngram:
+            raise UserError("a glossary may demand what no_repeat_ngram forbids: give one of them")
+        self._demanding.check(glossary)
+
+    def _search(
+        self,
+        sources: list[list[int]],
+        options: SearchOptions,
+        prefixes: list[list[int]],
+        phrases: list[tuple[Phrase, ...]],
+        free_first: list[bool],
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses of each source, best first. phrases: what each translation must have; sampling and CTranslate2
+        don't heed them. free_first: of which sources an ordinary search is tried, whose hypotheses stay if all have the
+        phrases."""
+        caps = [
+            self._codec.length_cap(len(source), len(prefix), options.max_length)
+            for source, prefix in zip(sources, prefixes, strict=True)
+        ]
+        searcher = self._searcher
+        if not any(phrases) or options.sample is not None or not isinstance(searcher, TorchSearcher):
+            return searcher.search(sources, options, caps, prefixes)
+        demands = self._demanding.demands(phrases)
+
+        def work(chosen: list[int]) -> tuple[list[list[int]], SearchOptions, list[int], list[list[int]]]:
+            return [sources[i] for i in chosen], options, [caps[i] for i in chosen], [prefixes[i] for i in chosen]
+
+        free = [i for i in range(len(sources)) if free_first[i] or not phrases[i]]
+        found = dict(zip(free, searcher.search(*work(free)), strict=True))
+        left = [
+            i for i in range(len(sources)) if i not in found or not all(demands.are_met(i, one.ids) for one in found[i])
+        ]
+        found.update(zip(left, searcher.search_with_phrases(*work(left), demands.of(left)), strict=True))
+        return [found[i] for i in range(len(sources))]
+
+    def _translation(
+        self, text: ProtectedText, source: list[int] | None, hypotheses: list[Hypothesis]
+    ) -> Translation | None:
+        """Of a text with these ids. Without hypotheses it was blank, or too long. None where no hypothesis has all
+        protected text."""
+        if not hypotheses:
+            pieces = Pieces(source=partial(self._source_pieces, text.text) if source else list)
+            return Translation("", 0.0, "blank" if source == [] else "too_long", _pieces=pieces)
+        every = [self._from_hypothesis(one, text.text, source or []) for one in hypotheses]
+        best, *others = [one for one in every if text.is_kept_by(one.text)] or [None]
+        return replace(best, alternatives=others) if best and others else best
+
+    def _source_pieces(self, text: str) -> list[Piece]:
+        return self._stored.source_tokenizer.encoded_pieces(text, tagged=True)
+
+    def _from_hypothesis(self, hypothesis: Hypothesis, source_text: str, source: list[int]) -> Translation:
+        find_target = partial(self._stored.target_tokenizer.decoded_pieces, hypothesis.ids)
+        pieces = self._pieces(source_text, (source, hypothesis.ids), find_target)
+        text = self._codec.decode(hypothesis.ids)
+        return Translation(text, hypothesis.score, hypothesis.stopped, _pieces=pieces)
+
+    def _from_runs(
+        self, text: ProtectedText, source: list[int], prefix: list[int], runs: Sequence[Translation]
+    ) -> Translation:
+        """The translation that is made of those of its runs. Where it has words, and isn't longer than the model can
+        read, it has the pieces that its text is encoded to."""
+        made = text.from_runs(self._codec.decode(prefix), runs)
+        best, *others = (self._reread(one, text.text, source) if runs else one for one in (made, *made.alternatives))
+        return replace(best, alternatives=others)
+
+    def _reread(self, translation: Translation, source_text: str, source: list[int]) -> Translation:
+        """With the pieces of its text, as far as the model can read it."""
+        target = self._codec.target(translation.text)
+        if target is None or len(target) > self._codec.longest_source:
+            return translation
+        find_target = partial(self._stored.target_tokenizer.encoded_pieces, translation.text)
+        return replace(translation, _pieces=self._pieces(source_text, (source, target), find_target))
+
+    def _pieces(self, source_text: str, ids: tuple[list[int], list[int]], target: Callable[[], list[Piece]]) -> Pieces:
+        """ids: of source and translation; target: finds the pieces of the translation."""
+        tags, body = self.split_tag(source_text)
+        return Pieces(
+            target=target,
+            source=partial(self._source_pieces, source_text),
+            alignment=lambda: self.align([ids], [tags])[0],
+            source_text=body,
+            ids=ids,
+            tags=tags,
+        )
+
+    def align_together(self, translations: Sequence[Translation]) -> None:
+        """Finds the alignments of all of them, alternatives too, in few calls of the model."""
+        every = [one for first in translations for one in (first, *first.alternatives)]
+        pieces = [one._pieces for one in every if one._pieces.ids[0]]
+        alignments = self.align([one.ids for one in pieces], [one.tags for one in pieces])
+        for one, alignment in zip(pieces, alignments, strict=True):
+            one.alignment = alignment
+
+    def align(self, pairs: Sequence[tuple[list[int], list[int]]], skipped: Sequence[int]) -> list[list[int | None]]:
+        """For each token of each target the number of its source token. pairs: ids without <eos>."""
+        sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+        return align(self._model, self._stored.aligner or Aligner(), sources, targets, skipped)
+
+    def split_tag(self, text: str) -> tuple[int, str]:
+        """How many tokens the tag of a source has, and the text with spaces in its place."""
+        tag, rest = self._stored.source_tokenizer.split_tag(text)
+        return int(bool(tag)), rest.rjust(len(text))

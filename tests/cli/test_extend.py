@@ -1,0 +1,55 @@
+"""`extend`: files that hold both sides, and notices of what the new model lacks."""
+
+from dataclasses import replace
+
+import pytest
+from tests.storage.test_calibration_file import CALIBRATION
+from tests.storage.test_model_directory import stored
+from typer.testing import CliRunner
+
+from headway.cli import app
+from headway.errors import UserError
+from headway.storage import load_model, save_model
+
+
+@pytest.fixture
+def model(tmp_path):
+    save_model(tmp_path / "model", replace(stored(), calibration=CALIBRATION))
+    (tmp_path / "new.tsv").write_text("a penguin\ta mongoose\n" * 9)
+    (tmp_path / "new.txt").write_text("a penguin\n" * 9)
+    return tmp_path / "model"
+
+
+def extend(model, *options: str) -> str:
+    """What the command says."""
+    files = [str(model.parent / one) if one.startswith("new.") else one for one in options]
+    command = ["extend", str(model), "--add-pieces", "40", "--output", str(model.parent / "larger"), *files]
+    done = CliRunner().invoke(app, command)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.stderr
+
+
+def test_a_file_of_both_sides_teaches_both_and_a_calibration_is_left_out(model):
+    said = extend(model, "--source", "new.tsv")
+    assert "notice: the calibration is left out; after training, make one by `headway calibrate`" in said
+    assert "shortlist" not in said
+    larger = load_model(model.parent / "larger")
+    for tokenizer, word in ((larger.source_tokenizer, "penguin"), (larger.target_tokenizer, "mongoose")):
+        assert len(tokenizer.encode(word)) < 4
+    assert not any("\t" in piece for piece in larger.source_tokenizer.vocabulary)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--source", "new.tsv", "--target", "new.txt"], "new.tsv: holds both sides; give it as --source, without"),
+        (["--target", "new.tsv"], "new.tsv: holds both sides; give it as --source, without"),
+        (["--source", "new.txt", "--target", "new.tsv"], "new.tsv: holds both sides; give it as --source, without"),
+        (["--source", "new.tsv", "--source", "new.txt"], "new.txt: without a file of translations"),
+    ],
+)
+def test_a_file_of_both_sides_stands_alone(model, options, message):
+    with pytest.raises(UserError, match=message):
+        extend(model, *options)
+    assert not (model.parent / "larger").exists()
