@@ -16,6 +16,7 @@ from headway.decoding.engine import Engine, TorchEngine
 from headway.decoding.greedy import greedy
 from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.options import Sampling, SearchOptions
+from headway.decoding.padding import padded
 from headway.decoding.phrases import Demands
 from headway.decoding.sampling import sample
 from headway.decoding.shortlist import ShortlistEngine
@@ -103,8 +104,8 @@ class TorchSearcher:
         }
         scores: dict[int, float] = {}
         for batch in _batches(lengths, SENTENCES_PER_BATCH):
-            source = _padded([[*sources[i], engine.eos_id] for i in batch], self._pad_id)
-            target = _padded([[engine.bos_id, *targets[i], engine.eos_id] for i in batch], self._pad_id)
+            source = padded([[*sources[i], engine.eos_id] for i in batch], self._pad_id)
+            target = padded([[engine.bos_id, *targets[i], engine.eos_id] for i in batch], self._pad_id)
             totals = engine.score(source, target).sum(dim=1)  # (batch,)
             scores.update(zip(batch, totals.tolist(), strict=True))
         return [scores[i] for i in range(len(sources))]
@@ -119,11 +120,11 @@ class TorchSearcher:
         watch: BeamWatch | None = None,
     ) -> list[list[Hypothesis]]:
         engine = self._engine
-        padded = _padded([[*source, engine.eos_id] for source in sources], self._pad_id, LENGTHS)
+        on_cpu = padded([[*source, engine.eos_id] for source in sources], self._pad_id, LENGTHS)
         if self._allowed is not None and options.sample is None and watch is None:
-            return self._search_shortlist(padded, self._allowed(padded.numpy()), caps, prefixes, options, demands)
+            return self._search_shortlist(on_cpu, self._allowed(on_cpu.numpy()), caps, prefixes, options, demands)
         constraints = Constraints(prefixes if any(prefixes) else (), options.no_repeat_ngram)
-        rows = padded.to(self._device)  # (batch, source length)
+        rows = on_cpu.to(self._device)  # (batch, source length)
         if options.sample is not None:
             draws = [
                 sample(engine, rows, caps, options.sample, _generators(options.sample, number, sources), constraints)
@@ -219,12 +220,6 @@ def _batches(lengths: Mapping[int, int], most: int) -> list[list[int]]:
         batches.append(order[start:end])
         start = end
     return batches
-
-
-def _padded(sequences: Sequence[list[int]], pad_id: int, multiple: int = 1) -> Tensor:
-    """(batch, length): padded at the end to the length of the longest, or to the next `multiple` of it."""
-    length = -(-max(map(len, sequences)) // multiple) * multiple
-    return torch.tensor([sequence + [pad_id] * (length - len(sequence)) for sequence in sequences])
 
 
 def _generators(sampling: Sampling, number: int, sources: list[list[int]]) -> list[np.random.Generator]:

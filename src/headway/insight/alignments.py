@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from headway.decoding.padding import padded
 from headway.insight.heads import alignment
 from headway.insight.maps import Floats
 from headway.insight.sharing import sharing_copy
@@ -127,8 +128,8 @@ def _cross_weights(model: Transformer, sources: Ids, targets: Ids) -> Iterator[t
     if not cores:
         return
     for batch in _batches(model, sources, targets):
-        source = _padded([[*sources[i], config.eos_id] for i in batch], config.pad_id)
-        target = _padded([[config.bos_id, *targets[i]] for i in batch], config.pad_id)
+        source = padded([[*sources[i], config.eos_id] for i in batch], config.pad_id)
+        target = padded([[config.bos_id, *targets[i]] for i in batch], config.pad_id)
         copied.hidden_states(source.to(device), target.to(device))
         weights = torch.stack([core.weights for core in cores], dim=1).float().cpu().numpy()
         for row, number in enumerate(batch):
@@ -166,9 +167,3 @@ def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[list[in
         batch.append(number)
     if batch:
         yield batch
-
-
-def _padded(sequences: Sequence[Sequence[int]], pad_id: int) -> Tensor:
-    """(batch, longest)"""
-    longest = max(map(len, sequences))
-    return torch.tensor([[*sequence, *[pad_id] * (longest - len(sequence))] for sequence in sequences])

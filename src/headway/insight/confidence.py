@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from headway.decoding.padding import padded
 from headway.model import Transformer
 from headway.storage.calibration import FEATURES, Calibration
 
@@ -34,8 +34,8 @@ def confidence_features(model: Transformer, sources: Ids, targets: Ids) -> Float
     config, device = model.config, next(model.parameters()).device
     features = np.zeros((len(sources), len(FEATURES)))
     for batch in _batches(model, sources, targets):
-        source = _padded([[*sources[i], config.eos_id] for i in batch], config.pad_id).to(device)
-        target = _padded([[config.bos_id, *targets[i], config.eos_id] for i in batch], config.pad_id).to(device)
+        source = padded([[*sources[i], config.eos_id] for i in batch], config.pad_id).to(device)
+        target = padded([[config.bos_id, *targets[i], config.eos_id] for i in batch], config.pad_id).to(device)
         hidden = model.hidden_states(source, target[:, :-1])
         log_probabilities = model.output(hidden).float().log_softmax(dim=-1)  # (batch, target length, vocabulary)
         entropies = -(log_probabilities.exp() * log_probabilities).sum(dim=-1).cpu().double().numpy()
@@ -89,9 +89,3 @@ def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[list[in
         batch.append(number)
     if batch:
         yield batch
-
-
-def _padded(sequences: Sequence[Sequence[int]], pad_id: int) -> Tensor:
-    """(batch, longest)"""
-    longest = max(map(len, sequences))
-    return torch.tensor([[*sequence, *[pad_id] * (longest - len(sequence))] for sequence in sequences])

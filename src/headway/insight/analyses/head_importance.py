@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from headway.decoding.padding import padded
 from headway.insight.maps import AttentionKind, Floats
 from headway.insight.sharing import sharing_copy
 from headway.model import DecoderLayer, MultiHeadAttention, Transformer, cross_mask, padding_mask, target_mask
@@ -205,11 +206,6 @@ def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[_Batch]
 
 
 def _batch(pad_id: int, bos_id: int, sources: Ids, targets: Ids, device: torch.device) -> _Batch:
-    source, given = (_padded(side, pad_id).to(device) for side in (sources, targets))
+    source, given = (padded(side, pad_id).to(device) for side in (sources, targets))
     read = torch.cat([given.new_full((len(given), 1), bos_id), given[:, :-1]], dim=1)
     return _Batch(source, read, given)
-
-
-def _padded(rows: Ids, pad_id: int) -> Tensor:
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[pad_id] * (longest - len(row))] for row in rows])
