@@ -223,15 +223,16 @@ def test_the_glass_box_has_its_room(open_page):
 
 def test_a_view_of_the_text_before_is_asked_for_no_longer(open_page):
     page = open_page()
-    given_up = []
-    page.on("requestfailed", lambda request: given_up.append(request.url))
     page.route("**/inspect", lambda route: None)  # no answer
-    with page.expect_request("**/inspect"):
+    translated(page, "ant bee", "bee ant")
+    with page.expect_request("**/inspect") as first:
         page.click("#inside summary")
-        translated(page, "ant bee", "bee ant")
-    page.click("#inside summary")
-    page.wait_for_timeout(200)
-    assert [url.rpartition("/")[2] for url in given_up] == ["inspect"]
+    with page.expect_request("**/inspect") as second, page.expect_event("requestfailed") as given_up:
+        translated(page, "cat dog", "dog cat")
+    assert given_up.value == first.value
+    with page.expect_event("requestfailed") as given_up:
+        page.click("#inside summary")
+    assert given_up.value == second.value
 
 
 @pytest.mark.parametrize("missing", ["localStorage", "getItem", "setItem"])
