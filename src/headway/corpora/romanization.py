@@ -15,6 +15,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 SPLITS = ("train", "valid", "test")
@@ -63,7 +64,7 @@ def romanization_corpus(*, sizes: tuple[int, int, int] = (60_000, 500, 2_000), s
     names = _names(random.Random(seed))
     return RomanizationCorpus(
         {
-            split: [(name, romanized(name)) for name, _ in zip(names, range(size), strict=False)]
+            split: [(name, romanized(name)) for name in islice(names, size)]
             for split, size in zip(SPLITS, sizes, strict=True)
         }
     )
