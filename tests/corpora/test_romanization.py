@@ -17,10 +17,11 @@ OFFICIAL = """
     울산 Ulsan, 부산 Busan, 세종 Sejong, 광희문 Gwanghuimun, 속리산 Songnisan, 금강 Geumgang,
     독도 Dokdo, 경복궁 Gyeongbokgung, 무량수전 Muryangsujeon, 연화교 Yeonhwagyo,
     극락전 Geungnakjeon, 안압지 Anapji, 남한산성 Namhansanseong, 화랑대 Hwarangdae,
-    현충사 Hyeonchungsa, 오죽헌 Ojukheon, 촉석루 Chokseongnu, 종묘 Jongmyo, 다보탑 Dabotap
+    현충사 Hyeonchungsa, 오죽헌 Ojukheon, 촉석루 Chokseongnu, 종묘 Jongmyo, 다보탑 Dabotap, 팔당 Paldang,
+    집현전 Jiphyeonjeon, 남산 Namsan, 불국사 Bulguksa, 독립문 Dongnimmun
 """
-"""Examples of the Notification 2000-8 itself; those that have a hyphen there or a final consonant that the corpus lacks
-are left out."""
+"""Examples of the Notification 2000-8 itself. Those with a final consonant that the corpus lacks are left out, and
+신문로, which no rule of letters gives."""
 OF_PLACES = """
     서울 Seoul, 제주 Jeju, 인천 Incheon, 대구 Daegu, 대전 Daejeon, 광주 Gwangju, 수원 Suwon,
     전주 Jeonju, 춘천 Chuncheon, 강릉 Gangneung, 경주 Gyeongju, 여수 Yeosu, 목포 Mokpo,
