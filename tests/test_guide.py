@@ -11,7 +11,7 @@ from babel.messages.pofile import read_po
 
 ROOT = Path(__file__).parent.parent
 GUIDE = ROOT / "docs" / "guide"
-CHAPTERS = sorted(path for path in GUIDE.glob("*.md") if path.name not in ("index.md", "paper.md"))
+CHAPTERS = sorted(path for path in GUIDE.glob("*.md") if path.name not in ("index.md", "paper.md", "reference.md"))
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<options>(?::[^\n]*\n)*)(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r"^```\{literalinclude\} (?P<file>\S+)\n(?P<options>.*?)^```$", re.DOTALL | re.MULTILINE)
 OPTION = re.compile(r"^:([\w-]+): (.*)$", re.MULTILINE)

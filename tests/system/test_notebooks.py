@@ -33,7 +33,8 @@ def executed(tmp_path_factory) -> Path:
 
 
 def printed(notebook: Path) -> str:
-    outputs = [output for cell in json.loads(notebook.read_text("utf-8"))["cells"] for output in cell.get("outputs", [])]
+    cells = json.loads(notebook.read_text("utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
     assert {output.get("name") for output in outputs} <= {"stdout", None}, "no warnings"
     return "".join(line for output in outputs for line in output.get("text", []))
 
