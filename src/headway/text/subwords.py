@@ -87,7 +87,7 @@ class SubwordTokenizer:
 
     @property
     def kind(self) -> TokenizerKind:
-        """BPE scores its pieces by their rank, unigram by log-probability."""
+        """BPE scores its tokens by their rank, unigram by log-probability."""
         return "bpe" if self._processor.get_score(self.vocab_size - 1).is_integer() else "unigram"
 
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
@@ -127,7 +127,7 @@ class SubwordTokenizer:
         return _placed(mapping["pieces"], mapping["offsets"], mapping["text"])
 
     def symbols(self, text: str) -> list[str]:
-        """The pieces of the text; in place of bytes, and of what is unknown, characters."""
+        """The tokens of the text, with characters in place of bytes and unknown tokens."""
         found: list[str] = []
         pieces = self._processor.encode(_normalized(text), out_type=str)
         for is_byte, group in groupby(pieces, self._bytes.__contains__):
