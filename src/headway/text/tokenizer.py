@@ -41,7 +41,7 @@ class Tokenizer(Protocol):
     """Suffix of the file that the tokenizer is saved in."""
 
     target_tags: list[str]
-    """Languages that a tag such as `>>ko<<` in front of a text can choose; empty for a model with one target language."""
+    """Languages that a tag such as `>>ko<<` in front of a text can choose; empty if the model has only one."""
 
     @property
     def vocab_size(self) -> int: ...
@@ -58,8 +58,8 @@ class Tokenizer(Protocol):
     """Ids that must not occur in a translation."""
 
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
-        """The ids of the text, without control symbols; empty for a blank text. `tagged`: the text is a source, which may
-        begin with the tag of a target language."""
+        """The ids of the text, without control symbols; empty for a blank text. `tagged`: the text is a source, which
+        may begin with the tag of a target language."""
         ...
 
     def encode_all(self, texts: list[str], *, tagged: bool = False) -> list[list[int]]:
