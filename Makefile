@@ -30,7 +30,15 @@ NODE_PACKAGES := tests/node_modules/.package-lock.json
 $(NODE_PACKAGES): tests/package-lock.json
 	npm ci --silent --no-audit --no-fund --prefix tests
 
-test-system: setup $(if $(shell command -v npm),$(NODE_PACKAGES))
+# The guide's environment, with Sphinx and Jupyter: 150 MB. The notebooks run in it, too.
+DOCS := .venv-docs
+$(DOCS)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
+	$(DOCS)/bin/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	touch $@
+
+test-system: setup $(DOCS)/.ready $(if $(shell command -v npm),$(NODE_PACKAGES))
 	$(PYTEST_ON_EACH_CORE) tests/system
 
 # What Argos Translate does with our package, in an environment of its own: it brings 1.5 GB.
@@ -86,27 +94,21 @@ lint: setup
 reference: setup
 	$(BIN)/python docs/make_reference.py
 
-# The guide in both languages, docs/guide/_build/html: every chapter runs while it is built, and a warning is an error. In an
-# environment of its own: it brings 150 MB.
-DOCS := .venv-docs
+# The guide in both languages, docs/guide/_build/html: every chapter runs while it is built, and a warning is an error.
+# The pages of the reference come from the code and from docs/, and have no catalogue.
 GUIDE := docs/guide
-$(DOCS)/.ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(DOCS)
-	$(DOCS)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
-	$(DOCS)/bin/python -m pip install --quiet -c constraints.txt -e '.[docs]'
-	touch $@
-
 SPHINX := OMP_NUM_THREADS=1 $(DOCS)/bin/sphinx-build -q -W --keep-going
+SPHINX_MESSAGES := $(SPHINX) -b gettext -D exclude_patterns=_build,reference -D suppress_warnings=toc.not_readable
 docs: $(DOCS)/.ready
 	rm -rf $(GUIDE)/_build
-	$(SPHINX) -b gettext $(GUIDE) $(GUIDE)/_build/messages
+	$(SPHINX_MESSAGES) $(GUIDE) $(GUIDE)/_build/messages
 	$(DOCS)/bin/python $(GUIDE)/check_translation.py $(GUIDE)/_build/messages $(GUIDE)/locale/ko/LC_MESSAGES
 	$(SPHINX) -b html $(GUIDE) $(GUIDE)/_build/html/en
 	$(SPHINX) -b html -D language=ko -D 'html_title=headway 안내서' $(GUIDE) $(GUIDE)/_build/html/ko
 
 # Brings the Korean catalogues up to date with the English chapters: what is new in them waits for its translation.
 docs-messages: $(DOCS)/.ready
-	$(SPHINX) -b gettext $(GUIDE) $(GUIDE)/_build/messages
+	$(SPHINX_MESSAGES) $(GUIDE) $(GUIDE)/_build/messages
 	$(DOCS)/bin/sphinx-intl update -p $(GUIDE)/_build/messages -d $(GUIDE)/locale -l ko -w 150 --no-obsolete
 
 # Speed, in an hour; leave the machine alone meanwhile. Some translations of a model that was trained for five minutes

@@ -117,11 +117,11 @@ def model_page() -> str:
         (f"`{name}`", *(f"{parameters(name, size):,}" for size in VOCABULARIES), changes(sizes) or "nothing")
         for name, sizes in PRESETS.items()
     ]
-    heads = [f"Parameters with {size:,} pieces" for size in VOCABULARIES]
+    heads = [f"Parameters with {size:,} tokens" for size in VOCABULARIES]
     about = (
-        "What each changes of the defaults above, and how many parameters the model then has. 37,000 pieces is the "
-        "vocabulary of the paper's English-German models. Where source and target share no embedding, each side has "
-        "that many pieces."
+        "How each preset changes the defaults above, and how many parameters the model then has. 37,000 tokens is the "
+        "vocabulary of the paper's English-German models. If source and target share no embedding, each side has "
+        "that many tokens."
     )
     return (
         f"{NOTICE}# ModelConfig\n\n{table(('Field', 'Default', 'Meaning'), rows)}\n"

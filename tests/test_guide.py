@@ -11,7 +11,7 @@ from babel.messages.pofile import read_po
 
 ROOT = Path(__file__).parent.parent
 GUIDE = ROOT / "docs" / "guide"
-CHAPTERS = sorted(path for path in GUIDE.glob("*.md") if path.name not in ("index.md", "paper.md"))
+CHAPTERS = sorted(path for path in GUIDE.glob("*.md") if path.name not in ("index.md", "paper.md", "reference.md"))
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<options>(?::[^\n]*\n)*)(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r"^```\{literalinclude\} (?P<file>\S+)\n(?P<options>.*?)^```$", re.DOTALL | re.MULTILINE)
 OPTION = re.compile(r"^:([\w-]+): (.*)$", re.MULTILINE)
@@ -136,3 +136,35 @@ def test_places_on_the_map_exist():
     for file, name in anchors:
         source = (ROOT / "src" / "headway" / file).read_text(encoding="utf-8")
         assert name in names(ast.parse(source)), f"{file} has no {name}"
+
+
+TARGET = re.compile(r"^\.\. auto(?P<kind>module|class|function):: (?P<name>[\w.]+)$", re.MULTILINE)
+API = sorted((GUIDE / "reference").glob("api-*.md"))
+
+
+@of_chapters(API)
+def test_the_reference_names_what_there_is(chapter):
+    found = TARGET.findall(text_of(chapter))
+    assert found
+    for kind, name in found:
+        module, _, attribute = (name, "", "") if kind == "module" else name.rpartition(".")
+        assert not attribute or hasattr(importlib.import_module(module), attribute), name
+        assert importlib.import_module(module).__doc__, module
+
+
+def test_every_page_of_the_reference_is_listed():
+    """Those that are written, and those that are copied from docs/, which git ignores."""
+    listed = re.findall(r"^reference/([\w-]+)$", text_of(GUIDE / "reference.md"), flags=re.MULTILINE)
+    manuals = re.findall(r'"([\w/]+\.md)"', (GUIDE / "manuals.py").read_text("utf-8"))
+    assert all((ROOT / "docs" / manual).exists() for manual in manuals)
+    copied = [Path(manual).stem for manual in manuals]
+    assert sorted(listed) == sorted([*copied, *(path.stem for path in API)])
+    ignored = (ROOT / ".gitignore").read_text("utf-8").splitlines()
+    assert all(f"/docs/guide/reference/{name}.md" in ignored for name in copied)
+
+
+def test_the_public_names_are_in_the_reference():
+    documented = {name for path in API for _, name in TARGET.findall(text_of(path))}
+    modules = [importlib.import_module(name) for name in documented if name.startswith("headway.model")]
+    assert "headway.translator.Translator" in documented
+    assert {"ModelConfig", "Transformer"} <= {name for module in modules for name in module.__all__}

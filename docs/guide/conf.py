@@ -16,7 +16,11 @@ language = "en"
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 
-extensions = ["myst_nb", "mathml"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "docstrings", "manuals", "mathml"]
+autodoc_member_order = "bysource"
+autodoc_default_options = {"exclude-members": "model_config"}  # pydantic's
+autodoc_typehints_format = "short"
+maximum_signature_line_length = 90
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 

@@ -275,7 +275,7 @@ def test_what_can_not_be_translated_is_told_and_the_code_is_2(exports):
     assert done.returncode == 2
     out = done.stdout.decode().split("\n")
     assert [bool(line) for line in out] == [True, False, False, False, True, False]
-    assert done.stderr.decode().splitlines() == [f"line {n}: longer than 299 pieces, left blank" for n in (2, 4)]
+    assert done.stderr.decode().splitlines() == [f"line {n}: longer than 299 tokens, left blank" for n in (2, 4)]
 
 
 @pytest.mark.parametrize(

@@ -401,7 +401,7 @@ def test_an_exploding_rule_would_work(folder):
         ({"words": ["the", "the"], "lowercase": False}, "stands twice"),
         ({"words": ["the", ""], "lowercase": False}, "is blank or holds a space"),
         ({"words": ["the", "a\nb"], "lowercase": False}, "is blank or holds a space"),
-        ({"words": ["the", "cat"], "lowercase": False}, "tokenizer has 6 pieces, but source_vocab_size is 10"),
+        ({"words": ["the", "cat"], "lowercase": False}, "tokenizer has 6 tokens, but source_vocab_size is 10"),
     ],
 )
 def test_a_hostile_word_vocabulary_is_refused(tmp_path, document, message):

@@ -331,7 +331,7 @@ def test_a_line_of_ten_megabytes_takes_little_time_and_memory(what, corpus, trai
     outcome = measured("translate", trained, input_=f"ant bee\n{endless}\ncat\n".encode())
     check_cost(outcome, 30)
     assert outcome[:2] == (2, "bee ant\n\ncat\n")
-    assert f"line 2 has {len(endless):,} characters, the model reads at most 1023 pieces" in outcome[2]
+    assert f"line 2 has {len(endless):,} characters, the model reads at most 1023 tokens" in outcome[2]
     (tmp_path / "a.tsv").write_text(f"ant bee\tbee ant\n{endless}\tcat\ncat\t{endless}\ncat\tcat\n")
     outcome = measured("score", trained, "--source", tmp_path / "a.tsv")
     check_cost(outcome, 30)

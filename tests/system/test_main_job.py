@@ -91,7 +91,7 @@ def test_a_line_that_is_too_long_is_blank_and_told(trained):
 def test_a_translation_that_is_cut_off_is_told(trained):
     outcome = run_headway("translate", trained, "--max-length", "1", input_="ant bee cat\n")
     assert outcome.code == 0
-    assert "line 1 was cut off after 1 pieces" in outcome.err
+    assert "line 1 was cut off after 1 tokens" in outcome.err
 
 
 def test_the_output_may_be_the_input(trained, tmp_path):

@@ -34,7 +34,7 @@ def test_vocabulary_is_as_large_as_asked_or_shrinks(subwords):
 
 
 def test_too_small_a_vocabulary_says_how_many_are_needed():
-    with pytest.raises(UserError, match=r"tokenizer.vocab_size=100 is too small.* need \d+ pieces"):
+    with pytest.raises(UserError, match=r"tokenizer.vocab_size=100 is too small.* need \d+ tokens"):
         SubwordTokenizer.train(LINES, "bpe", 100)
 
 

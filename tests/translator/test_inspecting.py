@@ -211,7 +211,7 @@ def test_history_is_what_other_models_make_of_the_same(door, tmp_path):
 
 def test_what_can_not_be_inspected(door):
     for text in ("", "  "):
-        with pytest.raises(UserError, match="0 pieces can't be inspected"):
+        with pytest.raises(UserError, match="0 tokens can't be inspected"):
             door.inspect(text)
     two = Translator(door.stored, ensemble=[door.stored], device="cpu")
     with pytest.raises(UserError, match="not into an ensemble"):
@@ -255,7 +255,7 @@ def test_a_tag_is_a_token_and_no_word_of_the_text(tagged, tag):
     ]
     with pytest.raises(UserError, match="begin each text with one of >>de<< >>ko<<"):
         tagged.inspect(text)
-    with pytest.raises(UserError, match="0 pieces can't be inspected"):
+    with pytest.raises(UserError, match="0 tokens can't be inspected"):
         tagged.inspect(tag)
 
 

@@ -72,7 +72,7 @@ def test_far_too_long_a_text_is_told_without_being_tokenised():
         door.translate(["the cat"], prefix=endless)
     with pytest.raises(UserError, match="2,000 characters can't be inspected"):
         door.inspect(endless)
-    with pytest.raises(UserError, match="more than 19 pieces"):
+    with pytest.raises(UserError, match="more than 19 tokens"):
         door.inspect("the cat", endless)
 
 

@@ -71,7 +71,7 @@ def score(
             if math.isnan(total):
                 failed = True
                 typer.echo(
-                    f"headway: line {number} is longer than the model's {translator.longest_source} pieces",
+                    f"headway: line {number} is longer than the model's {translator.longest_source} tokens",
                     err=True,
                 )
             if as_json:

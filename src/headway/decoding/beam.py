@@ -21,21 +21,21 @@ from headway.decoding.shrinking import those_who_stay
 
 @dataclass(frozen=True)
 class BeamStep:
-    """What a step of the search had to choose from, best first: up to twice as many continuations as the beam is wide,
-    of each hypothesis up to one more than the beam is wide."""
+    """The candidates of one step of the search, best first: at most twice as many as the beam size, and from each
+    hypothesis at most one more than the beam size."""
 
     sentences: np.ndarray
-    """Which sentence of the batch each row belongs to. (sentences,)"""
+    """The sentence of the batch that each row belongs to. (sentences,)"""
     places: np.ndarray
-    """The place in the beam before of the hypothesis that each goes on from. (sentences, candidates)"""
+    """The hypothesis that each candidate extends, as its place in the previous beam. (sentences, candidates)"""
     tokens: np.ndarray
     """(sentences, candidates)"""
     scores: np.ndarray
-    """Total log-probabilities; -inf where there is no such continuation. (sentences, candidates)"""
+    """Total log-probabilities; -inf for a candidate that doesn't exist. (sentences, candidates)"""
     ended: np.ndarray
-    """Whether it is finished. (sentences, candidates)"""
+    """Whether the candidate is finished. (sentences, candidates)"""
     kept: np.ndarray
-    """Its place in the beam after this step, -1 where it is dropped or finished. (sentences, candidates)"""
+    """Its place in the beam after this step; -1 if it is dropped or finished. (sentences, candidates)"""
 
 
 BeamWatch = Callable[[BeamStep], None]
@@ -93,14 +93,14 @@ def beam_search(
     demands: Demands | None = None,
     watch: BeamWatch | None = None,
 ) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of each sentence, best first; fewer where there are no more.
+    """The `n_best` hypotheses of each sentence, best first, or fewer if there are no more.
 
-    source: (batch, source length), padded and with <eos>. At each step the `beam_size` likeliest continuations of a
-    sentence go on; one that is <eos> is finished. A sentence is done when `beam_size` hypotheses are finished and none
-    that goes on is better than all of them, when none that goes on can be one of the `n_best`, or when they have its
-    max_length of tokens: then <eos> is all that may follow, whatever its probability. `demands`: what each must have,
-    at least one phrase; a sentence has no hypothesis where its max_length leaves no room for them. `watch` is called
-    with every step's choice.
+    source: (batch, source length), padded and with <eos>. Each step keeps the `beam_size` most likely continuations of
+    a sentence; a continuation with <eos> is finished. The search for a sentence ends when `beam_size` hypotheses are
+    finished and no unfinished one is better than all of them, when no unfinished one can become one of the `n_best`, or
+    at the sentence's max_length, where only <eos> may follow, whatever its probability. `demands`: the phrases that
+    each translation must have, at least one; a sentence has no hypothesis if its max_length leaves no room for them.
+    `watch` is called with the candidates of every step.
     """
     batch = source.size(0)
     finished = [Finished(beam_size, n_best, alpha, cap) for cap in max_lengths]

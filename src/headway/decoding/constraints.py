@@ -11,16 +11,16 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Constraints:
-    """Of the translations of one batch. Where a prefix repeats itself, the prefix wins."""
+    """Constraints on the translations of one batch. A prefix may contain repetitions that `no_repeat_ngram` forbids."""
 
     prefixes: Sequence[Sequence[int]] = ()
-    """The ids that each translation begins with; their log-probabilities count in its score. Empty: none at all."""
+    """The ids that each translation begins with, included in its score; empty if there are no prefixes."""
     no_repeat_ngram: int = 0
-    """No n-gram of so many ids occurs twice in a translation; 0: any may."""
+    """No sequence of this many ids occurs twice in a translation; 0 turns it off."""
 
     def apply(self, log_probabilities: Tensor, tokens: Tensor, sentences: Sequence[int]) -> Tensor:
         """log_probabilities: (rows, vocabulary) of the next token, tokens: (rows, length) with <bos> first,
-        sentences: that of each row -> (rows, vocabulary) with -inf for what is not allowed."""
+        sentences: the sentence of each row -> (rows, vocabulary) with -inf for tokens that are not allowed."""
         if not self.prefixes and not self.no_repeat_ngram:
             return log_probabilities
         place = tokens.size(1) - 1

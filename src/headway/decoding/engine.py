@@ -16,25 +16,25 @@ from headway.model import Transformer, padding_mask
 
 
 class Engine(Protocol):
-    """A model that translates step by step. A row is one translation in the making; the rows of a sentence stand one
-    after the other, and every sentence has as many."""
+    """A model that translates step by step. A row is one unfinished translation. The rows of a sentence are
+    consecutive, and every sentence has the same number of rows."""
 
     bos_id: int
     eos_id: int
 
     def start(self, source: Tensor) -> Any:
-        """Encodes source (sentences, source length), padded and with <eos>; the state before the first step, one row a
-        sentence."""
+        """Encodes source (sentences, source length), padded and with <eos>, and returns the state before the first
+        step, with one row per sentence."""
         ...
 
     def step(self, state: Any, tokens: Tensor) -> Tensor:
-        """Reads one token a row (rows,), and gives the log-probabilities of the next (rows, vocabulary); changes the
-        state. What is never a next token, the start symbol and padding, has -inf."""
+        """Reads one token per row (rows,), and returns the log-probabilities of the next (rows, vocabulary). Changes
+        the state. Tokens that can't be next, such as the start symbol and padding, have -inf."""
         ...
 
     def select(self, state: Any, rows: Tensor) -> None:
-        """Keeps rows of the state. rows: (sentences, width), for each sentence that goes on the rows it keeps of its
-        own, by their numbers in the state as it was."""
+        """Keeps only some rows of the state. rows: (sentences, width), for each unfinished sentence the numbers of its
+        rows, as they were in the state before."""
         ...
 
     def score(self, source: Tensor, target: Tensor) -> Tensor:
@@ -79,12 +79,12 @@ class TorchEngine:
 
     @torch.inference_mode()
     def hidden(self, state: DecoderState, tokens: Tensor) -> Tensor:
-        """As `step`, but gives what the output layer reads. (rows, d_model)"""
+        """Like `step`, but returns the input of the output layer. (rows, d_model)"""
         return self._decoder(state, tokens)
 
     @torch.inference_mode()
     def output_of(self, ids: Tensor) -> PackedLinear:
-        """The output layer of these target ids alone."""
+        """The output layer for these target ids only."""
         whole = self._output_layer
         layer = nn.Linear(whole.in_features, len(ids), bias=whole.bias is not None, device="meta")
         layer.weight = nn.Parameter(whole.weight[ids], requires_grad=False)
@@ -109,7 +109,7 @@ class TorchEngine:
 
 
 class EnsembleEngine:
-    """Several models with the same vocabularies: the mean of their probabilities at each step."""
+    """Several models with the same vocabularies, by the mean of their probabilities at each step."""
 
     def __init__(self, engines: Sequence[TorchEngine]) -> None:
         self._engines = engines

@@ -17,8 +17,7 @@ from headway.kernels.likeliest import likeliest
 def greedy(
     engine: Engine, source: Tensor, max_lengths: Sequence[int], constraints: Constraints = FREE
 ) -> list[Hypothesis]:
-    """Takes the likeliest token at each step until <eos>, or until a sentence has its max_length of tokens and <eos>
-    is not the next.
+    """Takes the most likely token at each step, until <eos> or until a sentence has reached its max_length.
 
     source: (batch, source length), padded and with <eos>. A finished sentence leaves the batch.
     """

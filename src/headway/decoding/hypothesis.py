@@ -14,5 +14,5 @@ class Hypothesis:
 
     ids: list[int]
     score: float
-    """Total log-probability, that of <eos> included, also where the cap on its length ended it."""
+    """Total log-probability, <eos> included, even if the length limit ended the hypothesis."""
     stopped: Stopped

@@ -10,14 +10,14 @@ from headway.errors import UserError
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are drawn. Raises UserError for what is impossible."""
+    """How tokens are sampled. Raises UserError for impossible values."""
 
     temperature: float = 1.0
-    """Log-probabilities are divided by it: below 1 likely tokens become likelier still."""
+    """Divides the log-probabilities; below 1, likely tokens become more likely."""
     top_k: int = 0
-    """Only the k likeliest tokens; 0: all."""
+    """Sample only from the k most likely tokens; 0 means from all."""
     top_p: float = 1.0
-    """Only the likeliest tokens that together have at least this probability (nucleus sampling)."""
+    """Sample only from the most likely tokens whose probabilities add up to at least this (nucleus sampling)."""
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -31,24 +31,25 @@ class Sampling:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How to search. Raises UserError for what is impossible."""
+    """How to search. Raises UserError for impossible values."""
 
     WIDEST_BEAM: ClassVar[int] = 1000
     LONGEST: ClassVar[int] = 2**20
-    """Limits far beyond any use, so that the options of a stranger's model can't ask for all the memory there is."""
+    """Limits far beyond any use, so that the options of an untrusted model can't ask for all of the memory."""
 
     beam_size: int = 5
-    """Hypotheses that are followed side by side; 1 is greedy search."""
+    """Number of hypotheses that beam search keeps; 1 is greedy search."""
     length_penalty: float = 1.0
-    """Alpha of GNMT's length penalty, see `headway.decoding.beam.length_penalty`; 0 ranks by total log-probability."""
+    """Alpha of GNMT's length penalty, see `headway.decoding.beam.length_penalty`; 0 ranks hypotheses by total
+    log-probability."""
     max_length: int | None = None
-    """Most pieces of a translation; by default twice the source's and 50 more."""
+    """Maximum number of tokens in a translation; by default twice the number of source tokens plus 50."""
     n_best: int = 1
-    """Translations of each text; the others are `alternatives` of the best."""
+    """Number of translations of each text. All but the best are its `alternatives`."""
     no_repeat_ngram: int = 0
-    """No run of so many pieces occurs twice in a translation; 0: any may."""
+    """No sequence of this many tokens occurs twice in a translation; 0 turns it off."""
     sample: Sampling | None = None
-    """Draw tokens by chance in place of a beam; the n best are then n that were drawn."""
+    """Sample tokens instead of searching with a beam; `n_best` is then the number of samples."""
 
     def __post_init__(self) -> None:
         _check_whole("beam_size", self.beam_size, 1, self.WIDEST_BEAM)

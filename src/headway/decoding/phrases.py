@@ -11,27 +11,27 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Phrase:
-    """Ids that follow each other in a translation."""
+    """Consecutive ids in a translation."""
 
     ids: tuple[int, ...]
     ends_word: bool = False
-    """Whether the token after it may not be a part of its last word."""
+    """Whether the next token must begin a new word."""
     initial: tuple[int, ...] = ()
-    """Ids that may stand in place of these where a translation begins with them; empty: none."""
+    """Ids that may replace these at the beginning of a translation; empty if there are none."""
 
 
 @dataclass(frozen=True)
 class Demands:
-    """What the translations of some sources must have. A phrase that stands twice is demanded twice."""
+    """The phrases that the translations of some sources must have. A phrase that is listed twice must occur twice."""
 
     phrases: Sequence[tuple[Phrase, ...]]
-    """Those of each source."""
+    """The phrases for each source."""
     word_parts: NDArray[np.bool_]
-    """Which target tokens go on with the word before them. (target vocabulary,)"""
+    """Whether each target token continues the word before it. (target vocabulary,)"""
 
     def are_met(self, source: int, ids: Sequence[int]) -> bool:
-        """Whether a translation of the source has its phrases: each phrase takes ids of its own, the first that are
-        there, long phrases before short ones. False may also mean that there is another way to place them."""
+        """Whether a translation of the source contains its phrases without overlaps. Each phrase takes its first free
+        occurrence, long phrases first, so that False is possible although another assignment would fit."""
         free = [True] * len(ids)
         for phrase in sorted(self.phrases[source], key=lambda one: len(one.ids), reverse=True):
             for span in self._spans(phrase, ids):
@@ -53,5 +53,5 @@ class Demands:
                     yield range(start, end)
 
     def of(self, sources: Sequence[int]) -> Demands:
-        """Those of some of the sources."""
+        """The demands for some of the sources."""
         return Demands([self.phrases[i] for i in sources], self.word_parts)

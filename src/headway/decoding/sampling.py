@@ -23,9 +23,9 @@ def sample(
     generators: Sequence[np.random.Generator],
     constraints: Constraints = FREE,
 ) -> list[Hypothesis]:
-    """As `greedy`, but each token is drawn by chance. Scores are those of the model, whatever the temperature.
+    """Like `greedy`, but each token is sampled. Scores are those of the model, whatever the temperature.
 
-    generators: one a sentence, so that what is drawn doesn't depend on the others of the batch.
+    generators: one per sentence, so that a sample doesn't depend on the rest of the batch.
     """
 
     def draw(log_probabilities: Tensor, sentences: Sequence[int]) -> Tensor:

@@ -10,11 +10,11 @@ from headway.decoding.options import SearchOptions
 
 
 class Searcher(Protocol):
-    """Finds translations of many sources at once, as ids. Sources are neither empty nor too long, and have no <eos>."""
+    """Finds the translations of many sources, as ids. Sources are neither empty nor too long, and have no <eos>."""
 
     @property
     def default_length_penalty(self) -> float | None:
-        """In place of the model's own, where the same number means something else."""
+        """Replaces the model's own length penalty, if this searcher defines length penalties differently."""
         ...
 
     def search(
@@ -24,8 +24,8 @@ class Searcher(Protocol):
         caps: Sequence[int],
         prefixes: Sequence[list[int]],
     ) -> list[list[Hypothesis]]:
-        """The `n_best` hypotheses of each source, best first. caps: the most tokens of each translation; prefixes: what
-        each begins with. Raises UserError for an option that it can't honour."""
+        """The `n_best` hypotheses of each source, best first. caps: the maximum number of tokens in each translation;
+        prefixes: the ids that each begins with. Raises UserError for an option that it doesn't support."""
         ...
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:

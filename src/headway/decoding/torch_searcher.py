@@ -34,7 +34,7 @@ target vocabulary)."""
 
 
 class TorchSearcher:
-    """A `Searcher` over an engine of torch's."""
+    """A `Searcher` over a torch engine."""
 
     default_length_penalty = None
 
@@ -60,7 +60,7 @@ class TorchSearcher:
         prefixes: Sequence[list[int]],
         watch: BeamWatch | None = None,
     ) -> list[list[Hypothesis]]:
-        """`watch` sees the steps of beam search; with it, give one source alone."""
+        """`watch` is called with the steps of beam search; it needs a single source."""
         width = 1 if options.sample is not None else options.beam_size
         batches = _batches(dict(enumerate(map(len, sources))), ROWS_PER_BATCH // width)
 
@@ -79,8 +79,8 @@ class TorchSearcher:
         prefixes: Sequence[list[int]],
         demands: Demands,
     ) -> list[list[Hypothesis]]:
-        """As `search`, for translations that must have phrases, each at least one. The beam has a place for each number
-        of phrases, even if `options` make it narrower. Where a cap leaves no room for them, they are left out."""
+        """Like `search`, for translations that must have phrases, each at least one. The beam has a place for each
+        number of phrases, even if `options` make it narrower. If a cap leaves no room for them, they are left out."""
         widths = [max(options.beam_size, len(phrases) + 1) for phrases in demands.phrases]
         batches: list[list[int]] = []
         for width in sorted(set(widths)):

@@ -41,7 +41,7 @@ class Finished:
 
 @dataclass
 class BeamTree:
-    """What a beam search of one sentence chose from at each step, best first, see `BeamStep`."""
+    """The candidates of each step in the beam search of one sentence, best first; see `BeamStep`."""
 
     beam_size: int
     length_penalty: float
@@ -79,8 +79,8 @@ class BeamTree:
         return ids[::-1]
 
     def end(self, hypothesis: Hypothesis, eos_id: int, decode: Callable[[Sequence[int]], str]) -> None:
-        """To be called when the search is done: lists what has finished, and finds what became the translation: the
-        candidate that is finished, or, where the cap on its length ended it, the last that was kept."""
+        """To be called after the search. Lists the finished hypotheses and finds the one that became the translation: a
+        finished candidate, or, if the search reached the length limit, the one kept last."""
         finished = [
             Finished(step, number, decode(self.ids(step, number)[:-1]), one.score, self._ranking(step, one.score))
             for step, candidates in enumerate(self.steps)

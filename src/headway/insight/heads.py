@@ -25,7 +25,7 @@ class HeadMeasures:
     same: float | None = None
     """Of self-attention."""
     aligned: float | None = None
-    """Of encoder-decoder attention, as is the next."""
+    """Of encoder-decoder attention, like the next one."""
     diagonal: float | None = None
 
 

@@ -37,7 +37,7 @@ def attention_names(config: ModelConfig) -> dict[AttentionKind, list[str]]:
 
 
 class AttentionMaps:
-    """Every attention map of one pass, and the pieces that ask and answer."""
+    """Every attention map of one pass, with the tokens of its queries and keys."""
 
     def __init__(
         self,
@@ -47,12 +47,12 @@ class AttentionMaps:
         *,
         read: Sequence[str] | None = None,
     ) -> None:
-        """source: the pieces that the encoder reads. target: those that the decoder gives, one for each of its rows;
-        its keys are `read`, which is <sos> + target[:-1] where it isn't given.
+        """source: the tokens that the encoder reads. target: the tokens that the decoder produces, one per row; its
+        keys are `read`, by default <sos> + target[:-1].
 
-        attention: for each kind that there is its weights, as an array (layers, heads, query, key) or as one array or
-        tensor a layer, (heads, query, key) or, as Hugging Face's models give them, (1, heads, query, key). Raises
-        ValueError where they don't fit the pieces.
+        attention: the weights of each kind, as one array (layers, heads, query, key), or as one array or tensor per
+        layer, (heads, query, key) or, as Hugging Face's models return them, (1, heads, query, key). Raises ValueError
+        if they don't fit the tokens.
         """
         self.source, self.target = list(source), list(target)
         self.read = ["<sos>", *self.target[:-1]] if read is None else list(read)
@@ -62,18 +62,18 @@ class AttentionMaps:
             if maps.ndim != 4 or maps.shape[2:] != (len(queries), len(keys)):
                 raise ValueError(
                     f"{kind} attention of shape {maps.shape} must be (layers, heads, {len(queries)}, {len(keys)}), "
-                    "for its pieces"
+                    "for its tokens"
                 )
 
     def labels(self, kind: AttentionKind) -> tuple[list[str], list[str]]:
-        """What the queries and the keys of a kind of attention are called."""
+        """The tokens of the queries and of the keys, for a kind of attention."""
         if kind == "encoder":
             return self.source, self.source
         return self.target, self.source if kind == "cross" else self.read
 
     def of_layer(self, kind: AttentionKind, layer: int, heads: Sequence[int] | None = None) -> dict[str, Floats]:
-        """Maps (query, key) of one layer by what they are called: of the heads with these numbers, or, where none are
-        given, the mean of all. Layers and heads are numbered from 1. Raises ValueError for one that isn't there."""
+        """Maps (query, key) of one layer by their titles: those of the given heads, or the mean of all heads. Layers
+        and heads are numbered from 1. Raises ValueError for a number that doesn't exist."""
         layers = self.attention[kind]
         for what, numbers, count in (("layer", [layer], len(layers)), ("head", heads or [], layers.shape[1])):
             if missing := [number for number in numbers if not 1 <= number <= count]:
@@ -84,8 +84,8 @@ class AttentionMaps:
         return {f"{title}, head {head}": layers[layer - 1, head - 1] for head in heads}
 
     def words(self) -> AttentionMaps:
-        """The same with pieces joined to words: weights to the pieces of a word are added, and those from its pieces
-        averaged, so that rows still sum to 1."""
+        """The same maps with tokens joined to words. Weights to the tokens of a word are added, and weights from its
+        tokens averaged, so that rows still sum to 1."""
         source, target = (word_groups(pieces) for pieces in (self.source, self.target))
         read = [[0], *([place + 1 for place in group] for group in target[:-1])]
         groups = {"encoder": (source, source), "decoder": (target, read), "cross": (target, source)}

@@ -31,7 +31,7 @@ TOP = 10
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, and the characters of its text that it stands for: text[start:end]."""
+    """A token and its characters in the text, text[start:end]."""
 
     id: int
     piece: str
@@ -45,7 +45,7 @@ class Text:
 
     text: str
     tokens: list[Token]
-    """<eos> last, standing for nothing at the end of the text."""
+    """The last one is <eos>, which has no characters."""
 
     @classmethod
     def of(cls, text: str, ids: Sequence[int], pieces: Sequence[Piece], eos_id: int) -> Text:
@@ -66,69 +66,69 @@ class Text:
 
 @dataclass(frozen=True)
 class Step:
-    """What the model held for likely where it gave one token."""
+    """The most likely tokens at one step."""
 
     log_probability: float
-    """Of the token that was given."""
+    """Of the target's token."""
     rank: int
-    """How many tokens are likelier."""
+    """Number of tokens that are more likely than the target's."""
     ids: list[int]
-    """The likeliest tokens, best first."""
+    """The most likely tokens, best first."""
     logits: list[float]
     probabilities: list[float]
 
 
 @dataclass(frozen=True)
 class Moment:
-    """One of the models that a run has kept."""
+    """One of the models that a run has saved."""
 
     name: str
     """Such as `step-00002000`."""
     step: int | None
-    """The step of training that it is of, where its name says so."""
+    """The training step, if the name contains it."""
     score: float
     """Total log-probability of the target."""
 
 
 @dataclass(frozen=True)
 class TranslationRecord:
-    """What happened inside while a source was read and its target given, teacher-forced."""
+    """Everything that the model computes for a source and its target, with teacher forcing."""
 
     config: ModelConfig
     source_language: str
     target_language: str
     source: Text
-    """Its text is without the tag of a target language, which is the first of its tokens."""
+    """The tag of a target language isn't part of its text, but is the first of its tokens."""
     original_text: str
-    """The source's text before words of it were swapped."""
+    """The source text before words were swapped."""
     target: Text
     target_given: bool
-    """Whether the target was given, not found."""
+    """Whether the caller gave the target, so that no search was needed."""
     arrays: dict[str, NDArray[Any]]
-    """Everything that was computed, by name, without the dimension of the batch; float32, masks bool."""
+    """Everything that was computed, by name (docs/record.md), without the batch dimension; float32, masks bool."""
     vocabulary: Sequence[str]
-    """The target's, by id."""
+    """The target vocabulary, by id."""
     beam: BeamTree | None = None
-    """Where beam search found the target."""
+    """The beam search, if it found the target."""
     alternatives: list[Outcome] = field(default_factory=list)
-    """The next best translations that the search found."""
+    """The next best translations of the search."""
     edits: list[Edit] = field(default_factory=list)
-    """What was changed in the model or the source before."""
+    """The edits that were applied to the model or the source."""
     before: Outcome | None = None
-    """Without the edits, where there are any."""
+    """The translation without the edits, if there are any."""
     cases: list[WhatIf] = field(default_factory=list)
-    """What other edits would do."""
+    """The effect of other edits."""
     order: WordOrder | None = None
-    """Two sentences of the same words, and, where that was asked for, what the model makes of them."""
+    """Two sentences with the same words and, if requested, their translations."""
     aligner: Aligner = MEAN
-    """The attention that aligns."""
+    """The attention that the alignment is taken from."""
     step: int | None = None
-    """The step of training that the model is of, where its folder's name says so."""
+    """The training step of the model, if the name of its folder contains it."""
     history: list[Moment] = field(default_factory=list)
-    """Other models of the same run as they are, first to last, and what they make of the same source and target. Their
-    weights are arrays too, named as the model's own below `history.0`, `history.1` and so on."""
+    """Other models of the same run, in the order of their steps, with the same source and target. Their attention
+    weights are among the arrays, under `history.0`, `history.1` and so on."""
     analyses: Analyses = field(default_factory=Analyses)
-    """Those that were asked for. Their arrays stand in `arrays` too, below `analyses`."""
+    """The requested analyses. Their arrays are also in `arrays`, under `analyses`."""
 
     @property
     def score(self) -> float:
@@ -137,30 +137,30 @@ class TranslationRecord:
 
     @cached_property
     def maps(self) -> AttentionMaps:
-        """Every attention map, with its pieces."""
+        """Every attention map, with its tokens."""
         return self._maps("")
 
     @property
     def attention(self) -> dict[AttentionKind, Floats]:
-        """For each kind that the model has its weights (layers, heads, query, key). Row i of `cross` and `decoder`
-        belongs to the step that gives token i of the target; keys of `decoder` are <sos> and the target without its
-        last token."""
+        """The attention weights of each kind that the model has: (layers, heads, query, key). Row i of `cross` and
+        `decoder` belongs to the step that produces token i of the target. The keys of `decoder` are <sos> and the
+        target without its last token."""
         return self.maps.attention
 
     @cached_property
     def heads(self) -> dict[AttentionKind, list[list[HeadMeasures]]]:
-        """What each head does, by kind, layer and head."""
+        """Measures of each head, by kind, layer and head."""
         return {kind: measure_heads(kind, maps, self.aligner) for kind, maps in self.attention.items()}
 
     @property
     def alignment(self) -> list[int | None] | None:
-        """For each token of the target the number of the source token that it is aligned with, None: with nothing. None
-        for a model without a decoder layer."""
+        """For each token of the target the number of the source token that it is aligned with, or None. The whole list
+        is None for a model without a decoder layer."""
         return alignment(self.attention["cross"], self.aligner) if "cross" in self.attention else None
 
     @cached_property
     def steps(self) -> list[Step]:
-        """What was likely at each step, one a token of the target."""
+        """The most likely tokens at each step, one step per token of the target."""
         return [_step(logits, id_) for logits, id_ in zip(self.arrays["logits"], self.target.ids, strict=True)]
 
     def past(self, number: int) -> AttentionMaps:

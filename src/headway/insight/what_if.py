@@ -33,7 +33,7 @@ class _Edit(BaseModel):
 
 
 class HeadOff(_Edit):
-    """One head gives nothing: its rows of W_O are zero."""
+    """One head is switched off: its rows of W_O are zero."""
 
     kind: Literal["head_off"] = "head_off"
     attention: AttentionKind
@@ -48,7 +48,7 @@ class PositionsOff(_Edit):
 
 
 class LookAheadOff(_Edit):
-    """The decoder's self-attention sees later tokens too, of those that there are."""
+    """The decoder's self-attention has no mask: each token sees all tokens so far."""
 
     kind: Literal["look_ahead_off"] = "look_ahead_off"
 
@@ -60,7 +60,7 @@ class ScalingOff(_Edit):
 
 
 class SwapWords(_Edit):
-    """Two words of the source, by their numbers from 0, change places; words are what stands between spaces."""
+    """Two words of the source change places. Words are separated by spaces and numbered from 0."""
 
     kind: Literal["swap_words"] = "swap_words"
     first: int = Field(ge=0)
@@ -73,7 +73,7 @@ _EDITS: TypeAdapter[list[Edit]] = TypeAdapter(list[Edit])
 
 @dataclass(frozen=True)
 class Outcome:
-    """A translation and its total log-probability, under the model that gave it."""
+    """A translation and its total log-probability, from the model that produced it."""
 
     text: str
     score: float
@@ -81,7 +81,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What some edits do to a translation."""
+    """The effect of edits on a translation."""
 
     edits: list[Edit]
     source: str
@@ -89,7 +89,7 @@ class WhatIf:
     after: Outcome
     """The translation of the edited model, or of the edited text."""
     score_of_before: float
-    """What the edited model holds of the translation that there was without the edits."""
+    """The score that the edited model gives to the translation without the edits."""
 
 
 def read_edits(document: Any) -> list[Edit]:

@@ -1,7 +1,7 @@
 """A package that Argos Translate and LibreTranslate install: CTranslate2's form of the model, and its tokenizer.
 
 Argos splits a text into sentences, encodes each with the package's one sentencepiece model, and gives the pieces to
-CTranslate2 without <eos>, so the model is told to add it. It follows the sentence up to 1,024 pieces.
+CTranslate2 without <eos>, so the model is told to add it. It follows the sentence up to 1,024 tokens.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from headway.text.tokenizer import fingerprint
 SUFFIX = ".argosmodel"
 PACKAGE_VERSION, ARGOS_VERSION = "1.0", "1.11.0"
 LONGEST = 1024
-"""Pieces of a sentence that Argos gives to a model, <eos> included; the others are cut off."""
+"""Tokens of a sentence that Argos gives to a model, <eos> included; the others are cut off."""
 _CODE = re.compile(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*")
 
 
@@ -81,7 +81,7 @@ def _check_possible(stored: StoredModel) -> None:
         raise UserError("Argos Translate gives no tag of a target language; this model needs one in front of each text")
     if config.positions == "learned" and config.max_length < LONGEST:
         raise UserError(
-            f"Argos Translate gives up to {LONGEST:,} pieces to a model; this one has learned positions for "
+            f"Argos Translate gives up to {LONGEST:,} tokens to a model; this one has learned positions for "
             f"{config.max_length}"
         )
     for language in (stored.source_language, stored.target_language):

@@ -67,13 +67,13 @@ def check_faithful(stored: StoredModel, exported: Exported, tool: str) -> None:
         difference = (mine.gather(1, given[:, None])[:, 0] - theirs).abs().max().item()
         if not difference <= TOLERANCE:
             raise UserError(
-                f"{tool} gives other scores than headway for a sentence of {len(source)} pieces (a log-probability "
+                f"{tool} gives other scores than headway for a sentence of {len(source)} tokens (a log-probability "
                 f"differs by {difference:.2g}); nothing was exported. Is this a version that headway was tested with?"
             )
         found = exported.translate(source, most)
         if not same_or_tied(wanted.ids, found, _log_probabilities(stored, row, wanted.ids), config.eos_id):
             raise UserError(
-                f"{tool} translates a sentence of {len(source)} pieces to {found}, headway to {wanted.ids}; nothing "
+                f"{tool} translates a sentence of {len(source)} tokens to {found}, headway to {wanted.ids}; nothing "
                 "was exported. Is this a version that headway was tested with?"
             )
 

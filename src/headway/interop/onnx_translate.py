@@ -315,7 +315,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Translates the lines of standard input.")
     parser.add_argument("--beam-size", type=int, default=options["beam_size"], help="1: greedy search")
     parser.add_argument("--length-penalty", type=float, default=options["length_penalty"])
-    parser.add_argument("--max-length", type=int, default=options["max_length"], help="most pieces of a translation")
+    parser.add_argument("--max-length", type=int, default=options["max_length"], help="most tokens of a translation")
     parser.add_argument("--no-repeat-ngram", type=int, default=options["no_repeat_ngram"], help="0: any may come twice")
     parser.add_argument("--threads", type=int, default=0, help="0: one a core")
     chosen = parser.parse_args()
@@ -331,7 +331,7 @@ def main() -> int:
         for number, text in enumerate(translator.translate(texts, *search), start=1):
             if text is None:
                 code = 2
-                print(f"line {number}: longer than {translator.longest} pieces, left blank", file=sys.stderr)
+                print(f"line {number}: longer than {translator.longest} tokens, left blank", file=sys.stderr)
             sys.stdout.buffer.write(f"{text or ''}\n".encode())
     except ValueError as error:
         sys.stdout.buffer.flush()

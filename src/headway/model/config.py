@@ -38,56 +38,59 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """What a `Transformer` is made of. An impossible combination is one ValueError that names the fields.
+    """The sizes and options of a `Transformer`. An impossible combination raises one ValueError that names the fields.
 
-    Sizes are counts, with limits far beyond any Transformer that was trained, so that a config from a stranger asks for
-    nothing absurd; dropouts are probabilities in [0, 1). `None` for a decoder field means "as the encoder".
+    Sizes have limits far beyond any Transformer that was ever trained, so that a config from an untrusted source can't
+    ask for absurd amounts of memory. Dropouts are probabilities in [0, 1). `None` for a decoder field means "as the
+    encoder".
     """
 
     source_vocab_size: int
-    """Pieces on the source side, control symbols included."""
+    """Number of tokens in the source vocabulary, control symbols included."""
     target_vocab_size: int
-    """Pieces on the target side; equal to the source's where embeddings are shared."""
+    """Number of tokens in the target vocabulary; equal to the source's if embeddings are shared."""
     d_model: int = 512
     """Width of every hidden state."""
     num_heads: int = 8
-    """Attention heads; must divide `d_model`."""
+    """Number of attention heads; must divide `d_model`."""
     encoder_layers: int = 6
-    """Layers of the encoder."""
+    """Number of layers in the encoder."""
     decoder_layers: int = 6
-    """Layers of the decoder."""
+    """Number of layers in the decoder."""
     d_ff: int = 2048
     """Inner width of the position-wise feed-forward network."""
     decoder_num_heads: int | None = None
-    """Attention heads in the decoder; as the encoder by default."""
+    """Attention heads in the decoder; by default as many as in the encoder."""
     decoder_d_ff: int | None = None
-    """Inner width of the decoder's feed-forward networks; as the encoder's by default."""
+    """Inner width of the decoder's feed-forward networks; by default that of the encoder's."""
     dropout: float = 0.1
-    """On the output of every sub-layer, and on the sum of embedding and position (section 5.4)."""
+    """Dropout on the output of every sub-layer, and on the sum of embedding and position (section 5.4)."""
     attention_dropout: float = 0.0
-    """On the attention weights; the paper has none."""
+    """Dropout on the attention weights; the paper has none."""
     feedforward_dropout: float = 0.0
-    """Inside the feed-forward network, after its activation; the paper has none."""
+    """Dropout inside the feed-forward network, after its activation; the paper has none."""
     activation: Activation = "relu"
-    """Inside the feed-forward network: `relu`, the paper's, `gelu` or `swish`."""
+    """Activation in the feed-forward network: `relu` (the paper's), `gelu` or `swish`."""
     norm: Norm = "post"
-    """`post`: LayerNorm(x + Sublayer(x)), the paper's; `pre`: x + Sublayer(LayerNorm(x))."""
+    """Place of layer normalisation. `post` is the paper's LayerNorm(x + Sublayer(x)), `pre` is x +
+    Sublayer(LayerNorm(x))."""
     positions: PositionKind = "sinusoidal"
-    """`sinusoidal`, the paper's (section 3.5), or `learned` vectors."""
+    """Positional encoding: `sinusoidal` (the paper's, section 3.5) or `learned` vectors."""
     max_length: int = 1024
-    """The longest sequence, in pieces with the start or end symbol, on either side."""
+    """Maximum length of a sequence on either side, in tokens, the start or end symbol included."""
     share_embeddings: Sharing = "all"
-    """Which of source embedding, target embedding and output layer are one matrix (section 3.4)."""
+    """Matrices that are shared (section 3.4): `all` three of source embedding, target embedding and output layer, those
+    of the `decoder`, or `none`."""
     output_bias: bool = False
     """Whether the output layer adds a bias to its logits."""
     pad_id: int = 0
-    """Fills the ends of rows; never attended to, never trained on."""
+    """Id of the padding at the end of rows; it is never attended to and never trained on."""
     unk_id: int = 1
-    """A word that isn't in the vocabulary."""
+    """Id of a word that isn't in the vocabulary."""
     bos_id: int = 2
-    """What the decoder reads first; may be the pad id, as in Marian's models."""
+    """Id that the decoder reads first; may be the pad id, as in Marian's models."""
     eos_id: int = 3
-    """Ends every source and every target."""
+    """Id at the end of every source and every target."""
 
     def __post_init__(self) -> None:
         self._check_types()

@@ -32,7 +32,7 @@ class Metrics:
         self.model_seconds = Histogram(
             "headway_model_seconds", "Time of one call of the model.", buckets=SECONDS, registry=registry
         )
-        self.tokens = Counter("headway_tokens", "Pieces read and written.", ["side"], registry=registry)
+        self.tokens = Counter("headway_tokens", "Tokens read and written.", ["side"], registry=registry)
         self.truncated = Counter(
             "headway_truncated_sentences", "Sentences whose translation was cut off at its longest.", registry=registry
         )

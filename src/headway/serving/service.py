@@ -227,7 +227,7 @@ def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> b
         all(is_readable(one, longest) for one in sources)
         and all(is_readable(one, longest, side="target") for one in targets)
     ):
-        raise UserError(f"the text is too long to look into: {longest} pieces at most")
+        raise UserError(f"the text is too long to look into: {longest} tokens at most")
     return pair.translator.inspect(pair.prefix + text, **options).to_json(arrays).encode()
 
 

@@ -69,7 +69,7 @@ def _calibration(document: dict[str, Any], vocab_size: int) -> Calibration:
     if farthest <= 0:
         raise ValueError("farthest must be above 0")
     if not all(0 <= id_ < vocab_size and type(count) is int and 0 < count < 2**53 for id_, count in counts.items()):
-        raise ValueError("counts must be whole numbers of pieces in the vocabulary")
+        raise ValueError("counts must be whole numbers of tokens in the vocabulary")
     return Calibration(
         tuple(_numbers([weights[name] for name in FEATURES], len(FEATURES))),
         _numbers([document["bias"]], 1)[0],

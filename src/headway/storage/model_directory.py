@@ -124,7 +124,7 @@ def load_model(path: Path) -> StoredModel:
     ):
         if tokenizer.vocab_size != size:
             raise UserError(
-                f"{folder}: the {side} tokenizer has {tokenizer.vocab_size} pieces, but {side}_vocab_size is {size}"
+                f"{folder}: the {side} tokenizer has {tokenizer.vocab_size} tokens, but {side}_vocab_size is {size}"
             )
     decoding = parse_json(files[DECODING_FILE], folder / DECODING_FILE)
     _check_decoding(decoding, folder / DECODING_FILE)

@@ -118,7 +118,7 @@ def renumbered(model: bytes, controls: Sequence[str], vocabulary: Sequence[str])
     ids = {processor.id_to_piece(id_): id_ for id_ in range(len(messages))}
     scores = processor.get_score(list(range(len(messages))))
     if all(score.is_integer() for score in scores) and not ids.keys() >= set(vocabulary):
-        raise UserError("its pieces are joined in pairs (BPE), and the vocabulary has pieces that it lacks")
+        raise UserError("its tokens are joined in pairs (BPE), and the vocabulary has tokens that it lacks")
     pieces = [_piece(name, 0.0, _UNKNOWN if id_ == 1 else _CONTROL) for id_, name in enumerate(controls)]
     for name in vocabulary:
         known = name in ids and _is_text(processor, ids[name])

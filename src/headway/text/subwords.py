@@ -87,7 +87,7 @@ class SubwordTokenizer:
 
     @property
     def kind(self) -> TokenizerKind:
-        """BPE scores its pieces by their rank, unigram by log-probability."""
+        """BPE scores its tokens by their rank, unigram by log-probability."""
         return "bpe" if self._processor.get_score(self.vocab_size - 1).is_integer() else "unigram"
 
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
@@ -127,7 +127,7 @@ class SubwordTokenizer:
         return _placed(mapping["pieces"], mapping["offsets"], mapping["text"])
 
     def symbols(self, text: str) -> list[str]:
-        """The pieces of the text; in place of bytes, and of what is unknown, characters."""
+        """The tokens of the text, with characters in place of bytes and unknown tokens."""
         found: list[str] = []
         pieces = self._processor.encode(_normalized(text), out_type=str)
         for is_byte, group in groupby(pieces, self._bytes.__contains__):
@@ -160,7 +160,7 @@ class SubwordTokenizer:
     def train(
         cls, lines: Iterable[str], kind: Literal["bpe", "unigram"], vocab_size: int, target_tags: Sequence[str] = ()
     ) -> SubwordTokenizer:
-        """Learns at most `vocab_size` pieces; fewer where the text doesn't give them. Lines have no tags in front."""
+        """Learns at most `vocab_size` tokens, fewer if the text doesn't have as many. Lines have no tags in front."""
         lines, tags = (
             [_normalized(line).replace(_SKIPPED, " ") for line in lines],
             [language_tag(language) for language in target_tags],
@@ -176,7 +176,7 @@ class SubwordTokenizer:
                 needed = too_few.group(1) if too_few else f"more than {len(CONTROL_PIECES) + len(tags) + 256}"
                 raise UserError(
                     f"tokenizer.vocab_size={vocab_size} is too small: the characters of the text, the 256 bytes and "
-                    f"the control symbols need {needed} pieces already; use more"
+                    f"the control symbols need {needed} tokens already; use more"
                 ) from None
             raise UserError(f"sentencepiece can't learn a vocabulary from this text ({_one_line(error)})") from None
 

@@ -1,8 +1,8 @@
-"""What a tokenizer is: text to ids and back. `text.subwords` and `text.words` are the two kinds.
+"""The protocol of tokenizers: text to ids and back. `text.subwords` and `text.words` are the two kinds.
 
-Both have the same four control ids, <pad> 0, <unk> 1, <sos> 2 and <eos> 3. `encode` gives ids of text alone: a
-control symbol that stands in the text is text, and never becomes a control id. Texts that Unicode calls equivalent,
-such as composed and decomposed Hangul, have the same ids.
+Both have the same four control ids: <pad> 0, <unk> 1, <sos> 2 and <eos> 3. A control symbol that is spelled out in a
+text is ordinary text for `encode`, and never becomes a control id. Texts that are equivalent in Unicode, such as
+composed and decomposed Hangul, have the same ids.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TokenizerKind = Literal["bpe", "unigram", "word"]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A token as a person sees it, and the characters of the text that it stands for: text[start:end]."""
+    """A token as readable text, and its characters in the text: text[start:end]."""
 
     text: str
     start: int
@@ -35,13 +35,13 @@ class Piece:
 
 
 class Tokenizer(Protocol):
-    """What the rest of the house asks of a tokenizer; it has a vocabulary and a file form."""
+    """The interface of a tokenizer, which has a vocabulary and a file format."""
 
     suffix: str
-    """Of the file it is saved in."""
+    """Suffix of the file that the tokenizer is saved in."""
 
     target_tags: list[str]
-    """Languages that a text may ask for by a tag such as `>>ko<<` in front; none for a model of one target language."""
+    """Languages that a tag such as `>>ko<<` in front of a text can choose; empty if the model has only one."""
 
     @property
     def vocab_size(self) -> int: ...
@@ -51,41 +51,41 @@ class Tokenizer(Protocol):
 
     @property
     def vocabulary(self) -> list[str]:
-        """Every piece, by its id."""
+        """All tokens, by id."""
         ...
 
     never_generated: list[int]
-    """Ids that no translation may have."""
+    """Ids that must not occur in a translation."""
 
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
-        """The ids of the text, without control symbols; empty for blank text. `tagged`: it is a source, which may begin
-        with the tag of a target language."""
+        """The ids of the text, without control symbols; empty for a blank text. `tagged`: the text is a source, which
+        may begin with the tag of a target language."""
         ...
 
     def encode_all(self, texts: list[str], *, tagged: bool = False) -> list[list[int]]:
-        """`encode` of each text; faster where there are many."""
+        """`encode` for each text; faster for many texts."""
         ...
 
     def sample(self, text: str, alpha: float, seed: int, *, tagged: bool = False) -> list[int]:
-        """`encode` by a random segmentation, the same for the same seed. alpha: for BPE the probability
-        that a merge is left out (Provilkov et al. 2020); for unigram the exponent of a segmentation's probability: the
-        smaller, the more random (Kudo 2018). Words have one segmentation alone."""
+        """`encode` with a random segmentation, which depends only on text and seed. alpha: for BPE the probability of
+        skipping a merge (Provilkov et al. 2020); for unigram the exponent of a segmentation's probability, so that a
+        smaller value gives more random segmentations (Kudo 2018). Whole words have only one segmentation."""
         ...
 
     def split_tag(self, text: str) -> tuple[str, str]:
-        """The tag that a source begins with, empty where there is none, and the text itself."""
+        """The tag at the beginning of a source, empty if there is none, and the rest of the text."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of the ids; control ids among them give nothing."""
+        """The text of the ids, without control ids."""
         ...
 
     def encoded_pieces(self, text: str, *, tagged: bool = False) -> list[Piece]:
-        """The pieces of `encode(text, tagged=tagged)`, with their places in the text."""
+        """The tokens of `encode(text, tagged=tagged)`, with their characters in the text."""
         ...
 
     def decoded_pieces(self, ids: Sequence[int]) -> list[Piece]:
-        """The pieces of the ids, without control ids, with their places in `decode(ids)`."""
+        """The tokens of the ids, without control ids, with their characters in `decode(ids)`."""
         ...
 
     def to_bytes(self) -> bytes: ...

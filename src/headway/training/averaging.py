@@ -1,4 +1,4 @@
-"""Averages of weights: over the steps of a run as it goes (`MovingAverage`), or of finished models (`average_models`).
+"""Averages of weights: over the steps of a run (`MovingAverage`), or of finished models (`average_models`).
 
 The mean of nearby weights is often a better model than each of them (Polyak and Juditsky, 1992; section 6.1 of the
 paper averages the last checkpoints).
@@ -21,7 +21,7 @@ from headway.text.tokenizer import fingerprint
 
 
 class MovingAverage:
-    """average <- decay * average + (1 - decay) * weights after each step; less decay in the first steps."""
+    """average <- decay * average + (1 - decay) * weights after each step; the decay is smaller in the first steps."""
 
     def __init__(self, model: Transformer, decay: float) -> None:
         self._model, self._parameters = model, list(model.parameters())
@@ -30,7 +30,7 @@ class MovingAverage:
 
     @torch.no_grad()
     def update(self, step: int) -> None:
-        """Takes in the weights after this step, counted from 1."""
+        """Includes the weights after this step, counted from 1."""
         decay = min(self._decay, step / (step + 9))  # so that the random start is soon forgotten
         for average, parameter in zip(self._average, self._parameters, strict=True):
             average.lerp_(parameter, 1.0 - decay)
@@ -41,13 +41,13 @@ class MovingAverage:
         return dict(zip(names, self._average, strict=True))
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Takes over what `named_tensors` gave."""
+        """Restores the average from the result of `named_tensors`."""
         for name, average in self.named_tensors().items():
             average.copy_(tensors[name])
 
     @contextmanager
     def in_model(self) -> Iterator[None]:
-        """Meanwhile the model has the average for its weights."""
+        """Inside this context the model has the average as its weights."""
         self._swap()
         try:
             yield
@@ -60,7 +60,8 @@ class MovingAverage:
 
 
 def average_models(folders: Sequence[Path], output: Path) -> None:
-    """Writes the model whose weights are the mean of these models' weights. Raises UserError where they don't fit."""
+    """Writes the model whose weights are the mean of these models' weights. Raises UserError if they
+    don't fit together."""
     first = load_model(folders[0])
     sums = {name: tensor.double() for name, tensor in named_weights(first.model).items()}
     for folder in folders[1:]:

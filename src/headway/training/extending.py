@@ -65,7 +65,7 @@ def _new_languages(stored: StoredModel, languages: Sequence[str]) -> list[str]:
     tags, own = stored.source_tokenizer.target_tags, stored.target_language
     for language in languages:
         if stored.source_tokenizer.kind == "word":
-            raise UserError(f"{language}: whole words have no tags of languages; the model needs pieces (bpe, unigram)")
+            raise UserError(f"{language}: whole words have no tags of languages; the model needs subwords")
         if not re.fullmatch(r"[^\s<>]+", language):
             raise UserError(f"{language!r}: is not the code of a language, such as ko")
         if language in tags:

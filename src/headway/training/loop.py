@@ -29,9 +29,9 @@ from headway.training.validation import validate
 
 
 def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
-    """Trains as the recipe says and keeps everything in the folder; goes on from its last checkpoint.
+    """Trains by the recipe and writes everything to the folder. Continues from the last checkpoint, if there is one.
 
-    Raises UserError for what the user can mend, and Interrupted after SIGINT or SIGTERM, when all is saved.
+    Raises UserError for mistakes that the user can fix, and Interrupted after SIGINT or SIGTERM, once all is saved.
     """
     ranks = join()
     with reporter, only_trainer(folder) if ranks.leads else nullcontext(), ranks.watching(folder):

@@ -1,5 +1,5 @@
-"""The training loss: cross-entropy of the next token, teacher-forced, padding ignored; where it is asked for, with
-SimCut's term, which makes predictions depend less on single tokens (Gao et al. 2022, https://arxiv.org/abs/2206.02368).
+"""The training loss: cross-entropy of the next token with teacher forcing, without padding. Optionally with SimCut's
+term, which makes predictions depend less on single tokens (Gao et al. 2022, https://arxiv.org/abs/2206.02368).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from headway.model.packing import Packed
 class TranslationLoss(nn.Module):
     """A model with its loss: ids in, loss out.
 
-    All of it happens inside `forward`, because that is what wrappers for many devices (DDP, FSDP2) see. A loss that
-    runs the model more than once belongs here too.
+    Everything happens inside `forward`, because wrappers for many devices (DDP, FSDP2) see only that. A loss that runs
+    the model more than once belongs here, too.
     """
 
     def __init__(
@@ -34,13 +34,13 @@ class TranslationLoss(nn.Module):
         self.cutoff_probability = cutoff_probability
 
     def forward(self, source: Packed, target: Packed, labels: Tensor) -> Tensor:
-        """Sum of the losses of a batch, in nats. source: tokens with <eos>, target: <bos> with the tokens before the
-        last, labels: the token after each of the target's, (rows, target length), padding where there is none.
+        """Sum of the losses of a batch, in nats. source: tokens with <eos>. target: <bos> and the tokens except the
+        last. labels: for each target token the next one, (rows, target length), with padding where there is none.
 
-        Label smoothing and consistency, like dropout, are for training alone: in evaluation mode the loss is the plain
+        Label smoothing and consistency, like dropout, apply only in training: in evaluation mode the loss is the plain
         cross-entropy. For consistency the rows go through the model twice, in one batch, the second time with random
-        tokens cut off on both sides; added to the loss of the first is `consistency` times the Kullback-Leibler
-        divergence of the second's predictions from the first's.
+        tokens cut off on both sides. The Kullback-Leibler divergence of the second predictions from the
+        first, times `consistency`, is added to the loss of the first.
         """
         config, output = self.model.config, self.model.output
         smoothing, consistency = (self.label_smoothing, self.consistency) if self.training else (0.0, 0.0)

@@ -57,13 +57,13 @@ OneOrMore = Annotated[list[Corpus], BeforeValidator(_listed), Field(min_length=1
 
 class ParallelFiles(Section):
     source: Files
-    """One text file, or several; .gz, .xz and .zst too. A .tsv or .jsonl file holds both sides. A pattern such as
-    `part-*.de.gz` is all files of such a name, in sorted order."""
+    """One text file, or a list; .gz, .xz and .zst work too. A .tsv or .jsonl file holds both sides. A pattern such as
+    `part-*.de.gz` stands for all matching files, in sorted order."""
     target: OptionalFiles = []
-    """The translations: as many files or patterns, line for line; left out for .tsv and .jsonl."""
+    """The translations, line for line, in as many files or patterns. Leave it out for .tsv and .jsonl."""
     tag: str = Field("", pattern=r"^[^\s<>]*$")
-    """The target language of a corpus among several, such as `ko`: its source texts begin with `>>ko<<`, and so must
-    texts to be translated into it."""
+    """The target language of this corpus, such as `ko`, for a model with several target languages. Its source texts
+    then begin with `>>ko<<`, and so must every text to be translated into that language."""
 
     @model_validator(mode="after")
     def _in_pairs(self) -> ParallelFiles:
@@ -83,18 +83,19 @@ class ParallelFiles(Section):
 
 class TrainingFiles(ParallelFiles):
     weight: float = Field(1.0, gt=0, le=1000)
-    """How often an epoch has each pair of this corpus: 2 is twice, 0.5 a random half, drawn anew each epoch."""
+    """How often each pair of this corpus occurs in an epoch. 2 means twice; 0.5 means a random half, which each epoch
+    draws anew."""
 
 
 class MonolingualFiles(TrainingFiles):
     source: Files
-    """The file to make: the translations of `target`. It is made once, for all recipes that name it."""
+    """The file to write the translations of `target` to. It is made once, for all recipes that name it."""
     target: OptionalFiles = Field(..., min_length=1)
-    """Text of the target language, one sentence a line: one file, or several, each with a source file to make."""
+    """Text in the target language, one sentence per line: one file or a list, each with a source file to make."""
     reverse: Path
     """Model or run directory that translates `target` into the source language."""
     sample: bool = False
-    """Draw the translations at random, in place of the reverse model's own search."""
+    """Sample the translations instead of using the reverse model's own search."""
 
     @model_validator(mode="after")
     def _named_singly(self) -> MonolingualFiles:
@@ -108,23 +109,24 @@ Range = Annotated[tuple[int, int], AfterValidator(_rising)]
 
 class FiltersSection(Section):
     words: Range | None = None
-    """Fewest and most words of a side, such as `[1, 200]`: a pair with fewer or more is dropped."""
+    """Minimum and maximum number of words on each side, such as `[1, 200]`. Other pairs are dropped."""
     characters: Range | None = None
-    """Fewest and most characters of a side, for languages without spaces between words."""
+    """Minimum and maximum number of characters on each side, for languages without spaces between words."""
     max_ratio: float | None = Field(None, gt=1)
-    """How many times as long as the other a side may be, in characters; sides of up to 20 are never dropped for it."""
+    """Drop pairs with one side more than this many times as long as the other, in characters. Sides of up to 20
+    characters always pass."""
     copies: bool = False
-    """Drop pairs whose sides are the same text."""
+    """Drop pairs with the same text on both sides."""
     script: bool = False
-    """Drop pairs with a side whose letters are mostly of another script than its language's."""
+    """Drop pairs with a side written mostly in another script than that of its language."""
     language: float | None = Field(None, gt=0, lt=1)
-    """Drop pairs with a side that is in its language with less than this confidence, by lingua among the languages of
-    its script (extra `detect`); 0.1 drops what is clearly in another language."""
+    """Drop pairs with a side that lingua assigns to its language with less than this confidence, among the languages
+    of the same script (extra `detect`). 0.1 drops text that is clearly in another language."""
     overlap: Overlap | None = None
-    """Drop pairs that are in `data.valid` or `data.held_out`, too: the same `pair`, or the same text on a `side`."""
+    """Drop pairs that also occur in `data.valid` or `data.held_out`: the same `pair`, or the same text on a `side`."""
     duplicates: Annotated[list[DuplicateOf], BeforeValidator(_listed)] = []
-    """Drop what stood in the text before and passed the other filters: `pair`, `source`, `target` or a list of them.
-    Takes 8 bytes of memory for each pair and entry, by hashes of 64 bits."""
+    """Drop repetitions of a `pair`, a `source`, a `target`, or a list of them, among the pairs that pass the other
+    filters. Takes 8 bytes of memory per pair and entry, for a hash of 64 bits."""
 
     def chosen(self) -> Filters:
         """As `text.filters` takes them."""
@@ -135,11 +137,11 @@ class NoiseSection(Section):
     share: float = Field(gt=0, le=1)
     """The share of the source sentences that get noise, such as 0.3."""
     kinds: Annotated[list[NoiseKind], BeforeValidator(_listed), Field(min_length=1)] = list(KINDS)
-    """One of these, or two, are applied to such a sentence: `lower` and `upper` case, `typos` in one word of ten, no
+    """One or two of these kinds are applied to such a sentence: `lower` or `upper` case, `typos` in one word of ten, no
     final `punctuation`, no `diacritics`."""
     versions: int = Field(8, ge=2, le=1000)
-    """The training text is prepared so many times, each time with other noise, and each epoch takes the next; as often
-    as `tokenizer.segmentations` if that is more. Prepared data grow with it."""
+    """Number of times that the training text is prepared, each time with different noise; each epoch uses the next
+    version. If `tokenizer.segmentations` is larger, that number counts. Prepared data grow in proportion."""
 
     def chosen(self) -> Noise:
         """As `text.encoding` takes it."""
@@ -150,26 +152,28 @@ class DataSection(Section):
     train: OneOrMore[TrainingFiles]
     """One corpus, or a list of them."""
     monolingual: Annotated[list[MonolingualFiles], BeforeValidator(_listed)] = []
-    """Text of the target language alone, one corpus or a list of them. Preparing translates it by a model of the other
-    direction, and its pairs are trained on beside those of `data.train` (back-translation)."""
+    """Text in the target language only, one corpus or a list, for back-translation. Preparation translates it with a
+    model of the other direction, and training uses these pairs together with those of `data.train`."""
     valid: OneOrMore[ParallelFiles]
-    """Never trained on: chooses the best model and stops the run. One corpus, or a list of them."""
+    """Validation text, one corpus or a list. The run is never trained on it; it chooses the best model and decides when
+    to stop."""
     held_out: Annotated[list[ParallelFiles], BeforeValidator(_listed)] = []
-    """Text that is tested on later, one corpus or a list of them: for `data.filters.overlap` alone."""
+    """Text for later tests, one corpus or a list. Only `data.filters.overlap` uses it."""
     filters: FiltersSection = FiltersSection()  # type: ignore[call-arg]
-    """Which training pairs are left out; all filters are off unless they are set."""
+    """Filters for training pairs; all are off by default."""
     noise: NoiseSection | None = None
-    """Noise in the sources that are trained on, so that the model learns to translate it; by default none."""
+    """Noise in the training sources, so that the model learns to translate noisy text; by default none."""
     temperature: float = Field(1.0, ge=1, le=100)
-    """Share of a corpus in an epoch: in proportion to its pairs times its weight, to the power of 1 / temperature. 1
-    leaves sizes as they are, 100 makes them nearly equal; the epoch stays as long."""
+    """Balances corpora of different sizes. A corpus's share of an epoch is proportional to (pairs times weight) to the
+    power of 1 / temperature: 1 keeps the proportions, 100 makes the shares nearly equal. The length of an epoch doesn't
+    change."""
     prepared: Path | None = None
-    """Folder made by `headway prepare` from this recipe, to train on; by default the run makes its own."""
+    """Folder that `headway prepare` made from this recipe; by default the run prepares its own data."""
     source_language: str = ""
-    """A language code such as `de`; by default that of `training.init_from`, else the suffix of the training file."""
+    """Language code such as `de`; by default that of `training.init_from`, or else the suffix of the training file."""
     target_language: str = ""
-    """By default that of `training.init_from`, else the suffix of the training file, or `mul` where corpora have
-    tags."""
+    """Language code; by default that of `training.init_from`, or else the suffix of the training file, or `mul` if the
+    corpora have tags."""
 
     @model_validator(mode="after")
     def _tags(self) -> DataSection:
@@ -207,22 +211,22 @@ class TokenizerSection(Section):
     kind: TokenizerKind = "bpe"
     """Subwords by `bpe` or `unigram`, or whole words (`word`)."""
     vocab_size: int = Field(8000, ge=1)
-    """The largest number of tokens, on each side or together."""
+    """Maximum number of tokens in each vocabulary."""
     joint: bool = True
     """One vocabulary for both languages."""
     min_frequency: int = Field(1, ge=1)
     """Words that occur less often are unknown (kind `word`)."""
     sample_pairs: int = Field(1_000_000, ge=1)
-    """Training pairs that it is learned from, at most: where there are more, as many of each corpus, as far as it has
-    them, drawn at random. The draw is always the same."""
+    """Maximum number of training pairs that the tokenizer is learned from. From a larger text a random sample is drawn,
+    with the same number of pairs from each corpus that has enough. The sample is always the same."""
     lowercase: bool = False
-    """Lower-case all text (kind `word`)."""
+    """Convert all text to lower case (kind `word`)."""
     segmentations: int = Field(1, ge=1, le=1000)
-    """More than 1: the training text is prepared so many times, each time cut into pieces at random, and each epoch
-    takes the next (`bpe`, `unigram`). Prepared data grow with it."""
+    """Number of times that the training text is prepared. If more than 1, each time with a random segmentation into
+    tokens; each epoch uses the next version (`bpe`, `unigram`). Prepared data grow in proportion."""
     segmentation_alpha: float = Field(0.1, gt=0, lt=1)
-    """For `segmentations`. `bpe`: the probability that a merge is left out (BPE-dropout). `unigram`: the exponent of a
-    segmentation's probability; the smaller, the more random."""
+    """For `segmentations`. `bpe`: the probability of skipping a merge (BPE-dropout). `unigram`: the exponent of a
+    segmentation's probability; a smaller value gives more random segmentations."""
 
     @model_validator(mode="after")
     def _possible(self) -> TokenizerSection:
@@ -255,55 +259,56 @@ ModelSection: type[BaseModel] = create_model(
 
 class TrainingSection(Section):
     max_steps: int | None = Field(None, ge=1)
-    """Stop after this many optimizer steps; of the three limits, whichever comes first."""
+    """Stop after this many optimizer steps. Of the three limits, the one reached first counts."""
     max_epochs: int | None = Field(None, ge=1)
-    """Stop after this many times through the training pairs."""
+    """Stop after this many passes over the training pairs."""
     max_minutes: float | None = Field(None, gt=0)
     """Stop after this many minutes, cumulative over resumes."""
     tokens_per_batch: int = Field(4096, ge=1)
-    """Source and target tokens of one optimizer step, padding included. Sentences share rows of a fixed length, so some
-    5% are padding."""
+    """Source and target tokens per optimizer step, padding included. Sentences share rows of a fixed length, so about
+    5% is padding."""
     tokens_per_micro_batch: int | None = Field(None, ge=1)
-    """Those of them that go through the model at once; bounds memory. By default all."""
+    """Maximum number of these tokens that go through the model at once, to limit memory. By default all of them."""
     learning_rate: float | None = Field(None, gt=0)
-    """The highest of the run; 1e-3 by default. `schedule: paper` has its own."""
+    """Highest learning rate of the run; 1e-3 by default. `schedule: paper` computes its own."""
     schedule: Schedule = "inverse_sqrt"
-    """After a linear warm-up: `inverse_sqrt`, `cosine` to zero at the last step, `constant`; or `paper`, equation 3:
-    inverse_sqrt whose highest rate is (d_model * warmup_steps) ** -0.5."""
+    """Learning rate after the linear warm-up: `inverse_sqrt`, `cosine` (reaches zero at the last step), `constant`, or
+    `paper` (equation 3: inverse_sqrt with a highest rate of (d_model * warmup_steps) ** -0.5)."""
     warmup_steps: int = Field(1000, ge=0)
-    """Steps in which the rate rises from 0 to its highest."""
+    """Number of steps in which the learning rate rises from 0 to its highest value."""
     adam_beta2: float = Field(0.98, gt=0, lt=1)
-    """How long Adam remembers the size of gradients; 0.98 is the paper's, 0.999 is steadier at a constant rate."""
+    """Decay of Adam's average of squared gradients; the paper uses 0.98, and 0.999 is steadier at a constant rate."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
-    """Probability that the target is spread over the whole vocabulary (section 5.4)."""
+    """Share of the target probability that is spread over the whole vocabulary (section 5.4)."""
     consistency: float = Field(0.0, ge=0)
-    """Weight of the divergence between predictions with and without some tokens (SimCut), such as 3; 0: none. A step
-    then does twice the work and takes twice the memory. The logged loss includes it."""
+    """Weight of SimCut's consistency loss, such as 3; 0 turns it off. It is the divergence between the predictions with
+    and without some of the tokens. Doubles the work and the memory of a step. The logged loss includes it."""
     cutoff_probability: float = Field(0.05, ge=0, lt=1)
-    """Share of the tokens, on both sides, that are cut off for `consistency`."""
+    """Share of the tokens, on both sides, that are left out for `consistency`."""
     max_gradient_norm: float = Field(1.0, ge=0)
-    """Gradients are scaled down to this norm; 0: never."""
+    """Gradients are scaled down to this norm if theirs is larger; 0 turns it off."""
     seed: int = Field(1, ge=0, lt=2**63)
-    """Of weights, dropout and the order of batches."""
+    """Seed of the initial weights, of dropout and of the order of batches."""
     validate_every: int | None = Field(None, ge=1)
-    """In steps; by default once an epoch, but at least every 2,000 steps and not before 100."""
+    """Steps between validations; by default an epoch, but at least 100 and at most 2,000 steps."""
     save_every: int | None = Field(None, ge=1)
-    """Checkpoint for --resume, in steps; by default at each validation."""
+    """Steps between checkpoints for --resume; by default one at each validation."""
     best_by: BestBy = "valid_bleu"
-    """What makes a model the best."""
+    """Score that decides which model is the best."""
     patience: int | None = Field(None, ge=1)
-    """Stop after this many validations without a better one; by default never."""
+    """Stop after this many validations without improvement; by default never."""
     ema_decay: float = Field(0.0, ge=0, lt=1)
-    """Validate and keep the exponential moving average of the weights, such as 0.999; 0: the weights themselves."""
+    """Decay of an exponential moving average of the weights, such as 0.999. The average is then validated and saved
+    instead of the weights. 0 turns it off."""
     init_from: Path | None = None
-    """Model or run directory whose weights and tokenizers the run starts from. What the recipe leaves open of languages
-    and of the sections `model`, `tokenizer` and `decoding` is this model's."""
+    """Model or run directory to start from, with its weights and tokenizers. This model also gives the languages and
+    the values of `model`, `tokenizer` and `decoding` that the recipe doesn't set."""
     tensorboard: bool = False
-    """Also write the log for TensorBoard, into the run's folder `tensorboard` (needs the extra `track`)."""
+    """Also write the log for TensorBoard, to the folder `tensorboard` of the run (needs the extra `track`)."""
     precision: Precision = "auto"
-    """Of matrix products; `auto`: bf16 where the processor has it."""
+    """Precision of matrix products; `auto` is bf16 if the processor supports it."""
     device: DeviceName = "auto"
-    """`cuda`, `mps` or `cpu`; `auto`: the first of them that is there."""
+    """`cuda`, `mps` or `cpu`; `auto` is the first of these that is available."""
 
     @model_validator(mode="after")
     def _possible(self) -> TrainingSection:
@@ -341,13 +346,13 @@ class DecodingSection(Section):
     Validation in training is greedy."""
 
     beam_size: int = Field(SearchOptions.beam_size, ge=1, le=SearchOptions.WIDEST_BEAM)
-    """Hypotheses that are followed side by side; 1 is greedy search."""
+    """Number of hypotheses that beam search keeps; 1 is greedy search."""
     length_penalty: float = Field(SearchOptions.length_penalty, ge=0, le=10)
-    """Alpha of GNMT's length penalty; 0 ranks by total log-probability."""
+    """Alpha of GNMT's length penalty; 0 ranks hypotheses by total log-probability."""
     max_length: int | None = Field(None, ge=1, le=SearchOptions.LONGEST)
-    """Most pieces of a translation; by default twice the source's and 50 more."""
+    """Maximum number of tokens in a translation; by default twice the number of source tokens plus 50."""
     no_repeat_ngram: int = Field(SearchOptions.no_repeat_ngram, ge=0)
-    """No run of so many pieces occurs twice in a translation; 0: any may."""
+    """No sequence of this many tokens occurs twice in a translation; 0 turns it off."""
 
 
 class Recipe(Section):

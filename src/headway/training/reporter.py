@@ -36,7 +36,7 @@ class _Console(Console):
 
 
 class Reporter:
-    """Shows loss, speed and time left while training or preparing goes on, as long as somebody reads it."""
+    """Shows loss, speed and remaining time of a training or preparation, as long as the console accepts output."""
 
     def __init__(self, what: str = "training", *, quiet: bool = False) -> None:
         """what: it says until there is more to say."""
@@ -67,19 +67,19 @@ class Reporter:
                 self._bar.stop()
 
     def line(self, text: str) -> None:
-        """One line that stays."""
+        """Prints a line that stays."""
         with self._console.surviving():
             self._console.print(text, markup=False)
 
     def step(
         self, step: int, loss: float, tokens_per_second: float, done: float | None, minutes_left: float | None
     ) -> None:
-        """`done` is the share of the run, 0 to 1, or None where nobody knows."""
+        """`done` is the finished share of the run, 0 to 1, or None if it isn't known."""
         text = f"step {step:,}  loss {loss:.3f}  {tokens_per_second:,.0f} tokens/s"
         self._progress(text, done, minutes_left)
 
     def preparing(self, pairs: int, pairs_per_second: float, done: float, minutes_left: float) -> None:
-        """`done` is the share of the text, 0 to 1."""
+        """`done` is the finished share of the text, 0 to 1."""
         self._progress(f"{pairs:,} pairs  {pairs_per_second:,.0f} pairs/s", done, minutes_left)
 
     def _progress(self, text: str, done: float | None, minutes_left: float | None) -> None:

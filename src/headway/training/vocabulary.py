@@ -50,10 +50,10 @@ def learn_tokenizers(recipe: Recipe, texts: Texts, max_length: int) -> tuple[Tok
     target = source if options.joint else learn(1)
     sizes = [source.vocab_size] if options.joint else [source.vocab_size, target.vocab_size]
     pieces = " and ".join(f"{size:,}" for size in sizes)
-    notices = [f"tokenizer: {options.kind}, {pieces} {'words' if options.kind == 'word' else 'pieces'}"]
+    notices = [f"tokenizer: {options.kind}, {pieces} {'words' if options.kind == 'word' else 'tokens'}"]
     if options.kind != "word" and min(sizes) < options.vocab_size:
         notices.append(
-            f"tokenizer: the text doesn't give tokenizer.vocab_size={options.vocab_size} pieces, "
+            f"tokenizer: the text doesn't give tokenizer.vocab_size={options.vocab_size} tokens, "
             "so the vocabulary is smaller"
         )
     return (source, target), notices

@@ -37,11 +37,11 @@ class Codec:
 
     @property
     def longest_source(self) -> int:
-        """The most pieces that a text may have."""
+        """The maximum number of tokens in a text."""
         return self.max_length - 1  # <eos> takes a place
 
     def is_readable(self, text: str, most: int | None = None, *, side: Side = "source") -> bool:
-        """Whether the model can read the text as a whole, and it has at most so many pieces on this side."""
+        """Whether the model can read the text as a whole, and it has at most so many tokens on this side."""
         ids = self.source(text) if side == "source" else self.target(text)
         return ids is not None and len(ids) <= min(self.longest_source, most or self.longest_source)
 
@@ -81,13 +81,13 @@ class Codec:
         for text in set(texts):
             ids = self.target(text)
             if ids is None or len(ids) >= max(1, room):
-                size = f"{len(text):,} characters" if ids is None else f"{len(ids)} pieces"
-                raise UserError(f"a prefix of {size} leaves no room: a translation has at most {room} pieces")
+                size = f"{len(text):,} characters" if ids is None else f"{len(ids)} tokens"
+                raise UserError(f"a prefix of {size} leaves no room: a translation has at most {room} tokens")
             known[text] = ids
         return [known[text] for text in texts]
 
     def length_cap(self, source_length: int, prefix_length: int, max_length: int | None) -> int:
-        """The most pieces that a translation may have. max_length: as of `SearchOptions`."""
+        """The maximum number of tokens in a translation. max_length: as of `SearchOptions`."""
         cap = max_length if max_length is not None else max(2 * source_length, prefix_length) + 50
         return min(cap, self.max_length - 1)  # <bos> takes a place
 

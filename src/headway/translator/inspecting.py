@@ -176,8 +176,8 @@ class Inspector:
         """The text as it is to be inspected; its tag, where it has one, is the first token. Raises UserError."""
         [ids] = self.codec.sources([f"{tag} {text}" if tag else text])
         if not ids or len(ids) > self.codec.longest_source:
-            size = f"{len(text):,} characters" if ids is None else f"{len(ids)} pieces"
-            raise UserError(f"text of {size} can't be inspected: 1 to {self.codec.longest_source} pieces are needed")
+            size = f"{len(text):,} characters" if ids is None else f"{len(ids)} tokens"
+            raise UserError(f"text of {size} can't be inspected: 1 to {self.codec.longest_source} tokens are needed")
         pieces = self.stored.source_tokenizer.encoded_pieces(text)
         return Text.of(text, ids, [*([Piece(tag, 0, 0)] if tag else []), *pieces], self.stored.model.config.eos_id)
 
@@ -185,7 +185,7 @@ class Inspector:
         """The text as the translation that is to be inspected. Raises UserError."""
         ids = self.codec.target(text)
         if ids is None or len(ids) > self.codec.longest_source:
-            raise UserError(f"the target has more than {self.codec.longest_source} pieces, so it can't be inspected")
+            raise UserError(f"the target has more than {self.codec.longest_source} tokens, so it can't be inspected")
         pieces = self.stored.target_tokenizer.encoded_pieces(text)
         return Text.of(text, ids, pieces, self.stored.model.config.eos_id)
 

@@ -178,9 +178,9 @@ class LineTranslator:
             return f"line {line.number} can't be translated ({type(error).__name__}: {said}); it is left blank"
         if translation.stopped == "too_long":
             pieces = len(translation.source_tokens)
-            size = f"{pieces} pieces" if pieces else f"{len(line.text):,} characters"
+            size = f"{pieces} tokens" if pieces else f"{len(line.text):,} characters"
             return (
-                f"line {line.number} has {size}, the model reads at most {longest} pieces; "
+                f"line {line.number} has {size}, the model reads at most {longest} tokens; "
                 "its translation is left blank, split the line"
             )
         if translation.stopped == "max_length" and self.options.split:
@@ -188,7 +188,7 @@ class LineTranslator:
         if translation.stopped == "max_length":
             more = len(translation.tokens) < longest
             remedy = "--max-length allows more" if more else "the model knows no more places"
-            return f"line {line.number} was cut off after {len(translation.tokens)} pieces; {remedy}"
+            return f"line {line.number} was cut off after {len(translation.tokens)} tokens; {remedy}"
         return self._left_out(line)
 
     def _left_out(self, line: Line) -> str:

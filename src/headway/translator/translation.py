@@ -14,8 +14,8 @@ Stopped = Literal["eos", "max_length", "blank", "too_long", "failed"]
 
 
 class Pieces:
-    """The pieces of a translation and of its source, and how they are aligned: each found when it is first asked for,
-    and kept. Copies of a translation share them; pickled, they are all found first and the model stays behind."""
+    """The tokens of a translation and of its source, and their alignment. Each is computed at the first access and
+    kept. Copies of a translation share them. Pickling computes them all and leaves the model behind."""
 
     def __init__(
         self,
@@ -52,54 +52,54 @@ class Pieces:
 
 @dataclass(frozen=True)
 class Translation:
-    """The translation of one text. Its pieces are found when they are first asked for; most callers want the text."""
+    """The translation of one text. Its tokens are found at the first access; most callers want only the text."""
 
     text: str
     """Detokenised, without line breaks; empty for a blank or too long text."""
     score: float
-    """Total log-probability of the tokens and of <eos>; 0 for a blank or too long source."""
+    """Total log-probability of the tokens and of <eos>; 0 for a blank source or one that is too long."""
     stopped: Stopped
-    """Why it ended: by itself (`eos`), at the cap on its length, or the source was blank or too long to read;
-    `failed` is of lines of a file alone, whose translation raised an error."""
+    """Why the translation ended: with `eos`, at the length limit (`max_length`), or because the source was `blank` or
+    `too_long`. `failed` occurs only for lines of a file, if translating them raised an error."""
     alternatives: list[Translation] = field(default_factory=list)
-    """The next best ones, where more than one was asked for."""
+    """The next best translations, if more than one was requested."""
     confidence: float | None = None
-    """The probability that the translation is acceptable, where `translate` was asked for it and the source has words
-    that the model can read; docs/confidence.md."""
+    """The probability that the translation is acceptable, if it was requested and the source has words that the model
+    can read; docs/confidence.md."""
     out_of_domain: bool | None = None
-    """Whether the source is unlike the text that the model was calibrated on, so that `confidence` may mislead."""
+    """Whether the source differs from the text that the model was calibrated on, so that `confidence` may mislead."""
     _pieces: Pieces = field(default_factory=Pieces, repr=False, compare=False, kw_only=True)
 
     @property
     def tokens(self) -> list[Piece]:
-        """The pieces of `text`, each with its characters' place in it."""
+        """The tokens of `text`, each with its characters in the text (`start` to `end`)."""
         return self._pieces.target
 
     @property
     def source_tokens(self) -> list[Piece]:
-        """The pieces of the source, each with its characters' place in it; none where it is far too long."""
+        """The tokens of the source, each with its characters in the text; none if the source is far too long."""
         return self._pieces.source
 
     @property
     def alignment(self) -> list[int | None]:
-        """For each of `tokens` the number of the one of `source_tokens` that it is aligned with, None for none, by the
-        encoder-decoder attention of the model, or of the first of an ensemble; docs/alignments.md. The model reads both
-        for it, unless `translate` was asked for `alignments`."""
+        """For each token the number of the source token that it is aligned with, or None; docs/alignments.md. It comes
+        from the encoder-decoder attention of the model, or of the first model of an ensemble, and costs a pass of the
+        model unless `translate` was called with `alignments`."""
         return self._pieces.alignment
 
     @property
     def piece_links(self) -> Links:
-        """`alignment` as pairs (number of the source piece, number of the target piece)."""
+        """`alignment` as pairs (number of the source token, number of the target token)."""
         return piece_links(self.alignment)
 
     @property
     def word_links(self) -> Links:
-        """Pairs (number of the source word, number of the target word), of words that stand between white space. A tag
-        of a target language is no word of the source."""
+        """`alignment` as pairs (number of the source word, number of the target word). Words are separated by white
+        space. The tag of a target language doesn't count as a word."""
         return word_links(self._pieces.source_text, self.source_tokens, self.text, self.tokens, self.alignment)
 
     def to_dict(self) -> dict[str, Any]:
-        """What the search found, as JSON has it."""
+        """The translation as a JSON object."""
         return {
             "text": self.text,
             "score": self.score,
@@ -117,6 +117,6 @@ class TranslatedDocument:
 
     text: str
     alternatives: list[str]
-    """With the second best translation of each sentence, the third, and so on, where more than one was asked for."""
+    """The text with the second best translation of each sentence, with the third best, and so on, if requested."""
     truncated: bool
-    """Whether a sentence was cut off because its translation came to be as long as the model allows."""
+    """Whether the translation of a sentence was cut off at the model's length limit."""

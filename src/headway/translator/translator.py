@@ -84,29 +84,29 @@ class Translator:
         ensemble: Sequence[str | Path] = (),
         engine: EngineName = "torch",
     ) -> Translator:
-        """Loads a model directory, or the best model of a run directory. The models of an `ensemble` translate with it,
-        by the mean of their probabilities; they need the same vocabularies. `engine` is what runs the model: torch, or
-        CTranslate2, into whose form it is brought at first, and kept. Raises UserError."""
+        """Loads a model directory, or the best model of a run directory. The models of an `ensemble` translate together
+        with it, by the mean of their probabilities; all need the same vocabularies. `engine` runs the model: `torch`,
+        or `ctranslate2`, which converts the model the first time and keeps the result. Raises UserError."""
         others = [load_model(Path(other)) for other in ensemble]
         return cls(load_model(Path(path)), device=device, precision=precision, ensemble=others, engine=engine)
 
     @property
     def longest_source(self) -> int:
-        """The most pieces that a text may have."""
+        """The maximum number of tokens in a text."""
         return self._codec.longest_source
 
     def is_readable(self, text: str, most: int | None = None, *, side: Side = "source") -> bool:
-        """Whether the model can read the text as a whole, as a source or as a translation, and it has at most so many
-        pieces; `translate` leaves a source blank where it can't."""
+        """Whether the model can read the whole text, as a source or as a translation, and whether it has at most `most`
+        tokens. `translate` returns a blank translation for a source that the model can't read."""
         return self._codec.is_readable(text, most, side=side)
 
     @property
     def target_languages(self) -> list[str]:
-        """The languages that a tag in front of a text may ask for, such as `>>ko<<`; none for a model of one."""
+        """The languages that a tag such as `>>ko<<` in front of a text can choose; empty if the model has only one."""
         return self._codec.target_languages
 
     def calibration(self) -> Calibration:
-        """What says how likely a translation is acceptable. Raises UserError where there is none."""
+        """The calibration, which turns scores into confidences. Raises UserError if the model has none."""
         if not self._single:
             raise UserError("confidence is calibrated for one model, not for an ensemble")
         if self.stored.calibration is None:
@@ -116,8 +116,8 @@ class Translator:
         return self.stored.calibration
 
     def search_options(self, *, mbr: int | None = None, **options: Any) -> SearchOptions:
-        """The options that are given (not None), else the model directory's, else the defaults; with `mbr`, so many
-        translations of each text. Raises UserError."""
+        """The given options (those that aren't None), then those of the model directory, then the defaults. With `mbr`,
+        options for that many translations of each text. Raises UserError."""
         given = {name: value for name, value in options.items() if value is not None}
         if "sample" in given and not {"beam_size", "length_penalty"}.isdisjoint(given):
             raise UserError("sampling follows no beam: leave beam_size and length_penalty out")
@@ -151,19 +151,19 @@ class Translator:
         alignments: bool = False,
         confidence: bool = False,
     ) -> list[Translation]:
-        """Translates each text, in order, one `Translation` each; options as in `SearchOptions`.
+        """Translates texts and returns one `Translation` for each, in order. Search options are those of
+        `SearchOptions`.
 
-        Placeholders, code and addresses of a text stand in its translation as they are (`headway.text.protected`). With
-        a `glossary`, one for all or one for each text, the targets of the terms in a text stand in its translation, as
-        often as the terms.
+        Placeholders, code and addresses stay as they are (`headway.text.protected`). With a `glossary`, one for all
+        texts or one for each, a translation contains the target of each term as often as its text has the term.
 
-        `mbr` makes so many translations, the best of a beam that is at least as wide, or with `sample` samples, and
-        ranks them by their likeness to all (`headway.translator.risk`).
+        `mbr` makes that many translations (with a beam that is wide enough, or samples if `sample` is given) and
+        prefers those that are most similar to all others (`headway.translator.risk`).
 
-        `prefix` is what the translations begin with: one for all, or one for each text. `alignments` finds those of all
-        translations together, which is faster than asking each `Translation` for its own. `confidence` fills in the
-        fields `confidence` and `out_of_domain`; the model must be calibrated. Blank text gives a blank translation;
-        text that is longer than the model can read gives a blank one whose `stopped` is "too_long".
+        Translations begin with `prefix`, one for all texts or one for each. `alignments` computes all alignments
+        together, which is faster than one `Translation` after the other. `confidence` fills in the fields `confidence`
+        and `out_of_domain`; the model must be calibrated. A blank text gives a blank translation. So does a text that
+        is longer than the model can read; `stopped` is then "too_long".
         """
         calibration = self.calibration() if confidence else None
         if isinstance(texts, str):
@@ -201,10 +201,10 @@ class Translator:
         n_best: int = 1,
         glossary: Glossary | None = None,
     ) -> TranslatedDocument:
-        """Translates a text of many sentences, or an HTML document, as a server's `POST /translate` does: the model
-        gets its sentences; white space, markup, addresses and emoji stay as they are (docs/serving.md).
+        """Translates a text of many sentences, or an HTML document, as `POST /translate` of a server does: sentence by
+        sentence, while white space, markup, addresses and emoji stay as they are (docs/serving.md).
 
-        For a model of several target languages a tag stands in front of the text, as in `translate`. Needs the extra
+        For a model with several target languages the text begins with a tag, as in `translate`. Needs the extra
         `documents`. Raises UserError.
         """
         [found] = self.translate_documents([text], format=format, beam_size=beam_size, n_best=n_best, glossary=glossary)
@@ -219,7 +219,7 @@ class Translator:
         glossary: Glossary | None = None,
         **search: Any,
     ) -> list[TranslatedDocument]:
-        """The same for many at once: sentences of different texts share batches. search: options as in
+        """`translate_document` for many texts at once; sentences of different texts share batches. search: options of
         `SearchOptions`."""
         width = self.search_options(**search).beam_size
         if n_best > width and search.get("sample") is None:  # as a server widens it
@@ -240,15 +240,15 @@ class Translator:
         )
 
     def check_glossary(self, glossary: Glossary, **search: Any) -> None:
-        """Raises UserError where `translate` would, with options as in `SearchOptions`."""
+        """Raises UserError if `translate` would, with these options of `SearchOptions`."""
         self._texts.check_glossary(glossary, self.search_options(**search))
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
-        """The total log-probability of each target as the translation of its source, <eos> included: what `translate`
-        calls the score, where it gave the same pieces.
+        """The total log-probability of each target as the translation of its source, <eos> included. It equals the
+        `score` of a `Translation` with the same tokens.
 
-        As `translate` gives a blank for a blank source, that scores 0 and anything else -inf; nan stands for a pair
-        that is longer than the model can read.
+        For a blank source a blank target scores 0 and any other -inf. A pair that is longer than the model can read
+        scores nan.
         """
         pairs = self._pairs(sources, targets)
         scores = [math.nan if source != [] else 0.0 if target == [] else -math.inf for source, target in pairs]
@@ -259,8 +259,9 @@ class Translator:
         return scores
 
     def align(self, sources: Sequence[str], targets: Sequence[str], *, pieces: bool = False) -> list[Links]:
-        """The links between the words, or the `pieces`, of each target and its source, as `Translation.word_links` and
-        `piece_links` have them. A pair with a blank side, or one that is longer than the model can read, has none."""
+        """The links between the words of each target and its source, as in `Translation.word_links`, or with `pieces`
+        those between the tokens, as in `piece_links`. A pair with a blank side, or one that is longer than the model
+        can read, has none."""
         readable = self._readable(self._pairs(sources, targets))
         skipped = [self._texts.split_tag(sources[i])[0] for i in readable]
         alignments = self._texts.align(list(readable.values()), skipped)
@@ -276,8 +277,8 @@ class Translator:
         return links
 
     def choose_aligner(self, sources: Sequence[str], targets: Sequence[str]) -> Aligner:
-        """The attention that aligns the words of these pairs best, as training chooses it; docs/alignments.md. Raises
-        UserError where none can be read."""
+        """Chooses the attention that aligns the words of these pairs best, as training does; docs/alignments.md. Raises
+        UserError if the model can read none of the pairs."""
         readable = self._readable(self._pairs(sources, targets))
         if not readable:
             raise UserError("no pair has text on both sides that the model can read")
@@ -294,12 +295,12 @@ class Translator:
         analyses: Sequence[AnalysisName | AskedAnalysis] = (),
         beam_size: int | None = None,
     ) -> ShownRecord:
-        """Translates the text, or takes the given `target` for its translation, and returns the record of what happened
-        inside. `edits` change a copy of the model, or the text, before; then the record says what the translation was
-        without them. `cases` are edits to try beside, each list by itself; `usual` are all that a page without a live
-        model shows. `history` are model directories of the same run: what their attention is for the same source and
-        target. `analyses` are those of `headway.insight.analyses` that the record is to have (docs/analyses.md). Raises
-        UserError."""
+        """Translates the text, or takes the given `target` as its translation, and returns the record of everything
+        that the model computes. `edits` first change a copy of the model, or the text; the record then also has the
+        translation without them. `cases` are further edits, each list applied by itself; "usual" are all that a page
+        without a live model shows. `history` are other model directories of the same run, for their attention to the
+        same source and target. `analyses` are the analyses to include (`headway.insight.analyses`, docs/analyses.md).
+        Raises UserError."""
         if not self._single:
             raise UserError("inspect looks into one model, not into an ensemble")
         inspector = Inspector(self.stored, self._searcher, self.search_options(beam_size=beam_size), self._codec)

@@ -187,7 +187,7 @@ greedy translations as in headway.
     batch = tokenizer([TEXT], return_tensors="pt", padding=True)
     print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))
 
-Texts may have {config.max_length - 1} pieces. `length_penalty` has another formula here than in headway, so a beam
+Texts may have {config.max_length - 1} tokens. `length_penalty` has another formula here than in headway, so a beam
 search may prefer a longer or a shorter translation; with `length_penalty=0` the two are equal.
 
 ## The card of the model

@@ -206,7 +206,7 @@ def _read_vocabulary(file: Path, size: int) -> list[str]:
     if not all(type(id_) is int for id_ in ids.values()) or sorted(ids.values()) != list(range(len(ids))):
         raise UserError(f"{file}: its ids are not the numbers from 0 to {len(ids) - 1}")
     if len(ids) != size:
-        raise UserError(f"{file}: has {len(ids)} pieces, but the model has {size}")
+        raise UserError(f"{file}: has {len(ids)} tokens, but the model has {size}")
     try:
         "".join(ids).encode()
     except UnicodeEncodeError:
