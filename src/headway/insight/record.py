@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from headway.insight.analyses import Analyses
 from headway.insight.beams import BeamTree
 from headway.insight.heads import MEAN, HeadMeasures, alignment, measure_heads
-from headway.insight.maps import AttentionKind, AttentionMaps, Floats, attention_names
+from headway.insight.maps import AttentionKind, AttentionMaps, Floats, attention_names, word_groups
 from headway.insight.order import WordOrder
-from headway.insight.what_if import Edit, Outcome, WhatIf
+from headway.insight.what_if import Edit, Outcome, Tried, WhatIf, Word
 from headway.model import ModelConfig
 from headway.storage.aligner import Aligner
 from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, Piece
@@ -62,6 +62,17 @@ class Text:
     def pieces(self) -> list[str]:
         """<eos> last."""
         return [token.piece for token in self.tokens]
+
+    def words(self, log_probabilities: Sequence[float]) -> tuple[Word, ...]:
+        """With the log-probability of each token; without <eos>."""
+        tokens = self.tokens[:-1]
+        return tuple(
+            Word(
+                self.text[tokens[group[0]].start : tokens[group[-1]].end],
+                math.exp(math.fsum(log_probabilities[place] for place in group)),
+            )
+            for group in word_groups(self.pieces[:-1])
+        )
 
 
 @dataclass(frozen=True)
@@ -114,12 +125,12 @@ class TranslationRecord:
     """The next best translations that the search found."""
     edits: list[Edit] = field(default_factory=list)
     """What was changed in the model or the source before."""
-    before: Outcome | None = None
+    before: Tried | None = None
     """Without the edits, where there are any."""
     cases: list[WhatIf] = field(default_factory=list)
     """What other edits would do."""
     order: WordOrder | None = None
-    """Two sentences of the same words, and, where that was asked for, what the model makes of them."""
+    """Two sentences of the same words, where they were asked for, and what the model makes of them."""
     aligner: Aligner = MEAN
     """The attention that aligns."""
     step: int | None = None

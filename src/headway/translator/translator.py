@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,7 +34,7 @@ from headway.devices import (
 )
 from headway.errors import UserError
 from headway.glass import ShownRecord
-from headway.insight import Edit, choose_aligner
+from headway.insight import Edit, WordOrder, choose_aligner
 from headway.insight.analyses import AnalysisName, AskedAnalysis, read_analyses
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import Aligner, Calibration, StoredModel, load_model
@@ -73,6 +74,10 @@ class Translator:
         self._single = not ensemble
         self._searcher = self._make_searcher(ensemble, precision, engine)
         self._texts = TextSearcher(stored, self.model, self._searcher, self._codec)
+        self._word_orders: dict[str, WordOrder | None] = {}
+        self.domain: Sequence[str] = ()
+        """Sentences of the kind that the model was made for, such as those it was validated on; `inspect` chooses from
+        them what it shows."""
 
     @classmethod
     def load(
@@ -292,18 +297,35 @@ class Translator:
         cases: Sequence[Sequence[Edit]] | Literal["usual"] = (),
         history: Sequence[str | Path] = (),
         analyses: Sequence[AnalysisName | AskedAnalysis] = (),
+        order: bool = False,
         beam_size: int | None = None,
     ) -> ShownRecord:
         """Translates the text, or takes the given `target` for its translation, and returns the record of what happened
         inside. `edits` change a copy of the model, or the text, before; then the record says what the translation was
         without them. `cases` are edits to try beside, each list by itself; `usual` are all that a page without a live
-        model shows. `history` are model directories of the same run: what their attention is for the same source and
-        target. `analyses` are those of `headway.insight.analyses` that the record is to have (docs/analyses.md). Raises
-        UserError."""
+        model shows, `order` among them, which is that of `word_order`. `history` are model directories of the same run:
+        what their attention is for the same source and target. `analyses` are those of `headway.insight.analyses` that
+        the record is to have (docs/analyses.md). Raises UserError."""
         if not self._single:
             raise UserError("inspect looks into one model, not into an ensemble")
         inspector = Inspector(self.stored, self._searcher, self.search_options(beam_size=beam_size), self._codec)
-        return inspector.inspect(text, target, edits, cases, history, read_analyses(list(analyses)))
+        record = inspector.inspect(text, target, edits, cases, history, read_analyses(list(analyses)))
+        return replace(record, order=self.word_order(text)) if order or cases == "usual" else record
+
+    def word_order(self, text: str = "") -> WordOrder | None:
+        """Two sentences of the same words that the model translates differently, with what it makes of them: of the
+        text, else of `domain`, which is tried once; `find_word_order` says how. None where no words can be swapped.
+        Raises UserError."""
+        inspector = Inspector(self.stored, self._searcher, self.search_options(), self._codec)
+        tag, plain = self.stored.source_tokenizer.split_tag(text)
+        own = inspector.word_order(tag, [plain])
+        if own is not None and own.is_convincing:
+            return own
+        if tag not in self._word_orders:
+            untagged = [self.stored.source_tokenizer.split_tag(one)[1] for one in self.domain]
+            self._word_orders[tag] = inspector.word_order(tag, untagged)
+        found = [one for one in (own, self._word_orders[tag]) if one is not None]
+        return max(found, key=lambda one: one.rank, default=None)
 
     def _make_searcher(
         self, ensemble: Sequence[StoredModel], precision: TranslatingPrecision, engine: EngineName
