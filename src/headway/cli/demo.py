@@ -138,17 +138,14 @@ def _show_samples(translator: Translator, data: Path, source: str) -> None:
 
 def _write_page(translator: Translator, out: Path) -> None:
     """A page in which the model runs by itself; a notice where it can't be made."""
-    from itertools import islice
-
     from headway.errors import UserError
     from headway.text.corpus import read_lines
     from headway.web.export import export_web
 
     stored, page = translator.stored, out / "page.html"
+    translator.domain = list(read_lines(out / "data" / f"test.{stored.source_language}"))
     try:
-        export_web(
-            stored, page, examples=list(islice(read_lines(out / "data" / f"test.{stored.source_language}"), SAMPLES))
-        )
+        export_web(stored, page, examples=translator.domain[:SAMPLES], order=translator.word_order())
     except UserError as error:
         typer.echo(f"notice: {page}: not written: {error}", err=True)
     else:

@@ -109,7 +109,7 @@ def order_document(order: WordOrder) -> dict[str, Any]:
     return {
         "sentences": list(order.sentences),
         "with_positions": [tried_document(one) for one in order.with_positions],
-        "without_positions": [tried_document(one) for one in order.without_positions or ()],
+        "without_positions": [tried_document(one) for one in order.without_positions],
         "tried": order.tried,
     }
 

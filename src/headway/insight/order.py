@@ -28,31 +28,19 @@ class WordOrder:
 
     sentences: tuple[str, str]
     with_positions: tuple[Tried, Tried]
-    without_positions: tuple[Tried, Tried] | None = None
-    """None where the translations are the same even with positions."""
+    without_positions: tuple[Tried, Tried]
     tried: int = 1
     """How many reorderings were tried until this one was kept."""
 
     @property
     def proves(self) -> bool:
         """Whether the translations differ with positions and are the same without."""
-        if self.without_positions is None:
-            return False
         return _differ(self.with_positions) and not _differ(self.without_positions)
 
     @property
-    def sureness(self) -> float:
-        """The probability of the least likely word of both translations; low, as a rule, for what is no sentence."""
-        return min((word.probability for one in self.with_positions for word in one.words), default=0.0)
-
-    @property
     def rank(self) -> tuple[bool, bool, bool, float]:
-        """The higher, the better to be shown: it proves, the translations have as many words, the model is sure, the
-        sentence is short or the model surer."""
-        one, other = self.with_positions
-        is_sure = self.sureness >= SURE
-        last = -float(len(self.sentences[0])) if is_sure else self.sureness
-        return self.proves, len(one.words) == len(other.words), is_sure, last
+        """The higher, the better to be shown: first of all it proves."""
+        return self.proves, *_rank(self.sentences, self.with_positions)
 
     @property
     def is_convincing(self) -> bool:
@@ -73,24 +61,24 @@ def find_word_order(
     """Tries reorderings of the texts, some at once, until one proves what positions are for and the model is sure of
     it. Else the one of highest rank that does; else the first that was tried; None where no two words can change
     places. tokens: the ids of a text, None where the model can't read it. translate_fast: what is tried at first."""
-    best, first, tried = None, None, 0
+
+    def whole(pair: tuple[str, str]) -> WordOrder:
+        return WordOrder(pair, _two(translate(pair)), _two(translate_without_positions(pair)))
+
+    best, tried = None, 0
     pairs = islice(_pairs(texts, tokens), MOST_TRIED)
     while batch := list(islice(pairs, TRIED_AT_ONCE)):
         found = translate_fast([sentence for pair in batch for sentence in pair])
-        orders = [WordOrder(pair, (found[2 * i], found[2 * i + 1])) for i, pair in enumerate(batch)]
-        first = first or orders[0]
+        outcomes = [(pair, _two(found[2 * i : 2 * i + 2])) for i, pair in enumerate(batch)]
+        best = best or whole(batch[0])
         tried += len(batch)
-        differing = [one for one in orders if _differ(one.with_positions)]
-        for one in sorted(differing, key=lambda one: one.rank, reverse=True):
-            if best is not None and one.rank[1:] <= best.rank[1:]:
+        differing = [(_rank(*one), one[0]) for one in outcomes if _differ(one[1])]
+        for rank, pair in sorted(differing, reverse=True):
+            if best.proves and rank <= best.rank[1:]:
                 break
-            outcomes = translate(one.sentences), translate_without_positions(one.sentences)
-            again = WordOrder(one.sentences, *map(_two, outcomes))
-            best = again if again.proves else best
-        if best is not None and best.is_convincing:
+            best = max(best, whole(pair), key=lambda one: one.rank)
+        if best.is_convincing:
             break
-    if best is None and first is not None:
-        best = replace(first, with_positions=_two(translate(first.sentences)))
     return None if best is None else replace(best, tried=tried)
 
 
@@ -124,6 +112,15 @@ def _form(word: str) -> str:
     """`00` of 03, `Aa` of Mann, `a` of dog."""
     letters = ("0" if one.isdigit() else "A" if one.isupper() else "a" for one in word)
     return re.sub("a+", "a", "".join(letters))
+
+
+def _rank(sentences: tuple[str, str], with_positions: tuple[Tried, Tried]) -> tuple[bool, bool, float]:
+    """The translations have as many words, as those of two sentences of one form do; the model is sure of them, as it
+    seldom is of what is no sentence; the sentences are short, or the model is surer."""
+    one, other = with_positions
+    sureness = min((word.probability for word in (*one.words, *other.words)), default=0.0)
+    last = -float(len(sentences[0])) if sureness >= SURE else sureness
+    return len(one.words) == len(other.words), sureness >= SURE, last
 
 
 def _differ(outcomes: Sequence[Tried]) -> bool:
