@@ -71,8 +71,12 @@ def test_a_title_is_not_wider_than_its_map(tmp_path):
 
 
 def test_tokens_have_the_names_that_they_have_in_the_page():
-    figure = draw_heat_maps([[heat_map("▁196", "1", "▁Sep", "<eos>")]])
-    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["196", "·1", "Sep", "<eos>"]
+    """tests/system/test_glass_heads.py reads these names in the page, tests/insight/test_maps.py in text."""
+    maps = AttentionMaps(["▁196", "1", "<eos>"], ["▁Se", "p", "▁", "<eos>"], {"decoder": np.full((1, 1, 4, 4), 0.25)})
+    [[chart]] = heat_maps(maps, "decoder")
+    axis = draw_heat_maps([[chart]]).axes[0]
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["Se", "·p", "▁", "<eos>"]  # what it writes
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["<sos>", "Se", "·p", "▁"]  # what it reads
 
 
 def test_axes_are_named_and_a_mask_needs_no_bar():

@@ -250,24 +250,14 @@ def test_beside_a_live_model(browser, translator, language):
     assert "hen gnu fox" in page.inner_text(".glass > [role=status]")  # said to those who don't see it
 
     window.view("whatIf")
-    page.wait_for_selector(".order")  # a pair is looked for at once
-    assert requests[-1] == {"text": "fox gnu hen", "order": True, "arrays": "none"}
-    order = translator.word_order("fox gnu hen")
-    assert [page.input_value(f".pair-inputs input >> nth={number}") for number in (0, 1)] == list(order.sentences)
-    page.check("[value=scaling_off]")
+    page.wait_for_selector(".order")
     page.check("[value=positions_off]")
+    page.check("[value=scaling_off]")
+    window.contains(
+        ".result h4 >> nth=0", "Without positions · Without dividing" if language == "en" else "위치 없이 · "
+    )
     edits = [{"kind": "positions_off"}, {"kind": "scaling_off"}]
-    names = "Without positions · Without dividing by √dₖ"
-    window.contains(".result h4 >> nth=0", names)
     assert requests[-1] == {"text": "fox gnu hen", "cases": [edits], "arrays": "none"}
-    page.uncheck("[value=positions_off]")  # what is shown is of the switches as they stand
-    window.contains(".result h4 >> nth=0", "Without dividing by √dₖ")
-    assert names not in page.inner_text(".result h4 >> nth=0")
-    page.uncheck("[value=scaling_off]")
-    window.count(".result h4", 0)
-    page.check("[value=positions_off]")
-    page.check("[value=scaling_off]")
-    window.contains(".result h4 >> nth=0", names)
     page.click(".effect >> nth=0")
     window.count(".result .comparison", 2)
     off = {"kind": "head_off", "attention": "encoder", "layer": 0, "head": 0}
@@ -302,6 +292,30 @@ def test_beside_a_live_model(browser, translator, language):
     window.count(".edited", 0)
     assert requests[-1] == {"text": "fox gnu hen"}
     assert page.evaluate("document.activeElement.id") == "glass-view"
+    window.close(may_move=True)
+
+
+def test_what_if_beside_a_live_model(browser, translator):
+    window = Window(browser)
+    requests = open_live(window, translator, "fox gnu hen")
+    page = window.page
+    window.view("whatIf")
+    page.wait_for_selector(".order")  # a pair is looked for at once
+    assert requests[-1] == {"text": "fox gnu hen", "order": True, "arrays": "none"}
+    order = translator.word_order("fox gnu hen")
+    assert [page.input_value(f".pair-inputs input >> nth={number}") for number in (0, 1)] == list(order.sentences)
+    together, one = "Without positions · Without dividing by √dₖ", "Without dividing by √dₖ"
+    page.check("[value=scaling_off]")
+    page.check("[value=positions_off]")
+    window.contains(".result h4 >> nth=0", together)
+    page.uncheck("[value=positions_off]")  # what is shown is of the switches as they stand
+    page.wait_for_function("(text) => document.querySelector('.result h4')?.textContent === text", arg=one)
+    page.uncheck("[value=scaling_off]")
+    window.count(".result h4", 0)
+    page.evaluate("void (window.fetch = async () => { throw new Error('gone') })")
+    page.check("[value=positions_off]")
+    window.contains(".card:has(.switches) .status", "gone")
+    window.count(".result h4", 0)
     window.close(may_move=True)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from headway.glass.document import decoded
+from headway.insight.pictures import heat_maps
 from headway.insight.what_if import read_edits
 from tests.system.browsing import Window, open_live, random_translator
 
@@ -328,3 +329,35 @@ def test_large_scores_are_explained_with_numbers_that_can_be_read(random, opened
     assert "Infinity" not in text
     top = 100 * 100 / math.sqrt(2)
     assert f"e^({top:.4f} − {top:.4f}) / 1= 1" in text.replace("\n", "")
+
+
+def test_rows_and_columns_have_the_same_names_in_every_view_as_in_pictures(random, opened):
+    """Rows of the decoder by the token that is written, columns by the token that is read."""
+    record = random.inspect(TEXT)
+    window = opened(record.to_dict(), reduced_motion="reduce")
+    page = window.page
+
+    def seen(names) -> list[str]:
+        return ["".join(one if one.isprintable() else "▯" for one in name) for name in names]
+
+    for number, kind in enumerate(("encoder", "decoder", "cross")):
+        rows, columns = map(seen, record.maps.labels(kind))
+        [[chart]] = heat_maps(record.maps, kind, [1])
+        assert [seen(chart.rows), seen(chart.columns)] == [rows, columns]
+        window.view("heads")
+        page.click(f".controls .choice label >> nth={number}")
+        for side, names in enumerate((rows, columns)):
+            page.click(f".lighting .choice label >> nth={side}")
+            assert window.texts(".light") == names
+        canvas = page.locator(".large canvas[tabindex] >> nth=0")
+        for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+            canvas.press(key)
+        assert page.inner_text(".large .readout bdi >> nth=0") == f"{rows[1]} → {columns[1]}"
+    written, read = map(seen, record.maps.labels("decoder"))
+    window.view("machine")
+    assert window.texts(".decoder .row-name") == written
+    page.click(".decoder [data-place=embedding]")
+    canvas = page.locator(".panel canvas[tabindex] >> nth=0")
+    canvas.press("ArrowDown")
+    assert page.inner_text(".panel .readout bdi >> nth=0").startswith(written[0])
+    assert f"the row of {written[0]} is that of {read[0]}" in page.inner_text(".panel")

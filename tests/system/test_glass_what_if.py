@@ -29,6 +29,11 @@ def document(random):
     return random.inspect(TEXT, cases="usual").to_dict()
 
 
+def shown(words: list[dict]) -> str:
+    """As the page shows them, with a sign for characters that nobody sees."""
+    return "".join(one if one.isprintable() else "▯" for one in " ".join(word["text"] for word in words))
+
+
 def words_in(place) -> str:
     return " ".join(place.locator("bdi").all_inner_texts())
 
@@ -56,8 +61,8 @@ def test_switches_are_tried_together_and_show_what_they_say(document, opened):
         [case] = [one for one in document["cases"] if one["edits"] == wanted]
         assert len(card.locator("h4").inner_text().split(" · ")) == len(chosen)
         before, after = card.locator("dd").nth(0), card.locator("dd").last
-        assert words_in(before) == " ".join(word["text"] for word in case["before"]["words"])
-        assert words_in(after) == " ".join(word["text"] for word in case["after"]["words"])
+        assert words_in(before) == shown(case["before"]["words"])
+        assert words_in(after) == shown(case["after"]["words"])
         steps = document["steps"]
         total = math.prod(shares_in(before, "before")) * math.exp(steps[-1]["log_probability"])
         assert math.log(total) == pytest.approx(document["target"]["score"], abs=0.1)  # shares have four digits
@@ -190,6 +195,6 @@ def test_a_long_translation_stays_in_its_card(document, opened, language, width)
     }
     window = opened(document, language, width=width)
     window.view("whatIf")
-    wide = """[...document.querySelectorAll(".glass *")].filter((one) => !one.closest(".scroll, [role=tablist], .unseen")
-        && one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.className)"""
+    wide = """[...document.querySelectorAll(".glass *")].filter((one) => !one.closest(".scroll, [role=tablist]")
+        && !one.closest(".unseen") && one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.className)"""
     assert window.page.evaluate(wide) == []

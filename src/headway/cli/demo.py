@@ -131,7 +131,7 @@ def _show_samples(translator: Translator, data: Path, source: str) -> None:
     record = translator.inspect(longest)
     weights = record.attention["cross"][-1].mean(axis=0)  # last layer, mean of its heads: (target, source)
     typer.echo(
-        f"\nWhere the model looks ({longest}): each row is a piece it writes, the darker the more it reads there\n"
+        f"\nWhere the model looks ({longest}): each row is a token that it writes, the darker the more it reads there\n"
     )
     typer.echo(draw_map(weights, *record.maps.labels("cross")))
 

@@ -191,6 +191,7 @@ export const english = {
   lookUpText: "A table holds a row of {d_model} numbers for each of {vocabulary} tokens. They were learned: tokens that are used alike came to have like rows. Blue is positive, orange negative.",
   scaleUpTitle: "Scale up",
   scaleUpText: "All are multiplied by the square root of {d_model}, which is {root}. The learned numbers are small; so they are not drowned by the positions that are added next.",
+  embeddedRows: "A row is named by the token that it writes, as in every picture. Here it still is the embedding of the token before that: the row of {written} is that of {read}, which is read in order to write it.",
   sinusoidsTitle: "Where does each token stand?",
   sinusoidsText: "Attention by itself doesn't know order. So each place gets a pattern of {d_model} numbers of its own: waves, the first fast, the last so slow that they hardly move. Each row below is a place.",
   learnedPositionsTitle: "Where does each token stand?",

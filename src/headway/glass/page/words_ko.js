@@ -191,6 +191,7 @@ export const korean = {
   lookUpText: "토큰 {vocabulary}개마다 숫자 {d_model}개로 된 행이 표에 하나씩 있습니다. 이 숫자는 학습된 것이라, 비슷하게 쓰이는 토큰은 비슷한 행을 갖게 됩니다. 파랑은 양수, 주황은 음수입니다.",
   scaleUpTitle: "크기 키우기",
   scaleUpText: "모든 숫자에 {d_model}의 제곱근인 {root}를 곱합니다. 학습된 숫자는 작아서, 키워 두지 않으면 다음에 더할 위치 값에 묻혀 버립니다.",
+  embeddedRows: "어느 그림에서나 행의 이름은 그 행이 쓰는 토큰입니다. 여기서는 아직 그 앞 토큰의 임베딩입니다. {written}의 행은 그것을 쓰려고 읽는 {read}의 임베딩입니다.",
   sinusoidsTitle: "몇 번째 자리인가?",
   sinusoidsText: "어텐션만으로는 순서를 알 수 없습니다. 그래서 자리마다 숫자 {d_model}개로 된 고유한 무늬를 줍니다. 앞쪽은 빠른 물결이고, 뒤로 갈수록 거의 움직이지 않을 만큼 느려집니다. 아래에서 행 하나가 자리 하나입니다.",
   learnedPositionsTitle: "몇 번째 자리인가?",
