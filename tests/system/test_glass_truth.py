@@ -349,15 +349,15 @@ def test_rows_and_columns_have_the_same_names_in_every_view_as_in_pictures(rando
         for side, names in enumerate((rows, columns)):
             page.click(f".lighting .choice label >> nth={side}")
             assert window.texts(".light") == names
-        canvas = page.locator(".large canvas[tabindex] >> nth=0")
+        canvas = page.locator(".large figure.matrix:not(.lines) canvas")
         for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
             canvas.press(key)
-        assert page.inner_text(".large .readout bdi >> nth=0") == f"{rows[1]} → {columns[1]}"
+        assert page.inner_text(".large figure.matrix:not(.lines) .readout bdi >> nth=0") == f"{rows[1]} → {columns[1]}"
     written, read = map(seen, record.maps.labels("decoder"))
     window.view("machine")
     assert window.texts(".decoder .row-name") == written
     page.click(".decoder [data-place=embedding]")
     canvas = page.locator(".panel canvas[tabindex] >> nth=0")
     canvas.press("ArrowDown")
-    assert page.inner_text(".panel .readout bdi >> nth=0").startswith(written[0])
+    assert page.inner_text(".panel figure.matrix:not(.lines) .readout bdi >> nth=0").startswith(written[0])
     assert f"the row of {written[0]} is that of {read[0]}" in page.inner_text(".panel")

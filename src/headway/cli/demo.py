@@ -31,6 +31,7 @@ def demo(
     \b
     headway demo
     headway demo --out demo-fr --languages en-fr
+    headway demo --out demo-gb --languages en_GB-ko          here 03/04/1999 is a day in April, not in March
     """
     from headway.cli.train import bound_spinning, program, run_training, threads_again
 

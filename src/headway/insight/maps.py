@@ -117,7 +117,7 @@ def word_groups(pieces: Sequence[str]) -> list[list[int]]:
 def token_names(pieces: Sequence[str]) -> list[str]:
     """Tokens as they are called in pictures and in the page: without the sign of a space, and what goes on with a word
     begins with a dot."""
-    goes_on = {place for group in word_groups(pieces) for place in group[1:]}
+    goes_on = {place for group in word_groups(pieces) for place in group[1:] if pieces[place] != "</s>"}  # Marian's end
     return [f"·{piece}" if place in goes_on else piece.removeprefix("▁") or "▁" for place, piece in enumerate(pieces)]
 
 

@@ -2,13 +2,14 @@
 
 import { make } from "./elements.js";
 import { visible } from "./tokens.js";
+import { sourceAsItWas } from "./trying.js";
 import { wordBars } from "./word_bars.js";
 
 /** The two sentences that were chosen for the model, and, beside a live one, two of the reader's own. */
 export function orderCard(glass) {
   const { say, record } = glass;
   if (!record.order && !glass.inspect) return null;
-  const kept = glass.kept("order", { sentences: null, found: record.order, asked: Boolean(record.order) });
+  const kept = glass.kept(`order ${sourceAsItWas(record)}`, { sentences: null, found: record.order, asked: Boolean(record.order) }, true);
   const place = make("div", { class: "result", "aria-live": "polite" });
   const status = make("p", { class: "quiet status", role: "status" });
   const form = glass.inspect ? orderForm(glass, kept, status, (found) => show(found)) : null;
@@ -32,8 +33,7 @@ export function orderCard(glass) {
 /** Has the live model look for two sentences among those that it was made for. */
 async function lookFor(glass, kept, status, show, fill) {
   kept.asked = true;
-  const { record } = glass;
-  const answer = await glass.request(record.source.original ?? record.source.text, { order: true, arrays: "none" }, status);
+  const answer = await glass.request(sourceAsItWas(glass.record), { order: true, arrays: "none" }, status);
   if (!answer) return;
   if (answer.order) {
     show(answer.order);

@@ -46,9 +46,10 @@ export class Translator {
   }
 
   /** The record of docs/record.md. options: also `edits` that are made before; `cases` to be tried beside, lists of edits;
-   * `translation` to look into in place of the model's own; `arrays`: "all", "layers" (without the logits), "attention" or
-   * "none". Raises Refused. */
-  inspect(text, { edits = [], cases = [], translation = null, arrays = "layers", ...options } = {}) {
+   * `translation` to look into in place of the model's own; `order`: whether it has two sentences of the same words, which
+   * were chosen when the model was exported; `arrays`: "all", "layers" (without the logits), "attention" or "none". Raises
+   * Refused. */
+  inspect(text, { edits = [], cases = [], translation = null, order = false, arrays = "layers", ...options } = {}) {
     const search = { ...this.searchOptions(options), nBest: 1 };
     const [tag, plain] = this.codec.source.splitTag(text);
     const source = (one) => this.readable(tag ? `${tag} ${one}` : one);
@@ -70,7 +71,7 @@ export class Translator {
       edits,
       before: edits.length ? this.outcome([], source(plain), search, given) : null,
       cases: cases.map((tried) => this.whatIf(tried, source(editedText(plain, tried)), target, search)),
-      order: this.header.order,
+      order: order ? this.header.order : null,
     };
   }
 
