@@ -349,7 +349,7 @@ def test_rows_and_columns_have_the_same_names_in_every_view_as_in_pictures(rando
         for side, names in enumerate((rows, columns)):
             page.click(f".lighting .choice label >> nth={side}")
             assert window.texts(".light") == names
-        canvas = page.locator(".large figure.matrix:not(.lines) canvas")
+        canvas = page.locator(".large figure.matrix:not(.lines) canvas[tabindex]")
         for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
             canvas.press(key)
         assert page.inner_text(".large figure.matrix:not(.lines) .readout bdi >> nth=0") == f"{rows[1]} → {columns[1]}"
