@@ -18,6 +18,8 @@ _WORD = re.compile(r"[\w'’]+")
 TRIED_AT_ONCE, MOST_TRIED = 16, 96
 """Reorderings that are translated together, and all that are tried."""
 MOST_OF_A_SENTENCE = 8
+MOST_SENTENCES, LONGEST_SENTENCE = 500, 100
+"""Of the model's domain, that are looked at, and their characters: long ones take long, and are hard to compare."""
 SURE = 0.5
 """The least probability of the least likely word of translations that the model is sure of."""
 

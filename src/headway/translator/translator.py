@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,6 +37,7 @@ from headway.errors import UserError
 from headway.glass import ShownRecord
 from headway.insight import Edit, WordOrder, choose_aligner
 from headway.insight.analyses import AnalysisName, AskedAnalysis, read_analyses
+from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import Aligner, Calibration, StoredModel, load_model
 from headway.text.glossary import Glossary
@@ -306,26 +308,31 @@ class Translator:
         model shows, `order` among them, which is that of `word_order`. `history` are model directories of the same run:
         what their attention is for the same source and target. `analyses` are those of `headway.insight.analyses` that
         the record is to have (docs/analyses.md). Raises UserError."""
-        if not self._single:
-            raise UserError("inspect looks into one model, not into an ensemble")
-        inspector = Inspector(self.stored, self._searcher, self.search_options(beam_size=beam_size), self._codec)
-        record = inspector.inspect(text, target, edits, cases, history, read_analyses(list(analyses)))
+        asked = read_analyses(list(analyses))
+        record = self._inspector(beam_size).inspect(text, target, edits, cases, history, asked)
         return replace(record, order=self.word_order(text)) if order or cases == "usual" else record
 
     def word_order(self, text: str = "") -> WordOrder | None:
         """Two sentences of the same words that the model translates differently, with what it makes of them: of the
         text, else of `domain`, which is tried once; `find_word_order` says how. None where no words can be swapped.
         Raises UserError."""
-        inspector = Inspector(self.stored, self._searcher, self.search_options(), self._codec)
+        inspector = self._inspector()
         tag, plain = self.stored.source_tokenizer.split_tag(text)
         own = inspector.word_order(tag, [plain])
         if own is not None and own.is_convincing:
             return own
         if tag not in self._word_orders:
-            untagged = [self.stored.source_tokenizer.split_tag(one)[1] for one in self.domain]
-            self._word_orders[tag] = inspector.word_order(tag, untagged)
+            untagged = (self.stored.source_tokenizer.split_tag(one)[1] for one in self.domain)
+            short = islice((one for one in untagged if len(one) <= LONGEST_SENTENCE), MOST_SENTENCES)
+            self._word_orders[tag] = inspector.word_order(tag, short)
         found = [one for one in (own, self._word_orders[tag]) if one is not None]
         return max(found, key=lambda one: one.rank, default=None)
+
+    def _inspector(self, beam_size: int | None = None) -> Inspector:
+        """Raises UserError for an ensemble."""
+        if not self._single:
+            raise UserError("inspect looks into one model, not into an ensemble")
+        return Inspector(self.stored, self._searcher, self.search_options(beam_size=beam_size), self._codec)
 
     def _make_searcher(
         self, ensemble: Sequence[StoredModel], precision: TranslatingPrecision, engine: EngineName
