@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from calendar import month_name
 
 import pytest
 
@@ -37,7 +38,11 @@ def test_pairs_mean_the_same_moment(corpus):
         date = datetime.date(year, month, day)
         assert 1900 <= year <= 2100
         assert str(year) in source
-        assert re.search(rf"\b{date.strftime('%b')}", source)
+        figures = re.match(r"(\d\d?)(?: / |/)(\d\d?)(?: / |/)\d{4}\b", source)  # 03/04/1999: en has the month first
+        if figures:
+            assert tuple(map(int, figures.groups())) == (month, day)
+        else:
+            assert re.search(rf"\b{date.strftime('%b')}", source)
         weekday = re.search("(.)요일", target)
         assert (weekday is not None) == (date.strftime("%a") in source)
         assert weekday is None or weekdays[date.weekday()] == weekday.group(1)
@@ -55,6 +60,7 @@ def test_pairs_mean_the_same_moment(corpus):
 def test_alignments_join_the_words_of_the_same_part(corpus):
     """The words are recognised by their form, not by the pattern that wrote them."""
     source_forms = {
+        "month day year": r"\d\d?/\d\d?/\d{4},?",
         "weekday": r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,",
         "month": r"[A-Z][a-z]{2,}",
         "day": r"\d\d?,",
@@ -72,15 +78,38 @@ def test_alignments_join_the_words_of_the_same_part(corpus):
     }
 
     def parts(text, forms):
-        return [next(name for name, form in forms.items() if re.fullmatch(form, word)) for word in text.split()]
+        apart = re.match(r"(\d\d) / (\d\d) / (\d{4},?)", text)
+        named = ["month", "", "day", "", "year"] if apart else []
+        return named + [
+            next(name for name, form in forms.items() if re.fullmatch(form, word))
+            for word in text.split()[len(named) :]
+        ]
 
     for split, pairs in corpus.pairs.items():
         for (source, target), alignment in zip(pairs, corpus.alignments[split], strict=True):
             one, other = parts(source, source_forms), parts(target, target_forms)
-            wanted = [f"{i}-{j}" for i, part in enumerate(one) for j, same in enumerate(other) if part == same]
+            wanted = [f"{i}-{j}" for i, part in enumerate(one) for j, same in enumerate(other) if same in part.split()]
             if "half" in other and "half" not in one:  # 15:05 is 오후 and 3:05
                 wanted.append(f"{one.index('clock')}-{other.index('half')}")
             assert sorted(alignment.split()) == sorted(wanted)
+
+
+@pytest.mark.parametrize(
+    ("source", "first", "second"), [("en", "month", "day"), ("en_GB", "day", "month"), ("fr", "day", "month")]
+)
+def test_in_figures_the_language_says_what_comes_first(source, first, second):
+    """So that order is meaning, and the truth of a corpus is never in doubt. The target spells the month."""
+    seen = {"close": 0, "apart": 0}
+    for text, translation in dates_corpus(source, "en" if source != "en" else "en_GB", sizes=(600, 1, 1)).pairs[
+        "train"
+    ]:
+        if found := re.match(r"(\d\d?)( ?)/ ?(\d\d?) ?/ ?(\d{4})", text):
+            name = next(month for month in month_name[1:] if month in translation)
+            day = int(re.search(r"\b(\d\d?)\b", translation.split(" at ")[0])[1])
+            parts = {"month": list(month_name).index(name), "day": day}
+            assert (int(found[1]), int(found[3])) == (parts[first], parts[second])
+            seen["apart" if found[2] else "close"] += 1
+    assert min(seen.values()) > 20
 
 
 def test_it_is_the_same_every_time(corpus):

@@ -75,7 +75,11 @@ def test_json_is_the_record(record, door):
     step, number = document["beam"]["result"]
     candidate = document["beam"]["steps"][step][number]
     assert candidate["score"] == pytest.approx(record.beam.steps[step][number].score, rel=1e-5)
-    assert [set(case) for case in document["cases"]] == [{"edits", "source", "after", "score_of_before"}] * 2
+    assert [set(case) for case in document["cases"]] == [{"edits", "source", "after", "before"}] * 2
+    assert all(
+        set(case[one]) == {"text", "score", "words"} for case in document["cases"] for one in ("after", "before")
+    )
+    assert set(document["cases"][0]["after"]["words"][0]) == {"text", "probability"}
     assert document["beam"]["finished"]
     for given, one in zip(document["beam"]["finished"], record.beam.finished, strict=True):
         assert (given["step"], given["number"], given["text"]) == (one.step, one.number, one.text)

@@ -71,8 +71,12 @@ def test_a_title_is_not_wider_than_its_map(tmp_path):
 
 
 def test_tokens_have_the_names_that_they_have_in_the_page():
-    figure = draw_heat_maps([[heat_map("▁196", "1", "▁Sep", "<eos>")]])
-    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["196", "·1", "Sep", "<eos>"]
+    """tests/system/test_glass_heads.py reads these names in the page, tests/insight/test_maps.py in text."""
+    maps = AttentionMaps(["▁196", "1", "<eos>"], ["▁Se", "p", "▁", "<eos>"], {"decoder": np.full((1, 1, 4, 4), 0.25)})
+    [[chart]] = heat_maps(maps, "decoder")
+    axis = draw_heat_maps([[chart]]).axes[0]
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["Se", "·p", "▁", "<eos>"]  # what it writes
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["<sos>", "Se", "·p", "▁"]  # what it reads
 
 
 def test_axes_are_named_and_a_mask_needs_no_bar():
@@ -93,7 +97,7 @@ def test_maps_of_anybodys_model_as_the_manual_draws_them(tmp_path, monkeypatch):
     exec(example, names)
     assert "encoder-decoder attention, layer 6, head 2" in names["rows"][0][1].title
     assert np.array_equal(names["rows"][0][1].values, weights[5, 0, 1])
-    assert list(names["rows"][0][0].rows) == names["target"]
+    assert list(names["rows"][0][0].rows) == [token.removeprefix("▁") for token in names["target"]]
     assert (tmp_path / "attention.svg").stat().st_size > 2000
     [[first], [second]] = heat_maps(names["maps"], "cross", [1, 2])
     assert first.values == pytest.approx(weights[0, 0].mean(axis=0))

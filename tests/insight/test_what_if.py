@@ -227,12 +227,12 @@ def test_what_the_model_does_not_have_can_not_be_switched_off(edit, message):
 def test_the_usual_cases_are_every_head_and_part_and_pairs_of_words():
     config = ModelConfig(12, 12, num_heads=2, decoder_num_heads=4, d_ff=8, **SIZES)
     cases = usual_cases(config, "a b c")
-    assert len(cases) == 3 + 2 * 2 + 2 * 4 + 2 * 4 + 3
+    assert len(cases) == 7 + 2 * 2 + 2 * 4 + 2 * 4 + 3  # three parts make seven combinations
     assert len({repr(case) for case in cases}) == len(cases)
     model = random_model(config, 1)
     for case in cases:
         edited_model(model, case)
         edited_text("a b c", case)
     long = usual_cases(config, " ".join("abcdefghijkl"))
-    swaps = [edit for [edit] in long if isinstance(edit, SwapWords)]
+    swaps = [edit for edit, *_ in long if isinstance(edit, SwapWords)]
     assert [(edit.first, edit.second) for edit in swaps] == [(place, place + 1) for place in range(11)]

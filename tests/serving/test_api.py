@@ -256,6 +256,7 @@ def test_inspect_gives_the_record(serve):
     server = serve()
     edits = [{"kind": "head_off", "attention": "cross", "layer": 1, "head": 0}]
     fields = {"translation": "A dog.", "edits": edits, "cases": [edits, []], "beam_size": 3, "arrays": "none"}
+    fields["order"] = True
     fields["analyses"] = ["erasure", {"kind": "patching", "other": "Ein Hut."}]
     record = server.post("/inspect", json={**GOOD, **fields}).json()
     edit = str(HeadOff(attention="cross", layer=1, head=0))
@@ -266,6 +267,7 @@ def test_inspect_gives_the_record(serve):
         "edits": [edit],
         "cases": [str(read_edits(edits)), "[]"],
         "analyses": [str(one) for one in read_analyses(fields["analyses"])],
+        "order": True,
         "arrays": "none",
     }
 

@@ -139,7 +139,8 @@ def open_live(window: Window, model: Translator, text: str, language: str = "en"
         requests.append(body)
         edits = read_edits(body.get("edits", []))
         cases = [read_edits(case) for case in body.get("cases", [])]
-        record = model.inspect(body["text"], body.get("translation"), edits=edits, cases=cases)
+        options = {"edits": edits, "cases": cases, "order": body.get("order", False)}
+        record = model.inspect(body["text"], body.get("translation"), **options)
         return json.dumps(record.to_dict(arrays=body.get("arrays", "all")), ensure_ascii=False)
 
     def answer(route) -> None:

@@ -1,5 +1,6 @@
 """The six views of the glass box in a browser: what they show is what the record holds."""
 
+import math
 import re
 
 import numpy as np
@@ -10,6 +11,7 @@ from headway.glass.document import decoded
 from headway.insight.what_if import read_edits
 from tests.system.browsing import FOLDER, Window, open_live, read_page, write_page
 from tests.system.running import run_headway
+from tests.system.test_glass_what_if import shares_in, words_in
 
 VIEWS = ["translate", "machine", "heads", "steps", "whatIf", "numbers"]
 TEXT = "ant bee cat dog elk"
@@ -179,24 +181,23 @@ def test_decoding_plays_step_by_step(browser, record, tmp_path):
 
 
 def test_what_if_shows_what_was_tried_beforehand(window, record):
-    panel = window.view("whatIf")
-    for kind in ("positions_off", "look_ahead_off", "scaling_off"):
-        [case] = [one for one in record["cases"] if one["edits"] == [{"kind": kind}]]
-        assert case["after"]["text"] in panel.inner_text()
-        assert f"{case['after']['score']:.2f}".replace("-", "−") in panel.inner_text()
+    window.view("whatIf")
     window.page.click(".effect >> nth=5")
     heads = record["attention"]["encoder"]["heads"]
     edit = {"kind": "head_off", "attention": "encoder", "layer": 5 // heads, "head": 5 % heads}
     [case] = [one for one in record["cases"] if one["edits"] == [edit]]
-    result = window.page.locator(".result:has(h4)")
-    assert f"{case['after']['score']:.2f}".replace("-", "−") in result.inner_text()
+    assert words_in(window.page.locator(".card:has(.effects) dd").last) == case["after"]["text"]
     window.page.click(".card .word >> nth=3")
     window.page.click(".card .word >> nth=0")
     [case] = [one for one in record["cases"] if one["edits"] == [{"kind": "swap_words", "first": 0, "second": 3}]]
     assert case["source"] == "dog bee cat ant elk"
     result = window.page.locator(".result:has(.quoted)")
     assert case["source"] in result.inner_text()
-    assert case["after"]["text"] in result.inner_text()
+    assert words_in(result.locator("dd").last) == case["after"]["text"]
+    order = record["order"]  # order is all that this model learned, and it is sure of it
+    assert order["with_positions"][0]["text"] != order["with_positions"][1]["text"]
+    assert order["without_positions"][0]["text"] == order["without_positions"][1]["text"]
+    assert window.texts(".order thead th") == order["sentences"]
 
 
 def numbers_of(window, table: int) -> list[list[float]]:
@@ -249,10 +250,12 @@ def test_beside_a_live_model(browser, translator, language):
     assert "hen gnu fox" in page.inner_text(".glass > [role=status]")  # said to those who don't see it
 
     window.view("whatIf")
+    page.wait_for_selector(".order")
     page.check("[value=positions_off]")
     page.check("[value=scaling_off]")
-    page.click(".card .primary >> nth=0")
-    page.wait_for_selector(".result .comparison")
+    window.contains(
+        ".result h4 >> nth=0", "Without positions · Without dividing" if language == "en" else "위치 없이 · "
+    )
     edits = [{"kind": "positions_off"}, {"kind": "scaling_off"}]
     assert requests[-1] == {"text": "fox gnu hen", "cases": [edits], "arrays": "none"}
     page.click(".effect >> nth=0")
@@ -260,15 +263,15 @@ def test_beside_a_live_model(browser, translator, language):
     off = {"kind": "head_off", "attention": "encoder", "layer": 0, "head": 0}
     assert requests[-1]["cases"] == [[off]]
     tried = translator.inspect("fox gnu hen", cases=[read_edits([off])])
-    change = tried.cases[0].score_of_before - tried.score
-    assert float(page.inner_text(".effect >> nth=0 >> .change").replace("−", "-")) == pytest.approx(change, abs=0.006)
+    left = math.exp(tried.cases[0].before.score - tried.score)
+    assert float(page.inner_text(".effect >> nth=0 >> .change").strip("%")) == pytest.approx(100 * left, abs=0.6)
     assert page.inner_text(".effect >> nth=1 >> .change") == ""  # not tried yet
 
     for number, text in enumerate(("ant bee", "bee ant")):  # without positions they are the same
         page.fill(f".pair-inputs input >> nth={number}", text)
     page.click(".pair-inputs .primary")
-    page.wait_for_selector(".order")
-    cells = [text.strip() for text in page.locator(".order tbody td bdi").all_inner_texts()]
+    window.contains(".order thead th >> nth=1", "bee ant")
+    cells = [words_in(cell) for cell in page.locator(".order tbody td").all()]
     assert cells[:2] == ["bee ant", "ant bee"]
     assert cells[2] == cells[3]
 
@@ -281,14 +284,38 @@ def test_beside_a_live_model(browser, translator, language):
     page.wait_for_selector(".result:has(h4) .comparison")
     assert requests[-1] == {"text": "fox gnu hen", "edits": edits, "cases": [[*edits, off]], "arrays": "none"}
     [wanted] = translator.inspect("fox gnu hen", cases=[read_edits([*edits, off])]).cases
-    shown = page.locator(".result:has(h4) dd").all_inner_texts()
-    assert shown[0].startswith(edited)
-    assert wanted.after.text in shown[1]
-    assert f"{wanted.after.score:.2f}".replace("-", "−") in shown[1]
+    shown = [words_in(line) for line in page.locator(".result:has(h4) dd").all()]
+    assert shown == list(dict.fromkeys([edited, wanted.after.text]))
+    bars = shares_in(page.locator(".result:has(h4) dd").last, "after")
+    assert bars == pytest.approx([word.probability for word in wanted.after.words], abs=1e-3)
     page.click("#glass-as-it-is")
     window.count(".edited", 0)
     assert requests[-1] == {"text": "fox gnu hen"}
     assert page.evaluate("document.activeElement.id") == "glass-view"
+    window.close(may_move=True)
+
+
+def test_what_if_beside_a_live_model(browser, translator):
+    window = Window(browser)
+    requests = open_live(window, translator, "fox gnu hen")
+    page = window.page
+    window.view("whatIf")
+    page.wait_for_selector(".order")  # a pair is looked for at once
+    assert requests[-1] == {"text": "fox gnu hen", "order": True, "arrays": "none"}
+    order = translator.word_order("fox gnu hen")
+    assert [page.input_value(f".pair-inputs input >> nth={number}") for number in (0, 1)] == list(order.sentences)
+    together, one = "Without positions · Without dividing by √dₖ", "Without dividing by √dₖ"
+    page.check("[value=scaling_off]")
+    page.check("[value=positions_off]")
+    window.contains(".result h4 >> nth=0", together)
+    page.uncheck("[value=positions_off]")  # what is shown is of the switches as they stand
+    page.wait_for_function("(text) => document.querySelector('.result h4')?.textContent === text", arg=one)
+    page.uncheck("[value=scaling_off]")
+    window.count(".result h4", 0)
+    page.evaluate("void (window.fetch = async () => { throw new Error('gone') })")
+    page.check("[value=positions_off]")
+    window.contains(".card:has(.switches) .status", "gone")
+    window.count(".result h4", 0)
     window.close(may_move=True)
 
 

@@ -9,7 +9,6 @@ import torch
 
 from headway import Transformer, Translator
 from headway.glass.document import decoded
-from headway.insight import usual_cases
 from headway.model import ModelConfig
 from tests.system.browsing import Window, open_live, write_page
 
@@ -51,7 +50,7 @@ def translator(trained):
 @pytest.fixture(scope="module")
 def document(translator):
     text = "ant bee cat dog elk"
-    return translator.inspect(text, cases=usual_cases(translator.model.config, text)).to_dict()
+    return translator.inspect(text, cases="usual").to_dict()
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from headway.glass.document import decoded
+from headway.insight.pictures import heat_maps
 from headway.insight.what_if import read_edits
 from tests.system.browsing import Window, open_live, random_translator
 
@@ -221,39 +222,6 @@ def test_invisible_characters_are_seen(random, opened):
     assert shown[len(INVISIBLE) :] == SEEN
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_sixteen_heads_have_room(opened, width):
-    wide = random_translator(d_model=64, num_heads=16)
-    edits = [{"kind": "head_off", "attention": "encoder", "layer": 1, "head": head} for head in range(16)]
-    record = wide.inspect(TEXT, cases=[read_edits([edit]) for edit in edits])
-    document = record.to_dict()
-    for case in document["cases"]:
-        case["score_of_before"] -= 12.34
-    window = opened(document, width=width)
-    crowded = """[...document.querySelectorAll("#glass-view .head")].filter((one) => one.scrollWidth > one.clientWidth
-        || [...one.children].some((part) => part.getBoundingClientRect().width > one.getBoundingClientRect().width))
-        .map((one) => one.textContent)"""
-    for name in ("heads", "whatIf"):
-        window.view(name)
-        window.page.wait_for_timeout(100)
-        assert window.page.evaluate(crowded) == []
-        assert (
-            window.page.evaluate("Math.min(...[...document.querySelectorAll('.head')].map((o) => o.offsetWidth))") > 24
-        )
-    window.view("heads")
-    window.page.select_option(".controls select", "entropy")
-    assert window.page.evaluate(crowded) == []
-
-
-def test_a_head_of_what_if_can_be_seen_large(random, opened):
-    edit = {"kind": "head_off", "attention": "decoder", "layer": 1, "head": 2}
-    window = opened(random.inspect(TEXT, cases=[read_edits([edit])]).to_dict())
-    window.view("whatIf")
-    window.page.click("text=See this head large")
-    assert window.page.inner_text(".large h3") == "Layer 2, head 3"
-    assert window.page.inner_text(".controls .choice label:has(:checked)") == "Decoder self-attention"
-
-
 def test_a_token_stands_out_everywhere(random, opened):
     document = random.inspect(TEXT).to_dict()
     window = opened(document)
@@ -363,83 +331,33 @@ def test_large_scores_are_explained_with_numbers_that_can_be_read(random, opened
     assert f"e^({top:.4f} − {top:.4f}) / 1= 1" in text.replace("\n", "")
 
 
-def test_order_has_scores_and_says_what_was_found(random, opened):
-    found = random.inspect(TEXT).to_dict()
-    alike = {"text": "one", "score": -1.25}
-    order = {"sentences": ["a b", "b a"], "with_positions": [alike, {"text": "two", "score": -2.5}]}
-    found["order"] = {**order, "without_positions": [alike, alike], "kind": "reversed"}
-    window = opened(found)
-    text = window.view("whatIf").locator(".card:has(.order)").inner_text()
-    assert "−1.25" in text
-    assert "−2.50" in text
-    assert "order of the words" in text
-    assert window.texts(".order tbody th") == ["With positions", "Without positions (equal)"]
-    found["order"]["kind"] = "not"
-    assert "“not”" in opened(found).view("whatIf").locator(".card:has(.order)").inner_text()
+def test_rows_and_columns_have_the_same_names_in_every_view_as_in_pictures(random, opened):
+    """Rows of the decoder by the token that is written, columns by the token that is read."""
+    record = random.inspect(TEXT)
+    window = opened(record.to_dict(), reduced_motion="reduce")
+    page = window.page
 
+    def seen(names) -> list[str]:
+        return ["".join(one if one.isprintable() else "▯" for one in name) for name in names]
 
-ORDER_SAYS = {
-    "en": {
-        "with": {True: "Even with positions, both translations are the same", False: "With positions, the trans"},
-        "without": {True: "Without positions, both translations are the same", False: "Without positions, the trans"},
-    },
-    "ko": {
-        "with": {True: "위치가 있어도 두 번역이 같습니다", False: "위치가 있으면 두 번역이 다릅니다"},
-        "without": {True: "위치가 없으면 두 번역이 같습니다", False: "위치가 없으면 두 번역이 다릅니다"},
-    },
-}
-SAME_SAYS = {"en": "Both translations are the same, word for word.", "ko": "두 번역이 완전히 같습니다."}
-
-
-@pytest.mark.parametrize("language", ["en", "ko"])
-@pytest.mark.parametrize("alike_with", [True, False])
-@pytest.mark.parametrize("alike_without", [True, False])
-def test_of_two_orders_only_what_was_seen_is_said(random, opened, language, alike_with, alike_without):
-    def pair(alike):
-        return [{"text": text, "score": -1.0} for text in ("one two", "one two" if alike else "two one")]
-
-    found = random.inspect(TEXT).to_dict()
-    found["order"] = {
-        "kind": "not",
-        "sentences": ["a b", "b a"],
-        "with_positions": pair(alike_with),
-        "without_positions": pair(alike_without),
-    }
-    card = opened(found, language).view("whatIf").locator(".card:has(.order)").inner_text()
-    for row, alike in (("with", alike_with), ("without", alike_without)):
-        assert ORDER_SAYS[language][row][alike] in card
-        assert ORDER_SAYS[language][row][not alike] not in card
-
-
-@pytest.mark.parametrize("language", ["en", "ko"])
-def test_a_translation_that_stays_the_same_is_said_to(random, opened, language):
-    said = SAME_SAYS[language]
-    found = random.inspect(TEXT, cases=read_cases([{"kind": "positions_off"}], [{"kind": "scaling_off"}])).to_dict()
-    same, other = found["cases"]
-    same["after"]["text"], other["after"]["text"] = found["target"]["text"], f"{found['target']['text']} more"
-    cards = opened(found, language).view("whatIf").locator("article.card")
-    assert [said in text for text in cards.all_inner_texts()] == [True, False]
-
-    swap = [{"kind": "swap_words", "first": 0, "second": 1}]
-    found = random.inspect(TEXT, cases=read_cases(swap)).to_dict()
-    for after, is_same in ((found["target"]["text"], True), ("something else", False)):
-        found["cases"][0]["after"]["text"] = after
-        window = opened(found, language)
-        window.view("whatIf")
-        for word in (0, 1):
-            window.page.click(f".card .word >> nth={word}")
-        assert (said in window.page.locator(".result:has(.quoted)").inner_text()) == is_same
-
-    edited = random.inspect(TEXT, edits=read_edits(swap)).to_dict()
-    for before, given, is_same in (
-        (edited["target"]["text"], False, True),
-        ("something else", False, False),
-        (edited["target"]["text"], True, False),  # whoever gave it knows
-    ):
-        edited["before"]["text"], edited["target"]["given"] = before, given
-        view = opened(edited, language).view("whatIf")
-        assert (said in view.locator(".card >> nth=0").inner_text()) == is_same
-
-
-def read_cases(*cases: list[dict]) -> list:
-    return [read_edits(case) for case in cases]
+    for number, kind in enumerate(("encoder", "decoder", "cross")):
+        rows, columns = map(seen, record.maps.labels(kind))
+        [[chart]] = heat_maps(record.maps, kind, [1])
+        assert [seen(chart.rows), seen(chart.columns)] == [rows, columns]
+        window.view("heads")
+        page.click(f".controls .choice label >> nth={number}")
+        for side, names in enumerate((rows, columns)):
+            page.click(f".lighting .choice label >> nth={side}")
+            assert window.texts(".light") == names
+        canvas = page.locator(".large figure.matrix:not(.lines) canvas[tabindex]")
+        for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+            canvas.press(key)
+        assert page.inner_text(".large figure.matrix:not(.lines) .readout bdi >> nth=0") == f"{rows[1]} → {columns[1]}"
+    written, read = map(seen, record.maps.labels("decoder"))
+    window.view("machine")
+    assert window.texts(".decoder .row-name") == read  # of the tokens that come in
+    page.click(".decoder [data-place=embedding]")
+    canvas = page.locator(".panel canvas[tabindex] >> nth=0")
+    canvas.press("ArrowDown")
+    assert page.inner_text(".panel figure.matrix:not(.lines) .readout bdi >> nth=0").startswith(written[0])
+    assert f"the row of {written[0]} is that of {read[0]}" in page.inner_text(".panel")

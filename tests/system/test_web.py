@@ -152,11 +152,10 @@ def test_every_view_is_there_and_live(window, translator):
         assert window.view(name).inner_text().strip()
     panel = window.view("whatIf")
     panel.locator(".switches input[value=positions_off]").check()
-    panel.locator("button.primary >> nth=0").click()
     [case] = translator.inspect("cat dog", cases=[read_edits(EDITS[1])]).cases
-    window.contains(".switches ~ .result .comparison", case.after.text)
+    window.contains(".switches ~ .result .comparison dd >> nth=-1", case.after.words[-1].text)
     panel.locator(".effects button >> nth=0").click()
-    window.contains(".effects button >> nth=0", ".")
+    window.contains(".effects button >> nth=0", "%")
     window.view("heads")
     window.count(".large-pictures", 1)
 

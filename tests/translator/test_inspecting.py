@@ -1,5 +1,6 @@
 """Inspecting: what a record says of a translation is what the translator says of it, as it is and edited."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from headway.insight import (
     edited_model,
     usual_cases,
 )
+from headway.insight.maps import word_groups
 from headway.model import Transformer
 from headway.storage import save_model
 from headway.text.subwords import SubwordTokenizer
@@ -171,10 +173,27 @@ def test_an_edited_record_is_of_the_edited_model(door, edits):
     assert given.to_dict("none")["target"]["given"] is True
     retold = door.inspect(text, before.text)
     if retold.target.ids == elsewhere.target.ids:
-        assert case.score_of_before == pytest.approx(given.score, abs=1e-3)
+        assert case.before.score == pytest.approx(given.score, abs=1e-3)
     assert given.before.score == pytest.approx(retold.score, abs=1e-3)
     [again] = door.translate([text])
     assert again == before
+
+
+@pytest.mark.parametrize("edits", [[], [PositionsOff()], [LookAheadOff()]], ids=str)
+def test_words_have_the_probabilities_of_their_tokens(door, edits):
+    [case] = door.inspect(TEXTS[1], cases=[edits]).cases
+    edited = door.inspect(TEXTS[1], edits=edits)
+    groups = word_groups(edited.target.pieces)[:-1]
+    wanted = [math.exp(sum(edited.steps[place].log_probability for place in group)) for group in groups]
+    assert [word.probability for word in case.after.words] == pytest.approx(wanted, rel=1e-3)
+    assert "".join(word.text for word in case.after.words) == edited.target.text.replace(" ", "")
+    before = door.inspect(TEXTS[1])
+    assert case.before.text == before.target.text
+    given = door.inspect(TEXTS[1], before.target.text, edits=edits)
+    if given.target.ids == before.target.ids:
+        assert math.prod(word.probability for word in case.before.words) == pytest.approx(
+            math.exp(given.score - given.steps[-1].log_probability), rel=1e-3
+        )
 
 
 def test_history_is_what_other_models_make_of_the_same(door, tmp_path):
@@ -243,7 +262,7 @@ def test_a_tag_is_a_token_and_no_word_of_the_text(tagged, tag):
     assert (first.piece, first.start, first.end) == (tag.strip(), 0, 0)
     assert "".join(text[one.start : one.end] for one in others) == text.replace(" ", "")
     assert all(one.piece.removeprefix("▁") == text[one.start : one.end] for one in others)
-    swaps = {(swap.first, swap.second): case for case in record.cases if isinstance(swap := case.edits[0], SwapWords)}
+    swaps = {(swap.first, swap.second): case for case in record.cases if isinstance(swap := case.edits[-1], SwapWords)}
     assert swaps.keys() == {(0, 1), (1, 2), (0, 2)}
     assert swaps[0, 2].source == "ran dog a"
     assert swaps[0, 2].after.text == tagged.translate([f"{tag} ran dog a"])[0].text
@@ -262,4 +281,4 @@ def test_a_tag_is_a_token_and_no_word_of_the_text(tagged, tag):
 def test_the_usual_cases_are_those_of_a_page(door):
     record = door.inspect("the cat", cases="usual")
     assert [case.edits for case in record.cases] == usual_cases(door.model.config, "the cat")
-    assert record.order.with_positions
+    assert record.order == door.word_order("the cat")

@@ -31,6 +31,7 @@ def demo(
     \b
     headway demo
     headway demo --out demo-fr --languages en-fr
+    headway demo --out demo-gb --languages en_GB-ko          here 03/04/1999 is a day in April, not in March
     """
     from headway.cli.train import bound_spinning, program, run_training, threads_again
 
@@ -139,17 +140,14 @@ def _show_samples(translator: Translator, data: Path, source: str) -> None:
 
 def _write_page(translator: Translator, out: Path) -> None:
     """A page in which the model runs by itself; a notice where it can't be made."""
-    from itertools import islice
-
     from headway.errors import UserError
     from headway.text.corpus import read_lines
     from headway.web.export import export_web
 
     stored, page = translator.stored, out / "page.html"
+    translator.domain = list(read_lines(out / "data" / f"test.{stored.source_language}"))
     try:
-        export_web(
-            stored, page, examples=list(islice(read_lines(out / "data" / f"test.{stored.source_language}"), SAMPLES))
-        )
+        export_web(stored, page, examples=translator.domain[:SAMPLES], order=translator.word_order())
     except UserError as error:
         typer.echo(f"notice: {page}: not written: {error}", err=True)
     else:

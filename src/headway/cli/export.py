@@ -120,9 +120,13 @@ def _pairs(source: Path | None, reference: Path | None) -> list[Pair]:
 
 def _export_web(stored: StoredModel, model: Path, output: Path, precision: str | None) -> Callable[[], Exported]:
     """As `_export`. model: where it lies, perhaps with its validation data."""
+    from headway.cli.validation_pairs import validation_pairs
+    from headway.translator import Translator
     from headway.web.export import as_precision, export_web, open_web
 
-    export_web(stored, output, as_precision(precision), _examples(model, stored.source_language))
+    examples, translator = _examples(model, stored.source_language), Translator(stored, device="cpu")
+    translator.domain = [source for source, _ in validation_pairs(model)] or examples
+    export_web(stored, output, as_precision(precision), examples, translator.word_order(examples[0]))
     return lambda: open_web(stored, output)
 
 

@@ -54,7 +54,8 @@ def inspect(
 ) -> None:
     """Inspect a translation, mainly its attention.
 
-    In an attention map each row is a query token and each column a key token. A page (.html) or data (.json) holds
+    In an attention map each row is a query, each column a key. A row of the decoder is named by the token that it
+    writes, a column by the token that stands there to be read. A page (.html) or data (.json) holds
     everything that the model computes. Analyses are in the data of a page, in a .json file, or in the terminal
     instead of the map.
 
@@ -103,7 +104,8 @@ def inspect(
         output.write_text(content, encoding="utf-8", newline="\n")
         return
     if analyses:
-        teller = Teller(record.source.pieces, record.target.pieces, record.vocabulary)
+        target_names, source_names = record.maps.labels("cross")
+        teller = Teller(source_names, target_names, record.vocabulary)
         typer.echo("\n\n".join(teller.tell(record.analyses)))
         return
     moments = [("", record.maps)] if last is None else _moments(record, translator.stored.name)

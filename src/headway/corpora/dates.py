@@ -2,7 +2,8 @@
 
 The target is a function of the source, so that a model can be right every time: whatever way the date is written in
 the source language, the target is its long form, with the day of the week where the source has it, and the time of
-day in words. Training, validation and test are split by calendar date: no date is in two of them.
+day in words. In some forms order alone is meaning: 03/04/1999 is a day in March for `en`, in April for `en_GB`.
+Training, validation and test are split by calendar date: no date is in two of them.
 
 The words of both sides say fields of the same moment, so that their alignment is known, too.
 """
@@ -132,7 +133,7 @@ def _alignment(source: list[set[str]], target: list[set[str]]) -> str:
 def _writer_of_source(language: str) -> SourceWriter:
     locale = _locale(language)
     styles = [style for style in ("full", "long", "medium") if _has_whole_year(style, locale)]
-    dates = [*(_date_pattern(style, locale) for style in styles), _skeleton("yMMMEd", locale)]
+    dates = [*(_date_pattern(style, locale) for style in styles), _skeleton("yMMMEd", locale), *_numeric(locale)]
     clocks = {"short": get_time_format("short", locale), "Hm": _skeleton("Hm", locale)}
 
     def write(moment: datetime.datetime, randomness: random.Random) -> Written:
@@ -180,6 +181,16 @@ def _written(patterns: list[DateTimePattern], moment: datetime.datetime, locale:
 def _skeleton(skeleton: str, locale: Locale) -> DateTimePattern:
     skeletons = locale.datetime_skeletons
     return skeletons[skeleton if skeleton in skeletons else match_skeleton(skeleton, skeletons)]
+
+
+def _numeric(locale: Locale) -> list[DateTimePattern]:
+    """A date in figures, in the order of its locale: 3/4/1999, 03/04/1999, and, its parts standing apart as on a form
+    to be filled in, 03 / 04 / 1999. The last is made of the same words, and tokens, as 04 / 03 / 1999."""
+    short = _skeleton("yMd", locale)
+    two_digits = re.sub(r"([Md])+", r"\1\1", short.pattern)
+    apart = re.sub(r"(?<=\w)([/-])(?=\w)", r" \1 ", two_digits)
+    apart = re.sub(r"\.(?=\w)", ". ", apart)
+    return [short, parse_pattern(two_digits), parse_pattern(apart)]
 
 
 def _date_pattern(style: str, locale: Locale) -> DateTimePattern:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import headway
 from headway.glass.analyses import analyses_document
 from headway.glass.plain import plain, rounded
-from headway.insight import BeamTree, Text, TranslationRecord, WordOrder
+from headway.insight import BeamTree, Text, TranslationRecord, Tried, WordOrder
 from headway.insight.maps import SUBLAYERS, word_groups
 
 FORMAT, FORMAT_VERSION = "headway-record", 1
@@ -50,17 +50,17 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
         },
         "alignment": record.alignment,
         "edits": [edit.model_dump() for edit in record.edits],
-        "before": None if record.before is None else plain(record.before),
+        "before": None if record.before is None else tried_document(record.before),
         "cases": [
             {
                 "edits": [edit.model_dump() for edit in case.edits],
                 "source": case.source,
-                "after": plain(case.after),
-                "score_of_before": rounded(case.score_of_before),
+                "after": tried_document(case.after),
+                "before": tried_document(case.before),
             }
             for case in record.cases
         ],
-        "order": None if record.order is None else _order(record.order),
+        "order": None if record.order is None else order_document(record.order),
         "inspected_step": record.step,
         "history": [plain(moment) for moment in record.history],
         "analyses": analyses_document(record.analyses, record.vocabulary),
@@ -104,13 +104,19 @@ def _model(record: TranslationRecord) -> dict[str, Any]:
     }
 
 
-def _order(order: WordOrder) -> dict[str, Any]:
+def order_document(order: WordOrder) -> dict[str, Any]:
+    """As a record has it."""
     return {
-        "kind": order.kind,
         "sentences": list(order.sentences),
-        "with_positions": [plain(one) for one in order.with_positions],
-        "without_positions": [plain(one) for one in order.without_positions],
+        "with_positions": [tried_document(one) for one in order.with_positions],
+        "without_positions": [tried_document(one) for one in order.without_positions],
+        "tried": order.tried,
     }
+
+
+def tried_document(tried: Tried) -> dict[str, Any]:
+    """As a record has it."""
+    return {"text": tried.text, "score": rounded(tried.score), "words": [plain(word) for word in tried.words]}
 
 
 def _text(text: Text) -> dict[str, Any]:

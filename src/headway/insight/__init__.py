@@ -5,7 +5,7 @@ from headway.insight.beams import BeamTree, Finished
 from headway.insight.confidence import confidence_features, fit_weights, probabilities
 from headway.insight.heads import HeadMeasures, measure_heads
 from headway.insight.maps import KINDS, AttentionKind, AttentionMaps, attention_names
-from headway.insight.order import ORDER_PAIRS, WordOrder, word_order
+from headway.insight.order import WordOrder, find_word_order
 from headway.insight.record import Moment, Text, TranslationRecord, log_probabilities
 from headway.insight.recording import record_pass
 from headway.insight.terminal import draw_map
@@ -17,7 +17,9 @@ from headway.insight.what_if import (
     PositionsOff,
     ScalingOff,
     SwapWords,
+    Tried,
     WhatIf,
+    Word,
     changes_model,
     edited_model,
     edited_text,
@@ -28,7 +30,6 @@ from headway.insight.what_if import (
 
 __all__ = [
     "KINDS",
-    "ORDER_PAIRS",
     "AttentionKind",
     "AttentionMaps",
     "BeamTree",
@@ -44,7 +45,9 @@ __all__ = [
     "SwapWords",
     "Text",
     "TranslationRecord",
+    "Tried",
     "WhatIf",
+    "Word",
     "WordOrder",
     "align",
     "attention_names",
@@ -54,6 +57,7 @@ __all__ = [
     "draw_map",
     "edited_model",
     "edited_text",
+    "find_word_order",
     "fit_weights",
     "log_probabilities",
     "measure_heads",
@@ -62,5 +66,4 @@ __all__ = [
     "record_pass",
     "sees_ahead",
     "usual_cases",
-    "word_order",
 ]

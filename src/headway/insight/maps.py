@@ -66,10 +66,12 @@ class AttentionMaps:
                 )
 
     def labels(self, kind: AttentionKind) -> tuple[list[str], list[str]]:
-        """The tokens of the queries and of the keys, for a kind of attention."""
+        """The names of the queries and of the keys of a kind of attention, the same in every picture: a query of the
+        decoder is named by the token that it predicts, a key by the token at its position."""
+        source, target = token_names(self.source), token_names(self.target)
         if kind == "encoder":
-            return self.source, self.source
-        return self.target, self.source if kind == "cross" else self.read
+            return source, source
+        return target, source if kind == "cross" else token_names(self.read)
 
     def of_layer(self, kind: AttentionKind, layer: int, heads: Sequence[int] | None = None) -> dict[str, Floats]:
         """Maps (query, key) of one layer by their titles: those of the given heads, or the mean of all heads. Layers
@@ -110,6 +112,13 @@ def word_groups(pieces: Sequence[str]) -> list[list[int]]:
         else:
             groups[-1].append(place)
     return groups
+
+
+def token_names(pieces: Sequence[str]) -> list[str]:
+    """Tokens as they are called in pictures and in the page: without the sign of a space, and what goes on with a word
+    begins with a dot."""
+    goes_on = {place for group in word_groups(pieces) for place in group[1:] if pieces[place] != "</s>"}  # Marian's end
+    return [f"·{piece}" if place in goes_on else piece.removeprefix("▁") or "▁" for place, piece in enumerate(pieces)]
 
 
 def _stacked(maps: Any) -> Floats:

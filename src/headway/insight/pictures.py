@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.insight.maps import word_groups
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -160,15 +159,7 @@ def save_picture(figure: Figure, path: Path) -> None:
 def _ticks(labels: Sequence[str], cell: float) -> tuple[list[int], list[str]]:
     """Places and labels: every one, or every n-th where they would run into each other."""
     places = list(range(0, len(labels), math.ceil(LABEL / cell)))
-    names = _readable(labels)
-    return places, [_plain(names[place]) for place in places]
-
-
-def _readable(tokens: Sequence[str]) -> list[str]:
-    """Tokens by the names that they have in the page: without the sign of a space, and what goes on with a word begins
-    with a dot."""
-    goes_on = {place for group in word_groups(tokens) for place in group[1:]}
-    return [f"·{token}" if place in goes_on else token.removeprefix("▁") or "▁" for place, token in enumerate(tokens)]
+    return places, [_plain(labels[place]) for place in places]
 
 
 def _plain(label: str) -> str:

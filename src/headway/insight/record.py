@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from headway.insight.analyses import Analyses
 from headway.insight.beams import BeamTree
 from headway.insight.heads import MEAN, HeadMeasures, alignment, measure_heads
-from headway.insight.maps import AttentionKind, AttentionMaps, Floats, attention_names
+from headway.insight.maps import AttentionKind, AttentionMaps, Floats, attention_names, word_groups
 from headway.insight.order import WordOrder
-from headway.insight.what_if import Edit, Outcome, WhatIf
+from headway.insight.what_if import Edit, Outcome, Tried, WhatIf, Word
 from headway.model import ModelConfig
 from headway.storage.aligner import Aligner
 from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, Piece
@@ -62,6 +62,17 @@ class Text:
     def pieces(self) -> list[str]:
         """<eos> last."""
         return [token.piece for token in self.tokens]
+
+    def words(self, log_probabilities: Sequence[float]) -> tuple[Word, ...]:
+        """With the log-probability of each token; without <eos>."""
+        tokens = self.tokens[:-1]
+        return tuple(
+            Word(
+                self.text[tokens[group[0]].start : tokens[group[-1]].end],
+                math.exp(math.fsum(log_probabilities[place] for place in group)),
+            )
+            for group in word_groups(self.pieces[:-1])
+        )
 
 
 @dataclass(frozen=True)
@@ -114,7 +125,7 @@ class TranslationRecord:
     """The next best translations of the search."""
     edits: list[Edit] = field(default_factory=list)
     """The edits that were applied to the model or the source."""
-    before: Outcome | None = None
+    before: Tried | None = None
     """The translation without the edits, if there are any."""
     cases: list[WhatIf] = field(default_factory=list)
     """The effect of other edits."""

@@ -80,16 +80,33 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Word:
+    """A word of a translation."""
+
+    text: str
+    probability: float
+    """The product of the probabilities of its tokens, each after all tokens before it."""
+
+
+@dataclass(frozen=True)
+class Tried(Outcome):
+    """An outcome with its words."""
+
+    words: tuple[Word, ...]
+    """Without <eos>."""
+
+
+@dataclass(frozen=True)
 class WhatIf:
     """The effect of edits on a translation."""
 
     edits: list[Edit]
     source: str
     """The text as it was translated."""
-    after: Outcome
+    after: Tried
     """The translation of the edited model, or of the edited text."""
-    score_of_before: float
-    """The score that the edited model gives to the translation without the edits."""
+    before: Tried
+    """The translation without the edits, with the probabilities that the edited model gives it."""
 
 
 def read_edits(document: Any) -> list[Edit]:
@@ -103,9 +120,11 @@ def read_edits(document: Any) -> list[Edit]:
 
 
 def usual_cases(config: ModelConfig, text: str) -> list[list[Edit]]:
-    """What a page without a live model shows: each head switched off, and positions, mask and scaling; each two words
-    next to each other swapped, and any two words of a short text."""
-    edits: list[Edit] = [PositionsOff(), LookAheadOff(), ScalingOff()]
+    """What a page without a live model shows: positions, mask and scaling switched off, each and together; each head
+    switched off; each two words next to each other swapped, and any two words of a short text."""
+    parts: list[Edit] = [PositionsOff(), LookAheadOff(), ScalingOff()]
+    together = [list(some) for count in (1, 2, 3) for some in combinations(parts, count)]
+    edits: list[Edit] = []
     encoder = config.encoder_layers, config.num_heads
     decoder = config.decoder_layers, config.decoder_num_heads or config.num_heads
     for kind in get_args(AttentionKind):
@@ -114,7 +133,7 @@ def usual_cases(config: ModelConfig, text: str) -> list[list[Edit]]:
     words = len(_WORD.findall(text))
     farthest = words if words <= SHORT else 1
     edits += [SwapWords(first=one, second=two) for one, two in combinations(range(words), 2) if two - one <= farthest]
-    return [[edit] for edit in edits]
+    return [*together, *([edit] for edit in edits)]
 
 
 def edited_text(text: str, edits: Iterable[Edit]) -> str:

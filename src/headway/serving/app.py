@@ -145,7 +145,7 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         edits, cases = read_edits(wanted.edits), [read_edits(case) for case in wanted.cases]
         [pair], _ = await _choose(service, [wanted.q], wanted.source, wanted.target)
         options = {"target": wanted.translation, "beam_size": wanted.beam_size, "edits": edits, "cases": cases}
-        options["analyses"] = read_analyses(wanted.analyses)
+        options |= {"analyses": read_analyses(wanted.analyses), "order": wanted.order}
         record = await service.inspect(pair, wanted.q, options, wanted.arrays)
         return Response(record, media_type="application/json")
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+
+import torch
 
 from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
 from headway.errors import UserError
@@ -18,20 +21,21 @@ from headway.insight import (
     Outcome,
     PositionsOff,
     Text,
+    Tried,
     WhatIf,
     WordOrder,
     attention_names,
     changes_model,
     edited_model,
     edited_text,
+    find_word_order,
     log_probabilities,
     record_pass,
     sees_ahead,
     usual_cases,
-    word_order,
 )
 from headway.insight.analyses import Analyses, AskedAnalysis
-from headway.insight.recomputing import RecomputingEngine
+from headway.insight.recomputing import RecomputingEngine, prefix_logits
 from headway.model import Transformer
 from headway.storage import Aligner, StoredModel, load_model
 from headway.storage.steps import step_of
@@ -72,11 +76,8 @@ class Inspector:
         edited = self.edited(edits)
         record = edited.record(source(edited_text(text, edits)), given, text)
         found = edited.analyses(record, analyses, source)
-        order = word_order(self.stored.source_language, text)
         if cases == "usual":
             cases = usual_cases(self.stored.model.config, text)
-            if order is not None and all(self.codec.is_readable(f"{tag} {one}") for one in order.sentences):
-                order = self.try_order(order, [source(one) for one in order.sentences])
         tried = [self.what_if(case, source(edited_text(text, case)), record.target) for case in cases]
         past = [self.past(path, record) for path in sorted(map(Path, history), key=_first_to_last)]
         arrays = {f"history.{i}.{name}": one for i, (_, weights) in enumerate(past) for name, one in weights.items()}
@@ -86,7 +87,6 @@ class Inspector:
             edits=list(edits),
             before=before,
             cases=tried,
-            order=order,
             history=[moment for moment, _ in past],
             analyses=found,
         )
@@ -97,8 +97,7 @@ class Inspector:
         beam, alternatives, given = None, [], target is not None
         if target is None:
             best, beam = self._find(source)
-            pieces = self.stored.target_tokenizer.decoded_pieces(best.ids)
-            target = Text.of(self.codec.decode(best.ids), best.ids, pieces, self.stored.model.config.eos_id)
+            target = self._found(best)
             alternatives = [] if beam is None else _alternatives(beam, target.text)
         return ShownRecord(
             config=self.stored.model.config,
@@ -129,23 +128,38 @@ class Inspector:
             greedy=lambda model: self._greedy(model, record.source),
         ).analyses()
 
-    def outcome(self, source: Text, target: Text | None = None) -> Outcome:
-        """The translation that the search finds, or the given one, and its score."""
-        if target is not None:
-            return Outcome(target.text, self._score(source, target))
-        best, _ = self._find(source)
-        return Outcome(self.codec.decode(best.ids), best.score)
+    def outcome(self, source: Text, target: Text | None = None) -> Tried:
+        """The translation that the search finds, or the given one, with its score and words."""
+        if target is None:
+            best, _ = self._find(source)
+            return self._tried(source, self._found(best), best.score)
+        return self._tried(source, target)
 
     def what_if(self, edits: Sequence[Edit], source: Text, before: Text) -> WhatIf:
         """What the edits do. source: as they leave it; before: the translation without them. Raises UserError."""
         edited = self.edited(edits)
-        return WhatIf(list(edits), source.text, edited.outcome(source), edited._score(source, before))
+        return WhatIf(list(edits), source.text, edited.outcome(source), edited.outcome(source, before))
 
-    def try_order(self, order: WordOrder, sources: Sequence[Text]) -> WordOrder:
-        """What the model makes of the two sentences, with positions and without. sources: the sentences."""
-        blind = self.edited([PositionsOff()])
-        with_positions, without_positions = (tuple(map(one.outcome, sources)) for one in (self, blind))
-        return replace(order, with_positions=with_positions, without_positions=without_positions)
+    def word_order(self, tag: str, texts: Iterable[str]) -> WordOrder | None:
+        """What `find_word_order` finds among texts, all with the tag in front of them where it isn't empty."""
+        fast = replace(self, options=replace(self.options, beam_size=1, n_best=1))
+        inspectors = self, self.edited([PositionsOff()]), fast
+
+        def tokens(text: str) -> list[int] | None:
+            [ids] = self.codec.sources([f"{tag} {text}" if tag else text])
+            return ids if ids and len(ids) <= self.codec.longest_source else None
+
+        def translations(inspector: Inspector, texts: Sequence[str]) -> list[Tried]:
+            return inspector.outcomes([self._source(tag, text) for text in texts])
+
+        return find_word_order(texts, tokens, *(partial(translations, one) for one in inspectors))
+
+    def outcomes(self, sources: Sequence[Text]) -> list[Tried]:
+        """As `outcome`, of several sources at once."""
+        caps = [self.codec.length_cap(len(one.tokens) - 1, 0, self.options.max_length) for one in sources]
+        work = [one.ids[:-1] for one in sources], self.options, caps, [[] for _ in sources]
+        found = (best for best, *_ in self.searcher.search(*work))
+        return [self._tried(source, self._found(best), best.score) for source, best in zip(sources, found, strict=True)]
 
     def past(self, path: Path, record: ShownRecord) -> tuple[Moment, dict[str, Any]]:
         """What another model of the same run makes of the record's source and target: its score, and its weights by
@@ -214,9 +228,22 @@ class Inspector:
         [[best, *_]] = searcher.search([source.ids[:-1]], SearchOptions(beam_size=1), [cap], [[]])
         return Outcome(self.codec.decode(best.ids), best.score)
 
-    def _score(self, source: Text, target: Text) -> float:
-        [score] = self.searcher.score([source.ids[:-1]], [target.ids[:-1]])
-        return score
+    def _found(self, hypothesis: Hypothesis) -> Text:
+        """As the translation of a record."""
+        pieces = self.stored.target_tokenizer.decoded_pieces(hypothesis.ids)
+        return Text.of(self.codec.decode(hypothesis.ids), hypothesis.ids, pieces, self.stored.model.config.eos_id)
+
+    @torch.inference_mode()
+    def _tried(self, source: Text, target: Text, score: float | None = None) -> Tried:
+        """score: that of the search; None: the sum over the tokens."""
+        model = self.stored.model
+        device = next(model.parameters()).device
+        read = torch.tensor([[model.config.bos_id, *target.ids[:-1]]], device=device)
+        source_ids = torch.tensor([source.ids], device=device)
+        logits = prefix_logits(model, source_ids, read) if self.rereads else model(source_ids, read)
+        log_probabilities = logits[0].float().log_softmax(dim=-1)[range(len(target.ids)), target.ids].tolist()
+        score = math.fsum(log_probabilities) if score is None else score
+        return Tried(target.text, score, target.words(log_probabilities))
 
 
 def _first_to_last(model: Path) -> tuple[bool, int]:

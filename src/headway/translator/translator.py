@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,8 +35,9 @@ from headway.devices import (
 )
 from headway.errors import UserError
 from headway.glass import ShownRecord
-from headway.insight import Edit, choose_aligner
+from headway.insight import Edit, WordOrder, choose_aligner
 from headway.insight.analyses import AnalysisName, AskedAnalysis, read_analyses
+from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import Aligner, Calibration, StoredModel, load_model
 from headway.text.glossary import Glossary
@@ -73,6 +76,10 @@ class Translator:
         self._single = not ensemble
         self._searcher = self._make_searcher(ensemble, precision, engine)
         self._texts = TextSearcher(stored, self.model, self._searcher, self._codec)
+        self._word_orders: dict[str, WordOrder | None] = {}
+        self.domain: Sequence[str] = ()
+        """Sentences of the kind that the model was made for, such as those it was validated on; `inspect` chooses from
+        them what it shows."""
 
     @classmethod
     def load(
@@ -293,18 +300,41 @@ class Translator:
         cases: Sequence[Sequence[Edit]] | Literal["usual"] = (),
         history: Sequence[str | Path] = (),
         analyses: Sequence[AnalysisName | AskedAnalysis] = (),
+        order: bool = False,
         beam_size: int | None = None,
     ) -> ShownRecord:
         """Translates the text, or takes the given `target` as its translation, and returns the record of everything
         that the model computes. `edits` first change a copy of the model, or the text; the record then also has the
         translation without them. `cases` are further edits, each list applied by itself; "usual" are all that a page
-        without a live model shows. `history` are other model directories of the same run, for their attention to the
-        same source and target. `analyses` are the analyses to include (`headway.insight.analyses`, docs/analyses.md).
+        without a live model shows, `order` among them: the sentences of `word_order`. `history` are other model
+        directories of the same run, for their attention to the same source and target. `analyses` are the analyses to
+        include (`headway.insight.analyses`, docs/analyses.md).
         Raises UserError."""
+        asked = read_analyses(list(analyses))
+        record = self._inspector(beam_size).inspect(text, target, edits, cases, history, asked)
+        return replace(record, order=self.word_order(text)) if order or cases == "usual" else record
+
+    def word_order(self, text: str = "") -> WordOrder | None:
+        """Two sentences of the same words that the model translates differently, with what it makes of them: of the
+        text, else of `domain`, which is tried once; `find_word_order` says how. None where no words can be swapped.
+        Raises UserError."""
+        inspector = self._inspector()
+        tag, plain = self.stored.source_tokenizer.split_tag(text)
+        own = inspector.word_order(tag, [plain])
+        if own is not None and own.is_convincing:
+            return own
+        if tag not in self._word_orders:
+            untagged = (self.stored.source_tokenizer.split_tag(one)[1] for one in self.domain)
+            short = islice((one for one in untagged if len(one) <= LONGEST_SENTENCE), MOST_SENTENCES)
+            self._word_orders[tag] = inspector.word_order(tag, short)
+        found = [one for one in (own, self._word_orders[tag]) if one is not None]
+        return max(found, key=lambda one: one.rank, default=None)
+
+    def _inspector(self, beam_size: int | None = None) -> Inspector:
+        """Raises UserError for an ensemble."""
         if not self._single:
             raise UserError("inspect looks into one model, not into an ensemble")
-        inspector = Inspector(self.stored, self._searcher, self.search_options(beam_size=beam_size), self._codec)
-        return inspector.inspect(text, target, edits, cases, history, read_analyses(list(analyses)))
+        return Inspector(self.stored, self._searcher, self.search_options(beam_size=beam_size), self._codec)
 
     def _make_searcher(
         self, ensemble: Sequence[StoredModel], precision: TranslatingPrecision, engine: EngineName

@@ -10,7 +10,8 @@ from typing import Any, cast
 import headway
 from headway.decoding import SearchOptions
 from headway.errors import UserError
-from headway.insight import ORDER_PAIRS
+from headway.glass.document import order_document
+from headway.insight import WordOrder
 from headway.interop.faithful import check_faithful, check_positions
 from headway.storage import Aligner, StoredModel
 from headway.storage.atomic import write_directory, write_file
@@ -30,11 +31,18 @@ DECODING = ("beam_size", "length_penalty", "max_length", "n_best", "no_repeat_ng
 """Search options that the page has."""
 
 
-def export_web(stored: StoredModel, output: Path, precision: Precision = "int8", examples: Sequence[str] = ()) -> None:
+def export_web(
+    stored: StoredModel,
+    output: Path,
+    precision: Precision = "int8",
+    examples: Sequence[str] = (),
+    order: WordOrder | None = None,
+) -> None:
     """Writes a folder, or one file where `output` ends in .html, whole or not at all. examples: sentences that the page
-    offers. The check that the page's engine is the model is made in float32. Raises UserError."""
+    offers; order: what its What if shows of the order of words. The check that the page's engine is the model is made
+    in float32. Raises UserError."""
     check_positions(stored.model.config, "the page")
-    about = _about(stored, examples)
+    about = _about(stored, examples, order)
     file = web_model(stored, about, precision)
     check_size(len(file), precision)
     check_engine(stored, file if precision == "float32" else web_model(stored, about, "float32"))
@@ -93,7 +101,7 @@ def _opened(stored: StoredModel, file: bytes) -> JavaScriptModel:
     return JavaScriptModel(file, bos_id=config.bos_id, eos_id=config.eos_id)
 
 
-def _about(stored: StoredModel, examples: Sequence[str]) -> dict[str, Any]:
+def _about(stored: StoredModel, examples: Sequence[str], order: WordOrder | None) -> dict[str, Any]:
     """The header of the model file, beside its tensors."""
     source, target = stored.source_tokenizer, stored.target_tokenizer
     joint = fingerprint(source) == fingerprint(target)
@@ -112,7 +120,7 @@ def _about(stored: StoredModel, examples: Sequence[str]) -> dict[str, Any]:
         },
         "never_generated": target.never_generated,
         "alignment": (stored.aligner or Aligner()).to_dict(),
-        "order_pair": ORDER_PAIRS.get(stored.source_language),
+        "order": None if order is None else order_document(order),
         "step": step_of(stored.name),
         "examples": list(examples),
         "card": stored.card,

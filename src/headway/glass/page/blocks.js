@@ -69,6 +69,7 @@ function embeddingStages(glass, { stack }) {
       "scaleUp",
       { equation: `√d_{model} · e = ${values.root} · e`, shape: size, values },
       arrayPicture(glass, `${side}_embedding.scaled`, rows),
+      stack === "decoder" ? note(say("embeddedRows", { written: rows.rowNames[0], read: readTexts(record)[0] })) : null,
     ),
   ];
 }

@@ -1,75 +1,81 @@
-// Does the order of the words matter? Two sentences of the same words, with positions and without.
+// What positions are for: two sentences of the same words that mean something else, with positions and without.
 
-import { markedChanges } from "./changes.js";
 import { make } from "./elements.js";
-import { decimal } from "./numbers.js";
 import { visible } from "./tokens.js";
+import { sourceAsItWas } from "./trying.js";
+import { wordBars } from "./word_bars.js";
 
-/** The pair, to be tried on the live model, or, without one, as the record has it; null where it has none. */
-export function orderPreset(glass) {
+/** The two sentences that were chosen for the model, and, beside a live one, two of the reader's own. */
+export function orderCard(glass) {
   const { say, record } = glass;
-  const { order } = record;
-  const tried = order?.with_positions.length;
-  if (!glass.inspect && !tried) return null;
-  const not = order && (order.kind ?? "not") === "not";
-  const kept = glass.kept("order", { sentences: order?.sentences ?? reversedPair(record.source.text), found: tried ? order : null });
+  if (!record.order && !glass.inspect) return null;
+  const kept = glass.kept(`order ${sourceAsItWas(record)}`, { sentences: null, found: record.order, asked: Boolean(record.order) }, true);
   const place = make("div", { class: "result", "aria-live": "polite" });
+  const status = make("p", { class: "quiet status", role: "status" });
+  const form = glass.inspect ? orderForm(glass, kept, status, (found) => show(found)) : null;
   const show = (found) => {
     kept.found = found;
     place.replaceChildren(orderTable(say, found), seen(say, found));
   };
   if (kept.found) show(kept.found);
+  else if (!kept.asked) lookFor(glass, kept, status, show, form.fill);
   return make(
     "section",
     { class: "card" },
-    make("h3", {}, say(not ? "orderTitle" : "reversedTitle")),
+    make("h3", {}, say("orderTitle")),
     make("p", { class: "quiet" }, `${say("orderText")}${record.edits.length ? ` ${say("orderAsItIs")}` : ""}`),
-    glass.inspect ? orderForm(glass, kept, show) : null,
+    form?.element,
+    status,
     place,
   );
 }
 
-function reversedPair(text) {
-  return [text, text.split(" ").reverse().join(" ")];
+/** Has the live model look for two sentences among those that it was made for. */
+async function lookFor(glass, kept, status, show, fill) {
+  kept.asked = true;
+  const answer = await glass.request(sourceAsItWas(glass.record), { order: true, arrays: "none" }, status);
+  if (!answer) return;
+  if (answer.order) {
+    show(answer.order);
+    fill(answer.order.sentences);
+  } else status.textContent = glass.say("orderNone");
 }
 
-function orderForm(glass, kept, show) {
-  const { say } = glass;
-  const boxes = kept.sentences.map((text, number) => {
+/** -> {element, fill(sentences)} */
+function orderForm(glass, kept, status, show) {
+  const { say, record } = glass;
+  const first = kept.sentences ?? record.order?.sentences ?? [record.source.text, record.source.text.split(" ").reverse().join(" ")];
+  const boxes = first.map((text, number) => {
     const change = () => (kept.sentences = boxes.map((box) => box.value));
     return make("input", { type: "text", dir: "auto", value: text, input: change, "aria-label": say("sentenceNumber", { number: number + 1 }) });
   });
-  const status = make("p", { class: "quiet status", role: "status" });
+  const fill = (sentences) => {
+    if (!kept.sentences) boxes.forEach((box, number) => (box.value = sentences[number]));
+  };
   const compare = async () => {
     const found = { sentences: boxes.map((box) => box.value), with_positions: [], without_positions: [] };
     for (const text of found.sentences) {
-      const options = { cases: [[{ kind: "positions_off" }]], arrays: "none" };
+      const options = { cases: [[], [{ kind: "positions_off" }]], arrays: "none" };
       const answer = await glass.request(text, options, status);
       if (!answer) return;
-      found.with_positions.push(answer.target);
-      found.without_positions.push(answer.cases[0].after);
+      found.with_positions.push(answer.cases[0].after);
+      found.without_positions.push(answer.cases[1].after);
     }
     show(found);
   };
-  return make(
-    "div",
-    { class: "pair-inputs" },
-    boxes,
-    make("button", { type: "button", class: "primary", click: compare }, say("compare")),
-    status,
-  );
+  const button = make("button", { type: "button", class: "primary", click: compare }, say("compare"));
+  return { element: make("div", { class: "pair-inputs" }, boxes, button), fill };
 }
 
-/** order: {sentences, with_positions, without_positions}, two each; translations have text and score. */
-function orderTable(say, order) {
-  const cell = (text, { score }) => make("td", {}, text, " ", make("span", { class: "number" }, decimal(score)));
+/** order: as a record has it. */
+function orderTable(say, { sentences, with_positions, without_positions }) {
   const row = (title, [one, other]) =>
     make(
       "tr",
       {},
       make("th", { scope: "row" }, title, one.text === other.text ? make("b", {}, ` (${say("alike")})`) : null),
-      cell(make("bdi", {}, visible(one.text)), one),
-      cell(markedChanges(one.text, other.text), other),
+      make("td", {}, wordBars(one.words)),
+      make("td", {}, wordBars(other.words, { since: one.words })),
     );
   return make(
     "div",
@@ -77,23 +83,22 @@ function orderTable(say, order) {
     make(
       "table",
       { class: "order" },
-      make(
-        "thead",
-        {},
-        make("tr", {}, make("td", {}), order.sentences.map((text) => make("th", { scope: "col" }, make("bdi", {}, visible(text))))),
-      ),
+      make("thead", {}, make("tr", {}, make("td", {}), sentences.map((text) => make("th", { scope: "col" }, make("bdi", {}, visible(text)))))),
       make(
         "tbody",
         {},
-        row(say("withPositions"), order.with_positions),
-        row(say("withoutPositions"), order.without_positions),
+        row(say("withPositions"), with_positions),
+        row(say("withoutPositions"), without_positions),
       ),
     ),
   );
 }
 
-/** What came out, in words: whether the two translations differ, with positions and without. */
-function seen(say, { with_positions: [one, other], without_positions: [blind, otherBlind] }) {
-  const name = (first, second) => (first.text === second.text ? "alike" : "differ");
-  return make("p", { class: "seen" }, `${say(`order_with_${name(one, other)}`)} ${say(`order_without_${name(blind, otherBlind)}`)}`);
+/** What came out, in words: whether the two translations differ, with positions and without, and how they were found. */
+function seen(say, { with_positions, without_positions, tried = 0 }) {
+  const name = ([one, other]) => (one.text === other.text ? "alike" : "differ");
+  const [seeing, blind] = [name(with_positions), name(without_positions)];
+  const said = [say(`order_with_${seeing}`), say(`order_without_${blind}`)];
+  if (tried) said.push(say(seeing === "differ" && blind === "alike" ? "orderChosen" : "orderTried", { tried }));
+  return make("p", { class: "seen" }, said.join(" "));
 }

@@ -23,7 +23,7 @@ from headway.insight.terminal import draw_map, draw_numbers, shown
 
 @dataclass(frozen=True)
 class Teller:
-    """The pieces that the analyses are of, <eos> last, and the target's vocabulary by id."""
+    """The names of the tokens that the analyses are of, <eos> last, and the target's vocabulary by id."""
 
     source: Sequence[str]
     target: Sequence[str]
@@ -104,7 +104,7 @@ class Teller:
         return f"faithfulness: area below the deletion curve; the smaller, the more faithful\n\n{_table(rows)}"
 
     def _piece(self, id_: int) -> str:
-        return shown(self.vocabulary[id_])
+        return shown(self.vocabulary[id_].removeprefix("▁"))
 
     def _speaks(self, row: NDArray[np.float32]) -> list[str]:
         """The source token that speaks most for a token and against its foil."""

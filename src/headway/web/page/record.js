@@ -93,7 +93,7 @@ function isWanted(name, wanted) {
 
 /** Each token with the number of its word, as word_groups of insight/maps.py numbers them: a word begins at a piece with
  * `▁`, a control symbol stands alone, and pieces of which none has `▁` are words already. */
-function withWords(tokens) {
+export function withWords(tokens) {
   const marked = tokens.some(({ piece }) => piece.startsWith("▁"));
   const control = ({ piece }) => ["<pad>", "<unk>", "<sos>", "<eos>"].includes(piece);
   let word = -1;

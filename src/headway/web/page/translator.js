@@ -6,8 +6,7 @@ import { Codec, idsOf } from "./codec.js";
 import { Engine } from "./engine.js";
 import { greedy } from "./greedy.js";
 import { openModel } from "./loading.js";
-import { wordOrder } from "./order.js";
-import { recordOf } from "./record.js";
+import { recordOf, withWords } from "./record.js";
 import { recordPass } from "./recording.js";
 import { RecomputingEngine } from "./recomputing.js";
 import { loadTokenizer } from "./tokenizer.js";
@@ -47,9 +46,10 @@ export class Translator {
   }
 
   /** The record of docs/record.md. options: also `edits` that are made before; `cases` to be tried beside, lists of edits;
-   * `translation` to look into in place of the model's own; `arrays`: "all", "layers" (without the logits), "attention" or
-   * "none". Raises Refused. */
-  inspect(text, { edits = [], cases = [], translation = null, arrays = "layers", ...options } = {}) {
+   * `translation` to look into in place of the model's own; `order`: whether it has two sentences of the same words, which
+   * were chosen when the model was exported; `arrays`: "all", "layers" (without the logits), "attention" or "none". Raises
+   * Refused. */
+  inspect(text, { edits = [], cases = [], translation = null, order = false, arrays = "layers", ...options } = {}) {
     const search = { ...this.searchOptions(options), nBest: 1 };
     const [tag, plain] = this.codec.source.splitTag(text);
     const source = (one) => this.readable(tag ? `${tag} ${one}` : one);
@@ -71,26 +71,23 @@ export class Translator {
       edits,
       before: edits.length ? this.outcome([], source(plain), search, given) : null,
       cases: cases.map((tried) => this.whatIf(tried, source(editedText(plain, tried)), target, search)),
-      order: wordOrder(this.header.order_pair, plain),
+      order: order ? this.header.order : null,
     };
   }
 
   /** What the edits do: for `cases` of a record. */
   whatIf(edits, source, before, search) {
     const after = this.outcome(edits, source, search);
-    return { edits, source: source.text, after, score_of_before: this.score(edits, source, before) };
+    return { edits, source: source.text, after, before: this.outcome(edits, source, search, before) };
   }
 
-  /** {text, score} of the translation that the search finds, or of the given one. */
+  /** {text, score, words} of the translation that the search finds, or of the given one. */
   outcome(edits, source, search, given = null) {
-    if (given) return { text: given.text, score: this.score(edits, source, given) };
-    const [{ ids, score }] = this.find(this.engine(edits), source, search);
-    return { text: this.codec.decode(ids), score };
-  }
-
-  score(edits, source, target) {
-    const scores = this.engine(edits).score(idsOf(source), [this.model.config.bos_id, ...idsOf(target)]);
-    return scores.reduce((sum, score) => sum + score, 0);
+    const engine = this.engine(edits);
+    const [found] = given ? [] : this.find(engine, source, search);
+    const target = given ?? this.codec.found(found.ids);
+    const scores = engine.score(idsOf(source), [this.model.config.bos_id, ...idsOf(target)]);
+    return { text: target.text, score: found?.score ?? scores.reduce((sum, score) => sum + score, 0), words: wordsOf(target, scores) };
   }
 
   engine(edits) {
@@ -129,4 +126,16 @@ export class Translator {
     }
     return { ...search, nBest: Math.min(search.nBest, search.beamSize) };
   }
+}
+
+/** The words of a translation, without <eos>: {text, probability}. scores: of its tokens. */
+function wordsOf({ text, tokens }, scores) {
+  const characters = [...text];
+  const words = [];
+  withWords(tokens.slice(0, -1)).forEach(({ word, start, end }, place) => {
+    if (!words[word]) words[word] = { start, score: 0 };
+    words[word].end = end;
+    words[word].score += scores[place];
+  });
+  return words.map(({ start, end, score }) => ({ text: characters.slice(start, end).join(""), probability: Math.exp(score) }));
 }

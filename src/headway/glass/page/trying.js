@@ -1,0 +1,157 @@
+// Edits that are tried: what the record knows of them, what the live model says, and how that is shown.
+
+import { sentenceAbout } from "./head_labels.js";
+import { make } from "./elements.js";
+import { chosenHead } from "./heads.js";
+import { percent } from "./numbers.js";
+import { brief, visible } from "./tokens.js";
+import { targetWords, wordBars } from "./word_bars.js";
+
+export const WORDS = /\S+/gu;
+const LEAST_LOSS = 0.01; // of a probability: what less is nobody sees
+const casesByEdits = new WeakMap();
+
+/** The record's translation: {text, words}. */
+export function translationOf(record) {
+  return { text: record.target.text, words: targetWords(record) };
+}
+
+export function sourceAsItWas({ source }) {
+  return source.original ?? source.text;
+}
+
+/** What some edits do: from the record's cases, else from the live model. -> {edits, source, after, before} or null */
+async function outcome(glass, edits, status) {
+  const { record } = glass;
+  const known = knownCase(record, edits);
+  if (known || !glass.inspect) {
+    glass.begin(status);
+    status.textContent = known ? "" : glass.say("notTried");
+    return known;
+  }
+  const options = { cases: [edits], arrays: "none" };
+  if (record.edits.length) options.edits = record.edits; // so that the score of before is of the translation shown
+  if (record.target.given) options.translation = record.target.text;
+  const answer = await glass.request(sourceAsItWas(record), options, status);
+  return answer?.cases[0] ?? null;
+}
+
+/** What the record knows of edits; null: nothing. */
+export function knownCase(record, edits) {
+  if (!casesByEdits.has(record)) casesByEdits.set(record, new Map(record.cases.map((one) => [keyOf(one.edits), one])));
+  return casesByEdits.get(record).get(keyOf(edits)) ?? null;
+}
+
+/** Edits as a text that is the same for the same edits. */
+export function keyOf(edits) {
+  return JSON.stringify(edits.map((edit) => Object.entries(edit).toSorted()));
+}
+
+/** What edits are, in a few words each; words are named as they stood when they were swapped. */
+export function editNames({ record, say }, edits) {
+  const words = sourceAsItWas(record).match(WORDS) ?? [];
+  const wordAt = (number) => brief(visible(words[number] ?? `${number + 1}`), 30);
+  return edits.map((edit) => {
+    if (edit.kind === "head_off") return say("edit_head_off", { kind: say(`kind_${edit.attention}`), layer: edit.layer + 1, head: edit.head + 1 });
+    if (edit.kind !== "swap_words") return say(`edit_${edit.kind}`);
+    const name = say("edit_swap_words", { first: wordAt(edit.first), second: wordAt(edit.second) });
+    [words[edit.first], words[edit.second]] = [words[edit.second], words[edit.first]];
+    return name;
+  });
+}
+
+/** Before and after, word by word: {text, words} each. now: the words of before as the edited model holds them. */
+export function comparison({ say }, before, after, now = null) {
+  const same = before.text === after.text;
+  const held = same ? after.words : now;
+  const line = (name, text) => [make("dt", {}, say(name)), make("dd", {}, text)];
+  return make(
+    "dl",
+    { class: "comparison" },
+    line("before", wordBars(before.words, { kind: "before", now: held?.map(({ probability }) => probability) })),
+    same ? null : line("after", wordBars(after.words, { since: before.words })),
+  );
+}
+
+/** Says so, and why, where two translations are one. edits: those that were made; now: the words as the edited model holds
+ * them; after: {text}. */
+export function unchanged(glass, edits, before, now, after) {
+  if (before.text !== after.text) return null;
+  const { say } = glass;
+  const losses = before.words.map(({ probability }, place) => (probability ?? 0) - (now[place]?.probability ?? 0));
+  const place = losses.indexOf(Math.max(...losses));
+  const loss = losses[place] >= LEAST_LOSS ? "unchangedLess" : "unchangedSure";
+  const values = {
+    word: visible(before.words[place]?.text ?? ""),
+    before: percent(before.words[place]?.probability),
+    after: percent(now[place]?.probability),
+  };
+  return make("p", { class: "seen" }, make("b", {}, say("unchanged")), " ", say(loss, values), " ", ...reason(glass, edits));
+}
+
+/** Why one edit may change nothing. Of several together nothing is said. */
+function reason(glass, edits) {
+  if (edits.length !== 1) return [];
+  const [edit] = edits;
+  if (edit.kind !== "head_off") return [glass.say(`same_${edit.kind}`)];
+  const measures = glass.record.attention[edit.attention].measures[edit.layer][edit.head];
+  return [glass.say("same_head_off"), " ", ...sentenceAbout(glass, edit.attention, measures).slice(0, 3)];
+}
+
+/** What a case did beside the record's own edits: its title, and the translation before and after. */
+function result(glass, { edits, source, after, before }) {
+  const { record, say } = glass;
+  const own = new Set(record.edits.map((edit) => keyOf([edit])));
+  const names = editNames(glass, edits);
+  const added = edits.filter((edit) => !own.has(keyOf([edit])));
+  const [head] = added.filter(({ kind }) => kind === "head_off");
+  const swap = added.some(({ kind }) => kind === "swap_words");
+  const translation = translationOf(record);
+  return [
+    make("h4", {}, names.length ? names.join(" · ") : say("asTheModelIs")),
+    head || swap ? make("p", { class: "quiet" }, say(head ? "why_head_off" : "why_swap_words")) : null, // of the others it stands beside the switch
+    source === record.source.text ? null : make("p", { class: "quoted" }, make("bdi", {}, visible(source))),
+    comparison(glass, translation, after, before.words),
+    unchanged(glass, added, translation, before.words, after),
+    head ? make("button", { type: "button", click: () => openHead(glass, head) }, say("seeHead")) : null,
+  ].filter((part) => part);
+}
+
+function openHead(glass, { attention, layer, head }) {
+  Object.assign(chosenHead(glass), { kind: attention, order: "layer", chosen: [layer, head] });
+  glass.open("heads");
+}
+
+/** A place for results, and for what there is to say meanwhile; the last result stays when the box is drawn again. */
+export function results(glass, name, more = () => []) {
+  const kept = glass.kept(`whatIf ${name}`, { found: null });
+  const place = make("div", { class: "result", "aria-live": "polite" });
+  const status = make("p", { class: "quiet status", role: "status" });
+  const show = (found) => {
+    kept.found = found;
+    place.classList.remove("old");
+    place.replaceChildren(...result(glass, found), ...more(found));
+  };
+  let attempts = 0;
+  const forget = () => {
+    kept.found = null;
+    place.replaceChildren();
+  };
+  const clear = () => {
+    attempts++;
+    glass.begin(status);
+    status.textContent = "";
+    forget();
+  };
+  const attempt = async (edits) => {
+    const mine = ++attempts;
+    place.classList.add("old"); // until the answer is there
+    const found = await outcome(glass, edits, status);
+    if (found) show(found);
+    else if (mine === attempts) forget();
+    return found;
+  };
+  if (kept.found) show(kept.found);
+  return { elements: [status, place], status, attempt, show, clear, kept };
+}
+

@@ -1,0 +1,200 @@
+"""What if: switches, heads, words and order, word by word, and what is said where nothing changes."""
+
+import math
+
+import pytest
+
+from headway.insight.what_if import read_edits
+from tests.system.browsing import random_translator
+
+TEXT = "the cat sat on the mat"
+SHARES = "(bars) => bars.map((bar) => Number(bar.style.getPropertyValue('--share')))"
+SAME = {"en": "Both translations are the same, word for word.", "ko": "두 번역이 완전히 같습니다."}
+ORDER_SAYS = {
+    "en": {
+        "with": {True: "Even with positions, both translations are the same", False: "With positions, the trans"},
+        "without": {True: "Without positions, both translations are the same", False: "Without positions, the trans"},
+        "chosen": {True: "This pair was chosen among 7", False: "Of 7 reorderings"},
+    },
+    "ko": {
+        "with": {True: "위치가 있어도 두 번역이 같습니다", False: "위치가 있으면 두 번역이 다릅니다"},
+        "without": {True: "위치가 없으면 두 번역이 같습니다", False: "위치가 없으면 두 번역이 다릅니다"},
+        "chosen": {True: "7가지를 해 보고 고른", False: "7가지를 해 보았지만"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def document(random):
+    return random.inspect(TEXT, cases="usual").to_dict()
+
+
+def shown(words: list[dict]) -> str:
+    """As the page shows them, with a sign for characters that nobody sees."""
+    return "".join(one if one.isprintable() else "▯" for one in " ".join(word["text"] for word in words))
+
+
+def words_in(place) -> str:
+    return " ".join(place.locator("bdi").all_inner_texts())
+
+
+def shares_in(place, kind: str) -> list[float]:
+    return place.locator(f".bar.{kind}").evaluate_all(SHARES)
+
+
+def told(text: str, probability: float = 0.5) -> dict:
+    return {"text": text, "score": -1.0, "words": [{"text": word, "probability": probability} for word in text.split()]}
+
+
+def test_switches_are_tried_together_and_show_what_they_say(document, opened):
+    window = opened(document)
+    window.view("whatIf")
+    boxes = ["positions_off", "look_ahead_off", "scaling_off"]
+    chosen = {"positions_off"}  # at first
+    card = window.page.locator(".card:has(.switches)")
+    for toggled in (None, "scaling_off", "positions_off", "look_ahead_off", "positions_off"):
+        if toggled:
+            window.page.click(f"[value={toggled}]")
+            chosen ^= {toggled}
+        assert [window.page.is_checked(f"[value={box}]") for box in boxes] == [box in chosen for box in boxes]
+        wanted = [{"kind": box} for box in boxes if box in chosen]
+        [case] = [one for one in document["cases"] if one["edits"] == wanted]
+        assert len(card.locator("h4").inner_text().split(" · ")) == len(chosen)
+        before, after = card.locator("dd").nth(0), card.locator("dd").last
+        assert words_in(before) == shown(case["before"]["words"])
+        assert words_in(after) == shown(case["after"]["words"])
+        steps = document["steps"]
+        total = math.prod(shares_in(before, "before")) * math.exp(steps[-1]["log_probability"])
+        assert math.log(total) == pytest.approx(document["target"]["score"], abs=0.1)  # shares have four digits
+        held = case["after" if case["after"]["text"] == document["target"]["text"] else "before"]["words"]
+        assert shares_in(before, "after") == pytest.approx([word["probability"] for word in held], abs=1e-4)
+        probabilities = [word["probability"] for word in case["after"]["words"]]
+        assert shares_in(after, "after") == pytest.approx(probabilities, abs=1e-4)
+    for one in list(chosen):
+        window.page.click(f"[value={one}]")
+    assert card.locator("h4, dl").count() == 0  # the model as it is has nothing to be compared with
+
+
+def test_heads_say_what_is_left_and_only_much_has_the_strongest_colour(document, opened):
+    cases = [one for one in document["cases"] if one["edits"][0]["kind"] == "head_off"]
+    for number, case in enumerate(cases):  # all of them lose little
+        case["before"]["score"] = document["target"]["score"] - 0.01 * number
+    window = opened(document)
+    window.view("whatIf")
+    tiles = window.page.locator(".effect")
+    assert window.texts(".effect .change") == [f"{100 * math.exp(-0.01 * at):.0f}%" for at in range(len(cases))]
+    shares = tiles.evaluate_all(SHARES)
+    assert shares == pytest.approx([0.01 * at / 0.5 for at in range(len(cases))], abs=1e-3)
+    cases[1]["before"]["score"] -= 20
+    window = opened(document)
+    window.view("whatIf")
+    assert max(window.page.locator(".effect").evaluate_all(SHARES)) == 1.0
+    assert window.texts(".effect .change")[1] == "0%"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_sixteen_heads_have_room(opened, width):
+    wide = random_translator(d_model=64, num_heads=16)
+    edits = [{"kind": "head_off", "attention": "encoder", "layer": 1, "head": head} for head in range(16)]
+    window = opened(wide.inspect(TEXT, cases=[read_edits([edit]) for edit in edits]).to_dict(), width=width)
+    crowded = """[...document.querySelectorAll("#glass-view .head")].filter((one) => one.scrollWidth > one.clientWidth
+        || [...one.children].some((part) => part.getBoundingClientRect().width > one.getBoundingClientRect().width))
+        .map((one) => one.textContent)"""
+    for name in ("heads", "whatIf"):
+        window.view(name)
+        window.page.wait_for_timeout(100)
+        assert window.page.evaluate(crowded) == []
+        assert (
+            window.page.evaluate("Math.min(...[...document.querySelectorAll('.head')].map((o) => o.offsetWidth))") > 24
+        )
+    window.view("heads")
+    window.page.select_option(".controls select", "entropy")
+    assert window.page.evaluate(crowded) == []
+
+
+def test_a_head_of_what_if_can_be_seen_large(random, opened):
+    edit = {"kind": "head_off", "attention": "decoder", "layer": 1, "head": 2}
+    window = opened(random.inspect(TEXT, cases=[read_edits([edit])]).to_dict())
+    window.view("whatIf")
+    window.page.click("text=See this head large")
+    assert window.page.inner_text(".large h3") == "Layer 2, head 3"
+    assert window.page.inner_text(".controls .choice label:has(:checked)") == "Decoder self-attention"
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+@pytest.mark.parametrize("alike_with", [True, False])
+@pytest.mark.parametrize("alike_without", [True, False])
+def test_of_two_orders_only_what_was_seen_is_said(random, opened, language, alike_with, alike_without):
+    def pair(alike):
+        return [told(text) for text in ("one two", "one two" if alike else "two one")]
+
+    found = random.inspect(TEXT).to_dict()
+    both = {"with_positions": pair(alike_with), "without_positions": pair(alike_without)}
+    found["order"] = {"sentences": ["a b", "b a"], "tried": 7, **both}
+    card = opened(found, language).view("whatIf").locator(".card:has(.order)")
+    assert [words_in(cell) for cell in card.locator("td:has(.bar)").all()][:2] == [
+        one["text"] for one in pair(alike_with)
+    ]
+    assert card.locator("mark").count() == 2 - alike_with - alike_without
+    says = ORDER_SAYS[language]
+    proves = not alike_with and alike_without
+    for row, is_so in (("with", alike_with), ("without", alike_without), ("chosen", proves)):
+        assert says[row][is_so] in card.inner_text()
+        assert says[row][not is_so] not in card.inner_text()
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_a_translation_that_stays_the_same_is_said_to_and_why(random, opened, language):
+    cases = [[{"kind": "positions_off"}], [{"kind": "scaling_off"}], [{"kind": "swap_words", "first": 0, "second": 1}]]
+    found = random.inspect(TEXT, cases=[read_edits(case) for case in cases]).to_dict()
+    before = [dict(word) for word in found["cases"][0]["before"]["words"]]
+    for word in before:
+        word["probability"] = 1e-6
+    same, other, swap = found["cases"]
+    for case in (same, swap):
+        case["after"] = {"text": found["target"]["text"], "score": -1.0, "words": before}
+    same["before"] = same["after"]
+    other["after"] = told("something else")
+    window = opened(found, language)
+    card = window.view("whatIf").locator(".card:has(.switches)")
+    said = card.locator(".seen").inner_text()
+    assert SAME[language] in said
+    assert "<0.1%" in said  # what is left of the word that lost most
+    assert len(said) > len(SAME[language]) + 60  # and why
+    window.page.click("[value=positions_off]")
+    window.page.click("[value=scaling_off]")
+    assert card.locator(".seen").count() == 0
+    assert window.texts(".card:has(.switches) mark") == ["something", "else"]
+    for word in (0, 1):
+        window.page.click(f".card .word >> nth={word}")
+    assert SAME[language] in window.page.locator(".result:has(.quoted)").inner_text()
+
+    edited = random.inspect(TEXT, edits=read_edits(cases[2])).to_dict()
+    words = edited["before"]["words"]
+    for text, given, is_same in (
+        (edited["target"]["text"], False, True),
+        ("something else", False, False),
+        (edited["target"]["text"], True, False),  # whoever gave it knows
+    ):
+        edited["before"] = {"text": text, "score": -1.0, "words": words}
+        edited["target"]["given"] = given
+        view = opened(edited, language).view("whatIf")
+        assert (SAME[language] in view.locator(".card >> nth=0").inner_text()) == is_same
+
+
+@pytest.mark.parametrize(("language", "width"), [("en", 1280), ("ko", 390)])
+def test_a_long_translation_stays_in_its_card(document, opened, language, width):
+    long = told(" ".join(f"word{'y' * (at % 17)}" for at in range(60)))
+    for case in document["cases"]:
+        case["after"] = long
+    document["order"] = {
+        "sentences": ["a b", "b a"],
+        "tried": 7,
+        "with_positions": [long] * 2,
+        "without_positions": [long] * 2,
+    }
+    window = opened(document, language, width=width)
+    window.view("whatIf")
+    wide = """[...document.querySelectorAll(".glass *")].filter((one) => !one.closest(".scroll, [role=tablist]")
+        && !one.closest(".unseen") && one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.className)"""
+    assert window.page.evaluate(wide) == []
