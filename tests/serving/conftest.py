@@ -37,7 +37,9 @@ class CopyingTranslator:
         refuses: str = "",
         longest_target: int = 400,
     ) -> None:
-        self.stored = SimpleNamespace(source_language=source, target_language=target)
+        self.stored = SimpleNamespace(
+            source_language=source, target_language=target, domain="animals", num_parameters=1234
+        )
         self.target_languages = list(tags)
         self.device = torch.device("cpu")
         self.calls: list[list[str]] = []

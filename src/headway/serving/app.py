@@ -25,7 +25,6 @@ from headway.insight.analyses import read_analyses
 from headway.serving.access import Access
 from headway.serving.batcher import QueueFullError
 from headway.serving.detection import Detected
-from headway.serving.examples import example_request, example_text
 from headway.serving.guard import Guard
 from headway.serving.pairs import Pair, english_name
 from headway.serving.refusals import error_response, refusal
@@ -93,9 +92,10 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
     """What works, and may need a key."""
     settings, pairs = service.settings, service.pairs
     codes = {"source": [AUTO, *pairs.sources()], "target": pairs.targets()}
-    example = example_request(pairs.first)
+    [(text, translation), *_] = pairs.first.examples
+    example = {"q": text, "source": pairs.first.source, "target": pairs.first.target}
     translate_body, inspect_body = (request_body(kind, example, **codes) for kind in (TranslateRequest, InspectRequest))
-    align_body = request_body(AlignRequest, {**example, "translation": example_text(example["target"])}, **codes)
+    align_body = request_body(AlignRequest, {**example, "translation": translation}, **codes)
     detect_body = request_body(DetectRequest, example)
 
     @app.post("/translate", responses=PROBLEMS, response_model=TranslateAnswer, openapi_extra=translate_body)
@@ -187,6 +187,7 @@ def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
                     "target": {"code": first.target, "name": english_name(first.target)},
                 },
                 "maxTexts": settings.max_texts,
+                "models": [_about(pair) for pair in pairs],
                 "suggestions": False,
                 "supportedFilesFormat": [],
             }
@@ -226,6 +227,18 @@ def _add_page(app: FastAPI) -> None:
     app.mount("/page", StaticFiles(directory=os.fspath(page)))  # type: ignore[call-overload]
     if glass.is_dir():
         app.mount("/glass", StaticFiles(directory=os.fspath(glass)))  # type: ignore[call-overload]
+
+
+def _about(pair: Pair) -> dict[str, Any]:
+    """What the page says of a model, of one direction."""
+    stored = pair.translator.stored
+    return {
+        "source": pair.source,
+        "target": pair.target,
+        "domain": stored.domain,
+        "parameters": stored.num_parameters,
+        "examples": [{"source": text, "target": translation} for text, translation in pair.examples],
+    }
 
 
 def _admit(access: Access, request: Request, key: object = None) -> None:

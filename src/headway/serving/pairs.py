@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from babel import Locale, UnknownLocaleError
 
 from headway.errors import UserError
+from headway.serving.examples import examples_among
+from headway.text.tokenizer import language_tag
 from headway.translator import Translator
 
 
@@ -20,6 +22,8 @@ class Pair:
     translator: Translator
     prefix: str
     """What a model of several target languages needs in front of a text, or nothing."""
+    examples: tuple[tuple[str, str], ...]
+    """Sentences, without the prefix, and their translations by people."""
 
     def is_readable(self, text: str) -> bool:
         """Whether the model can read the text as a whole."""
@@ -29,15 +33,21 @@ class Pair:
 class Pairs:
     """Every direction, by its two language codes. Raises UserError where two models have the same."""
 
-    def __init__(self, translators: Iterable[Translator]) -> None:
+    def __init__(
+        self, translators: Iterable[Translator], examples: Mapping[Translator, Sequence[tuple[str, str]]] | None = None
+    ) -> None:
+        """examples: pairs that a model was validated on, with the tags of their target languages."""
         self._pairs: dict[tuple[str, str], Pair] = {}
         for translator in translators:
             source = translator.stored.source_language
-            directions = [(tag, f">>{tag}<< ") for tag in translator.target_languages]
+            directions = [(tag, f"{language_tag(tag)} ") for tag in translator.target_languages]
+            known = (examples or {}).get(translator, ())
             for target, prefix in directions or [(translator.stored.target_language, "")]:
                 if (source, target) in self._pairs:
                     raise UserError(f"two models translate {source} into {target}: give one of them")
-                self._pairs[source, target] = Pair(source, target, translator, prefix)
+                own = ((text.removeprefix(prefix), other) for text, other in known if text.startswith(prefix))
+                found = examples_among(own, source, target)
+                self._pairs[source, target] = Pair(source, target, translator, prefix, tuple(found))
         if not self._pairs:
             raise UserError("a server needs a model")
 
