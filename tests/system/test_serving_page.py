@@ -373,13 +373,32 @@ def test_the_description_for_people(open_page):
     page.wait_for_selector("table")
     assert "POST /translate" in page.locator("body").inner_text()
     assert "`" not in page.locator("body").inner_text()
-    assert page.locator("p code").count() > 0
+    assert page.locator("p code, td code").count() > 0
+
+
+@pytest.mark.parametrize(("locale", "width"), [("en-US", 1280), ("ko-KR", 390)])
+def test_the_description_has_answers_in_both_languages(open_page, trained, corpus, locale, width):
+    page = open_page(locale, width)
+    page.goto(page.url + "docs")
+    source, target = (corpus.file(f"valid.{side}").read_text().splitlines()[0] for side in ("src", "tgt"))
+    answers = {path: page.locator(f"section:has(h2:text-is('POST {path}')) .answered") for path in [*ROUTES, "/align"]}
+    sync_api.expect(answers["/translate"]).to_have_text(json.dumps({"translatedText": target}, indent=2))
+    sync_api.expect(answers["/inspect"]).to_contain_text('"format": "headway-record"')
+    [links] = Translator.load(trained).align([source], [target])
+    sync_api.expect(answers["/align"]).to_contain_text('"links": [')
+    assert json.loads(answers["/align"].inner_text()) == {"links": [list(link) for link in links]}
+    assert ("번역합니다" in page.locator("main").inner_text()) == (locale == "ko-KR")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.click("#page-language")
+    sync_api.expect(page.locator("html")).to_have_attribute("lang", "en" if locale == "ko-KR" else "ko")
+    sync_api.expect(answers["/translate"]).to_contain_text(target)
 
 
 def commands(page) -> dict[str, dict]:
     """The fields of the shell command that the description shows for each route, as a shell reads them."""
     page.wait_for_selector("pre")
-    found = {path: shlex.split(page.locator(f"section:has-text('POST {path}') pre").inner_text()) for path in ROUTES}
+    sections = {path: page.locator(f"section:has-text('POST {path}')") for path in ROUTES}
+    found = {path: shlex.split(one.locator("pre").first.inner_text()) for path, one in sections.items()}
     assert all(words[1].endswith(path) for path, words in found.items())
     return {path: json.loads(words[words.index("-d") + 1]) for path, words in found.items()}
 
@@ -396,7 +415,8 @@ def test_the_description_has_examples_in_the_languages_of_the_server(
     with ServerProcess(tmp_path / "model") as server:
         page = open_page(at=server)
         page.goto(page.url + "docs")
-        assert commands(page) == {"/translate": whole, "/inspect": whole, "/detect": {"q": text}}
+        inspected = {**whole, "arrays": "none"}
+        assert commands(page) == {"/translate": whole, "/inspect": inspected, "/detect": {"q": text}}
 
 
 def test_examples_in_the_description_are_safe_to_paste(open_page):

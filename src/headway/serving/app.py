@@ -26,7 +26,7 @@ from headway.serving.access import Access
 from headway.serving.batcher import QueueFullError
 from headway.serving.detection import Detected
 from headway.serving.guard import Guard
-from headway.serving.pairs import Pair, english_name
+from headway.serving.pairs import Pair, Pairs, english_name
 from headway.serving.refusals import error_response, refusal
 from headway.serving.schemas import (
     PROBLEMS,
@@ -91,12 +91,7 @@ def make_app(service: Service) -> ASGIApp:
 def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
     """What works, and may need a key."""
     settings, pairs = service.settings, service.pairs
-    codes = {"source": [AUTO, *pairs.sources()], "target": pairs.targets()}
-    [(text, translation), *_] = pairs.first.examples
-    example = {"q": text, "source": pairs.first.source, "target": pairs.first.target}
-    translate_body, inspect_body = (request_body(kind, example, **codes) for kind in (TranslateRequest, InspectRequest))
-    align_body = request_body(AlignRequest, {**example, "translation": translation}, **codes)
-    detect_body = request_body(DetectRequest, example)
+    translate_body, inspect_body, align_body, detect_body = _bodies(pairs)
 
     @app.post("/translate", responses=PROBLEMS, response_model=TranslateAnswer, openapi_extra=translate_body)
     async def translate(request: Request) -> Response:
@@ -159,6 +154,19 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         chosen, _ = await _choose(service, texts, wanted.source, wanted.target)
         links = await service.align(list(zip(chosen, texts, translations, strict=True)))
         return JSONResponse({"links": links[0] if isinstance(wanted.q, str) else links})
+
+
+def _bodies(pairs: Pairs) -> list[dict[str, Any]]:
+    """What translate, inspect, align and detect are asked, with an example of the first model."""
+    codes = {"source": [AUTO, *pairs.sources()], "target": pairs.targets()}
+    [(text, translation), *_] = pairs.first.examples
+    example = {"q": text, "source": pairs.first.source, "target": pairs.first.target}
+    return [
+        request_body(TranslateRequest, example, **codes),
+        request_body(InspectRequest, {**example, "arrays": "none"}, **codes),
+        request_body(AlignRequest, {**example, "translation": translation}, **codes),
+        request_body(DetectRequest, example),
+    ]
 
 
 def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
