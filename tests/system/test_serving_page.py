@@ -50,7 +50,7 @@ def open_page(browser, server):
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(10_000)
-        page.on("console", lambda message: said.append(message.text))
+        page.on("console", lambda message: is_refused_inspection(message) or said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
         if glass is not None:
@@ -65,6 +65,11 @@ def open_page(browser, server):
         context.close()
     assert said == []
     assert {url.split("/")[2].split(":")[0] for url in asked} == {"127.0.0.1"}
+
+
+def is_refused_inspection(message) -> bool:
+    """The browser notes each refusal, also that of a text of too many tokens to say how sure the model is."""
+    return "status of 400" in message.text and message.location["url"].endswith("/inspect")
 
 
 def translated(page, text, expected):

@@ -59,7 +59,7 @@ function answered(path, fields) {
   asked
     .catch((problem) => ({ error: problem.message }))
     .then((answer) => {
-      const text = JSON.stringify(answer, null, 2);
+      const text = JSON.stringify(answer, null, 2).replaceAll(/\[\s+(\d+),\s+(\d+)\s+\]/gu, "[$1, $2]"); // a link in a line
       place.textContent = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
     });
   return place;
