@@ -140,7 +140,7 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         edits, cases = read_edits(wanted.edits), [read_edits(case) for case in wanted.cases]
         [pair], _ = await _choose(service, [wanted.q], wanted.source, wanted.target)
         options = {"target": wanted.translation, "beam_size": wanted.beam_size, "edits": edits, "cases": cases}
-        options["analyses"] = read_analyses(wanted.analyses)
+        options["analyses"] = read_analyses([_with_pairs(one, pair) for one in wanted.analyses])
         record = await service.inspect(pair, wanted.q, options, wanted.arrays)
         return Response(record, media_type="application/json")
 
@@ -235,6 +235,15 @@ def _add_page(app: FastAPI) -> None:
     app.mount("/page", StaticFiles(directory=os.fspath(page)))  # type: ignore[call-overload]
     if glass.is_dir():
         app.mount("/glass", StaticFiles(directory=os.fspath(glass)))  # type: ignore[call-overload]
+
+
+def _with_pairs(analysis: Any, pair: Pair) -> Any:
+    """An analysis as it is asked for; that of the heads gets the model's validation pairs. Raises HTTPException."""
+    if analysis not in ("head_importance", {"kind": "head_importance"}):
+        return analysis
+    if not pair.validated:
+        raise refusal(400, "analyses: head_importance needs pairs; this server has no validation pairs of the model")
+    return {"kind": "head_importance", "pairs": list(pair.validated)}
 
 
 def _about(pair: Pair) -> dict[str, Any]:

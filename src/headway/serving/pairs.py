@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from babel import Locale, UnknownLocaleError
 
 from headway.errors import UserError
+from headway.insight.analyses import MOST_PAIRS
 from headway.serving.examples import examples_among
+from headway.serving.settings import LONGEST_ANALYSED
 from headway.text.tokenizer import language_tag
 from headway.translator import Translator
 
@@ -24,6 +27,8 @@ class Pair:
     """What a model of several target languages needs in front of a text, or nothing."""
     examples: tuple[tuple[str, str], ...]
     """Sentences, without the prefix, and their translations by people."""
+    validated: tuple[tuple[str, str], ...] = ()
+    """Pairs that the model was validated on, to measure the importance of its heads."""
 
     def is_readable(self, text: str) -> bool:
         """Whether the model can read the text as a whole."""
@@ -45,9 +50,11 @@ class Pairs:
             for target, prefix in directions or [(translator.stored.target_language, "")]:
                 if (source, target) in self._pairs:
                     raise UserError(f"two models translate {source} into {target}: give one of them")
-                own = ((text.removeprefix(prefix), other) for text, other in known if text.startswith(prefix))
-                found = examples_among(own, source, target)
-                self._pairs[source, target] = Pair(source, target, translator, prefix, tuple(found))
+                own = [one for one in known if one[0].startswith(prefix)]
+                found = examples_among(((text.removeprefix(prefix), other) for text, other in own), source, target)
+                short = (one for one in own if _can_be_analysed(translator, *one))
+                validated = tuple(islice(short, MOST_PAIRS))
+                self._pairs[source, target] = Pair(source, target, translator, prefix, tuple(found), validated)
         if not self._pairs:
             raise UserError("a server needs a model")
 
@@ -76,6 +83,11 @@ class Pairs:
     def code(self, given: str) -> str:
         """The code as the models have it, however its letters are written; an unknown one as it is given."""
         return next((one for one in self.codes if one.lower() == given.lower()), given)
+
+
+def _can_be_analysed(translator: Translator, source: str, target: str) -> bool:
+    readable = translator.is_readable
+    return readable(source, LONGEST_ANALYSED) and readable(target, LONGEST_ANALYSED, side="target")
 
 
 def english_name(code: str) -> str:

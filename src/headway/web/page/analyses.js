@@ -46,6 +46,9 @@ class Analyst {
   }
 }
 
+/** What `analysesOf` can be asked for. */
+export const names = () => Object.keys(ANALYSES);
+
 /** Each gives its fields, and its matrices by name. */
 const ANALYSES = {
   erasure({ erasure: { effect, ...fields } }) {

@@ -1,6 +1,6 @@
 // The front door: raw text in, a translation or a record out, as in translator/translator.py and inspecting.py.
 
-import { analysesOf } from "./analyses.js";
+import { analysesOf, names as namesOfAnalyses } from "./analyses.js";
 import { beamSearch } from "./beam.js";
 import { BeamTree } from "./beams.js";
 import { Codec, idsOf } from "./codec.js";
@@ -29,7 +29,7 @@ export class Translator {
   /** What a page may want to know before it translates. */
   get about() {
     const { source_language, target_language, config, decoding, examples, card } = this.header;
-    return { source_language, target_language, config, decoding, examples, card, kernel: this.kernel };
+    return { source_language, target_language, config, decoding, examples, card, kernel: this.kernel, analyses: namesOfAnalyses() };
   }
 
   /** options: beamSize, lengthPenalty, maxLength, nBest, noRepeatNgram; those of the model where they are left out.
