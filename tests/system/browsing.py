@@ -92,7 +92,7 @@ class Window:
         assert may_move or sum(shifts) < 0.01
 
     def view(self, name: str) -> Any:
-        """Opens one of the six views. -> its panel"""
+        """Opens one of the views. -> its panel"""
         self.page.click(f"#glass-tab-{name}")
         return self.page.locator("#glass-view")
 
@@ -139,7 +139,8 @@ def open_live(window: Window, model: Translator, text: str, language: str = "en"
         requests.append(body)
         edits = read_edits(body.get("edits", []))
         cases = [read_edits(case) for case in body.get("cases", [])]
-        record = model.inspect(body["text"], body.get("translation"), edits=edits, cases=cases)
+        asked = body.get("analyses", [])
+        record = model.inspect(body["text"], body.get("translation"), edits=edits, cases=cases, analyses=asked)
         return json.dumps(record.to_dict(arrays=body.get("arrays", "all")), ensure_ascii=False)
 
     def answer(route) -> None:

@@ -11,11 +11,11 @@ from headway.insight.what_if import read_edits
 from tests.system.browsing import FOLDER, Window, open_live, read_page, write_page
 from tests.system.conftest import run_headway
 
-VIEWS = ["translate", "machine", "heads", "steps", "whatIf", "numbers"]
+VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 TEXT = "ant bee cat dog elk"
 LEADS = {
-    "en": ["how sure", "Figure 1", "attention head", "Press play", "Switch a part", "arithmetic"],
-    "ko": ["확신", "그림 1", "어텐션 헤드", "재생", "끄거나", "계산"],
+    "en": ["how sure", "Figure 1", "attention head", "Press play", "what it needs", "Switch a part", "arithmetic"],
+    "ko": ["확신", "그림 1", "어텐션 헤드", "재생", "무엇이 필요한지", "끄거나", "계산"],
 }
 
 

@@ -13,7 +13,7 @@ from headway.insight import usual_cases
 from headway.model import ModelConfig
 from tests.system.browsing import Window, open_live, write_page
 
-VIEWS = ["translate", "machine", "heads", "steps", "whatIf", "numbers"]
+VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
     "</script><script>alert(1)</script>",

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from headway.insight import AttentionKind, AttentionMaps, TranslationRecord
     from headway.insight.pictures import HeatMap
 
+PAGE_ANALYSES = ("contributions", "erasure", "contrast", "logit_lens", "decoder_lens", "faithfulness")
+"""Those that a page has where none are named."""
+LONGEST_ANALYSED = 40
+"""Tokens of a text that a page is analysed for without being asked; their work grows with the cube."""
+
 
 def inspect(
     model: Model,
@@ -55,8 +60,8 @@ def inspect(
     """Inspect a translation, mainly its attention.
 
     In an attention map each row is a query token and each column a key token. A page (.html) or data (.json) holds
-    everything that the model computes. Analyses are in the data of a page, in a .json file, or in the terminal
-    instead of the map.
+    everything that the model computes. Analyses are shown by a page, which has all those that need no further text
+    unless some are named, are written to a .json file, or stand in the terminal instead of the map.
 
     \b
     headway inspect runs/multi30k-de-en "Ein Hund läuft."
@@ -95,6 +100,8 @@ def inspect(
         _, plain = translator.stored.source_tokenizer.split_tag(text)
         count = len(usual_cases(translator.model.config, plain))
         typer.echo(f"trying {count} edits of the model and of the text for the page", err=True)
+    if suffix == ".html" and not analysis and translator.is_readable(text, LONGEST_ANALYSED):
+        analysis = list(PAGE_ANALYSES)
     analyses = asked_analyses(analysis or [], model, translator)
     cases = "usual" if suffix == ".html" else ()
     record = translator.inspect(text, target, cases=cases, history=history, analyses=analyses)

@@ -36,8 +36,3 @@ export function analysesOf(glass) {
 export function matrixOfArray({ shape: [rows, columns], values, step }) {
   return { rows, columns, values, step };
 }
-
-/** What the reader is told where an analysis isn't known and nobody here computes it. */
-export function absence(glass, name) {
-  return glass.say(glass.inspect ? "absentHere" : "absentInPage", { name });
-}

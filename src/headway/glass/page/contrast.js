@@ -27,11 +27,16 @@ export function contrastPart(glass, analyses) {
 }
 
 /** A translation that the reader would have expected. */
-export function contrastForm({ record, say }, ask) {
+export function contrastForm(glass, ask, analyses) {
+  const { record, say } = glass;
   const input = make("input", { type: "text", id: "glass-instead", value: record.target.text, dir: "auto" });
-  const submit = (event) => {
+  const foils = () => analyses.found("contrast")?.fields.foils.map(({ id }) => id) ?? [];
+  const submit = async (event) => {
     event.preventDefault();
-    ask({ kind: "contrast", instead: input.value });
+    const before = foils();
+    await ask({ kind: "contrast", instead: input.value });
+    const step = foils().findIndex((id, at) => id !== before[at]);
+    if (step >= 0) glass.choose("target", step);
   };
   return make("form", { class: "asking", submit }, make("label", { for: "glass-instead" }, say("insteadLabel")), input, make("button", { type: "submit" }, say("compare")));
 }

@@ -1,6 +1,6 @@
 // How much the model needs each head, over many sentences: beside the habits of heads, in the view of the heads.
 
-import { absence, analysesOf, matrixOfArray } from "./analysed.js";
+import { analysesOf, matrixOfArray } from "./analysed.js";
 import { largest } from "./colours.js";
 import { make } from "./elements.js";
 import { matrixPicture } from "./matrix.js";
@@ -25,7 +25,7 @@ export function headImportance(glass) {
     shown = kind;
     if (kept.found) place.replaceChildren(...pictures(glass, kept.found, kind));
     else if (analyses.computes("head_importance")) place.replaceChildren(make("button", { type: "button", click: ask }, say("measureHeads")));
-    else place.replaceChildren(make("p", { class: "quiet" }, absence(glass, "head_importance")));
+    else place.replaceChildren(make("p", { class: "quiet" }, say(glass.inspect ? "absentHere" : "absentInPage", { names: "head_importance" })));
   };
   return { element: make("section", { class: "importance" }, make("h3", {}, say("importanceTitle")), make("p", { class: "quiet" }, say("importanceText")), place, status), show };
 }

@@ -24,8 +24,12 @@ export function needsPart(glass, analyses) {
     make("h4", {}, say("differTitle")),
     make("p", {}, say("differCount", tally)),
     make("ol", { class: "differ" }, ["differNothing", "differOther", "differTwice"].map((name) => make("li", {}, say(name)))),
-    make("div", { class: "maps" }, columns.map((column) => mapOf(glass, column))),
   ];
+}
+
+/** The same for all tokens at once. */
+export function mapsPart(glass, analyses) {
+  return [make("div", { class: "maps" }, columnsOf(glass, analyses).map((column) => mapOf(glass, column)))];
 }
 
 /** {name, matrix, share(value): of 0 to 1}: attention where the record has it, contributions where they are known, erasure. */
