@@ -4,6 +4,7 @@ import { addressOf, readAddress } from "./address.js";
 import { useTheme } from "./colours.js";
 import { ANALYSES } from "./analysed.js";
 import { make } from "./elements.js";
+import { exactly } from "./exact.js";
 import { headsView } from "./heads.js";
 import { machineView } from "./machine.js";
 import { masthead, nameOfLanguage } from "./masthead.js";
@@ -50,6 +51,8 @@ export function mountBox(element, { record, inspect = null, analyses = ANALYSES,
     questions: 0,
     theme: before?.theme ?? null,
     presenting: before?.presenting ?? false,
+    exact: before?.exact ?? false,
+    asked: new Set(),
     tour: before?.tour ?? null,
     address: address && location.protocol !== "about:",
     place: make("div", {}),
@@ -155,13 +158,14 @@ function glassOf(state, arriving) {
   const { record, language } = state;
   const say = speaker(language);
   const turns = new WeakMap();
+  const stored = openNumbers(record);
   const glass = {
     record,
     arriving,
     say,
     inspect: state.inspect,
     computes: state.computes,
-    get: openNumbers(record),
+    get: state.exact ? exactly(state, stored, () => draw(state)) : stored,
     languageName: (code) => nameOfLanguage(language, code),
 
     /** An object of the reader's choices, by name: as it was for this record (or, for `any` record, of this model). */
@@ -199,6 +203,7 @@ function glassOf(state, arriving) {
       const answer = await glass.request(text, options, status);
       if (!answer || question !== state.questions) return;
       state.record = answer;
+      state.asked.clear();
       draw(state, true);
     },
 

@@ -1,6 +1,7 @@
 // The head of the box: the sentence, and what is there beside the views: the tour, presenter mode, theme, language.
 
 import { make } from "./elements.js";
+import { canBeExact } from "./exact.js";
 import { brief, languageOf, visible } from "./tokens.js";
 import { canTour } from "./tour.js";
 import { editedLine } from "./what_if.js";
@@ -35,6 +36,10 @@ function tools(state, glass, { draw, tourTo }) {
     state.presenting = !state.presenting;
     draw();
   };
+  const exact = () => {
+    state.exact = !state.exact;
+    draw();
+  };
   const dark = state.theme === "dark" || (!state.theme && window.matchMedia("(prefers-color-scheme: dark)").matches);
   const theme = () => {
     state.theme = dark ? "light" : "dark";
@@ -42,6 +47,7 @@ function tools(state, glass, { draw, tourTo }) {
   };
   return [
     canTour(state.record) ? button("tour", Boolean(state.tour), () => tourTo(state.tour ? null : 0)) : null,
+    state.exact || canBeExact(state) ? button("exact", state.exact, exact) : null,
     button("present", state.presenting, present),
     make("button", { type: "button", class: "tool-theme", "aria-label": say("theme"), title: say("theme"), click: theme }, dark ? "☀" : "☾"),
     aboutButton(glass),

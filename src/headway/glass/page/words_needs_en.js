@@ -1,6 +1,7 @@
 // The texts of the analyses in English.
 
 export const needsEnglish = {
+  exact: "float32",
   view_needs: "What it needs",
   lead_needs: "Attention says where the model looks. These measure what it needs, where a token comes from, and in which layer it is decided.",
   compute: "Compute",
