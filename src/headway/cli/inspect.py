@@ -60,8 +60,8 @@ def inspect(
     """Inspect a translation, mainly its attention.
 
     In an attention map each row is a query token and each column a key token. A page (.html) or data (.json) holds
-    everything that the model computes. Analyses are shown by a page, which has all those that need no further text
-    unless some are named, are written to a .json file, or stand in the terminal instead of the map.
+    everything that the model computes. Analyses are in a page, in a .json file, or in the terminal instead of the map;
+    a page of a sentence of up to 40 tokens has those that need no more than the sentence, unless you name others.
 
     \b
     headway inspect runs/multi30k-de-en "Ein Hund läuft."
