@@ -4,6 +4,7 @@ import pytest
 
 from headway.serving.examples import EXAMPLES, LONGEST_EXAMPLE, example_text, examples_among
 from headway.serving.pairs import Pairs
+from headway.serving.settings import LONGEST_ANALYSED
 from tests.serving.conftest import CopyingTranslator
 
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
@@ -59,6 +60,20 @@ def test_each_direction_has_examples_of_its_own():
     assert found["ko", "ja"] == (("하나", "一"), ("셋", "三"))
     assert found["ko", "en"] == (("둘", "two"),)
     assert found["de", "en"] == ((example_text("de"), example_text("en")),)
+
+
+def test_the_heads_are_measured_on_the_validation_pairs_of_the_model(serve):
+    model, other = CopyingTranslator("ko", "en"), CopyingTranslator("de", "en")
+    long = "x" * (LONGEST_ANALYSED + 1)
+    server = serve(model, other, examples={model: [("하나", "one"), (long, "long"), ("둘", long), ("셋", "three")]})
+    fields = {"q": "하나", "source": "ko", "target": "en"}
+    for asked in ("head_importance", {"kind": "head_importance"}):
+        answer = server.post("/inspect", json={**fields, "analyses": [asked, "erasure"]}).json()
+        assert "pairs=[('하나', 'one'), ('셋', 'three')]" in answer["analyses"][0]
+        assert "erasure" in answer["analyses"][1]
+    answer = server.post("/inspect", json={**fields, "source": "de", "analyses": ["head_importance"]})
+    assert answer.status_code == 400
+    assert "no validation pairs" in answer.json()["error"]
 
 
 def test_the_page_hears_what_the_models_know(serve):

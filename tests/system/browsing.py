@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from headway import Translator
+from headway.errors import UserError
 from headway.glass.standalone import page_of, style_sheet
 from headway.insight.what_if import read_edits
 from tests.translator.test_translator import translator
@@ -147,7 +148,10 @@ def open_live(window: Window, model: Translator, text: str, language: str = "en"
         path = route.request.url.removeprefix(ORIGIN)
         headers = {"Content-Security-Policy": POLICY}
         if path == "/inspect":
-            route.fulfill(body=inspect(json.loads(route.request.post_data)), content_type="application/json")
+            try:
+                route.fulfill(body=inspect(json.loads(route.request.post_data)), content_type="application/json")
+            except UserError as error:
+                route.fulfill(status=400, body=str(error))
         elif path.startswith("/glass/"):
             kind = "text/css" if path.endswith(".css") else "text/javascript"
             route.fulfill(body=(FOLDER / path.removeprefix("/glass/")).read_text(encoding="utf-8"), content_type=kind)

@@ -128,6 +128,7 @@ def test_a_live_model_is_asked_when_the_reader_looks(browser, random, language):
     window.page.fill("#glass-other", "the dog sat on the mat")
     window.page.click("#glass-patching form button")
     window.contains("#glass-patching .status", "the same translation")  # of this random model, whatever it reads
+    window.said.clear()  # the browser notes the refusal
     asked = [one["analyses"] for one in requests if "analyses" in one]
     assert asked[0] == PLAIN[:-1]
     assert asked[1:] == [["faithfulness"], [{"kind": "patching", "other": "the dog sat on the mat"}]]
@@ -153,4 +154,27 @@ def test_another_translation_can_be_compared_with(browser, random):
     window.page.fill("#glass-instead", other)
     window.page.click("#glass-contrast form button")
     window.contains("#glass-contrast .saying", f"{wanted.analyses.contrast.difference[step]:.2f}".replace("-", "−"))
+    window.close(may_move=True)
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_beside_a_live_model_numbers_are_its_own(browser, random, language):
+    window = Window(browser)
+    requests = open_live(window, random, TEXT, language)
+    window.view("machine")
+    window.page.click(".block h4 button >> nth=0")
+    before = len(requests)
+    window.page.click(".tool-exact")
+    window.page.wait_for_function("document.querySelector('.tool-exact').getAttribute('aria-pressed') === 'true'")
+    window.view("heads")
+    picture = window.page.locator(".large-pictures .matrix:not(.lines) canvas[tabindex]")
+    wanted = random.inspect(TEXT).attention["cross"]
+    window.page.wait_for_timeout(1500)  # asked for, and drawn again
+    layer, head = (int(part) - 1 for part in window.page.inner_text(".heads [aria-pressed=true] b").split("·"))
+    picture.press("ArrowRight")
+    read = window.page.inner_text(".large-pictures output b")
+    assert read == f"{wanted[layer, head, 0, 0]:.3f}"
+    names = [name for one in requests[before:] for name in one["arrays"]]
+    assert len(names) == len(set(names)) > 0
+    assert all(len(one["arrays"]) <= 32 for one in requests[before:])
     window.close(may_move=True)
