@@ -110,7 +110,7 @@ docs-messages: $(DOCS)/.ready
 	$(DOCS)/bin/sphinx-intl update -p $(GUIDE)/_build/messages -d $(GUIDE)/locale -l ko -w 150 --no-obsolete
 
 # Speed, in an hour; leave the machine alone meanwhile. Some translations of a model that was trained for five minutes
-# run to the limit, and who waits for the longest of a batch pays for it: BENCH_MODEL=... names a better one.
+# run to the length limit, and a whole batch takes as long as its longest: BENCH_MODEL=... names a better one.
 BENCH_MODEL := runs/bench
 BENCH_SOURCE := data/multi30k/raw/test_2016_flickr.de
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random as chance
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,37 +11,12 @@ import pytest
 
 from headway import Translator
 from tests.system.browsing import Window, chromium, random_translator, write_page
+from tests.system.running import run_headway
 
 ROOT = Path(__file__).parent.parent.parent
 
 if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)  # under `nohup`: the programs that are tested hear it all the same
-
-
-@dataclass
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-
-def run_headway(*arguments: object, input_: str | bytes = "", cwd: Path | None = None, timeout: float = 600) -> Outcome:
-    """Runs `headway` with the arguments; the text of its two streams and its exit code."""
-    data = input_.encode() if isinstance(input_, str) else input_
-    command = [sys.executable, "-m", "headway", *map(str, arguments)]
-    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
-    done = subprocess.run(
-        command, input=data, capture_output=True, cwd=cwd, timeout=timeout, env=environment, check=False
-    )
-    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def complaint(*arguments: object, **options) -> str:
-    """The one line of a run that the user has to mend: exit code 2, nothing on standard output, no traceback."""
-    outcome = run_headway(*arguments, **options)
-    assert outcome.code == 2, outcome
-    assert "Traceback" not in outcome.err
-    return outcome.err.strip().splitlines()[-1]
 
 
 def reversed_pairs(count: int, seed: int) -> list[tuple[str, str]]:

@@ -14,7 +14,8 @@ import unicodedata
 
 import pytest
 
-from tests.system.conftest import QUICK, TINY, complaint, run_headway
+from tests.system.conftest import QUICK, TINY
+from tests.system.running import complaint, run_headway
 
 GOOD = b"ant bee\ncat\n"
 

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.system.conftest import run_headway
+from tests.system.running import run_headway
 
 
 def test_demo_reaches_99_percent_on_unseen_dates(tmp_path):

@@ -6,7 +6,8 @@ import random
 import pytest
 
 from headway.storage import load_model
-from tests.system.conftest import complaint, reversed_pairs, run_headway
+from tests.system.conftest import reversed_pairs
+from tests.system.running import complaint, run_headway
 
 NEW_WORDS = ["lemming", "mongoose", "nuthatch", "octopus", "penguin"]
 

@@ -9,7 +9,7 @@ from headway import Translator
 from headway.glass.document import decoded
 from headway.insight.what_if import read_edits
 from tests.system.browsing import FOLDER, Window, open_live, read_page, write_page
-from tests.system.conftest import run_headway
+from tests.system.running import run_headway
 
 VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 TEXT = "ant bee cat dog elk"

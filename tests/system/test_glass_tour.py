@@ -8,6 +8,13 @@ import pytest
 TEXT = "the cat sat on the mat"
 STOPS = 9
 PREDICT = {"en": "Predict first", "ko": "먼저 예상해 보세요"}
+UNCOVERED = """() => {
+  scrollTo(0, document.documentElement.scrollHeight);
+  const tour = document.querySelector(".tour");
+  const others = [...tour.parentElement.children].filter((one) => one !== tour && one.offsetHeight);
+  return Math.max(...others.map((one) => one.getBoundingClientRect().bottom)) <= tour.getBoundingClientRect().top;
+}"""
+"""Whether the page scrolls far enough for all of it to be seen above the tour."""
 TERM = {"en": "token", "ko": "토큰"}
 
 
@@ -30,6 +37,7 @@ def test_every_stop_asks_first_and_answers_from_the_model(opened, record, langua
         page.click(".tour .reveal button >> nth=0")
         assert page.inner_text(".tour .tour-answer")
         assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate(UNCOVERED), stop
         if stop + 1 < STOPS:
             page.keyboard.press("ArrowRight")
     assert len(titles) == STOPS

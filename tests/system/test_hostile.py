@@ -10,7 +10,7 @@ from headway.documents import parse_document
 from tests.documents.test_parsing import HOSTILE as HOSTILE_TEXTS
 from tests.documents.test_parsing import readable
 from tests.faults.hostile import change_config, make_directory, piece, replace, subword_model
-from tests.system.conftest import complaint, run_headway
+from tests.system.running import complaint, run_headway
 
 
 @pytest.fixture

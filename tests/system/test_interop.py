@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.system.conftest import complaint, run_headway
+from tests.system.running import complaint, run_headway
 
 
 def test_to_hugging_face_and_back(corpus, trained, tmp_path):

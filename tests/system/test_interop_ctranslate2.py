@@ -8,7 +8,7 @@ import sacrebleu
 
 from headway.storage import load_model
 from tests.interop.test_argos import as_argos, installed
-from tests.system.conftest import complaint, run_headway
+from tests.system.running import complaint, run_headway
 
 
 @pytest.fixture(autouse=True)

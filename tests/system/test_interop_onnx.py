@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.test_argos import as_argos, installed
-from tests.system.conftest import complaint, run_headway
+from tests.system.running import complaint, run_headway
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ import time
 import pytest
 import sacrebleu
 
-from tests.system.conftest import ROOT, run_headway
+from tests.system.conftest import ROOT
+from tests.system.running import run_headway
 
 
 def test_help_is_quick():

@@ -3,7 +3,8 @@
 import json
 from statistics import harmonic_mean
 
-from tests.system.conftest import QUICK, complaint, run_headway
+from tests.system.conftest import QUICK
+from tests.system.running import complaint, run_headway
 
 
 def test_a_plan_of_a_run_is_that_run(corpus, tmp_path):

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.system.conftest import TINY, complaint, reversed_pairs, run_headway
+from tests.system.conftest import TINY, reversed_pairs
+from tests.system.running import complaint, run_headway
 
 SMALL_CHUNKS = """
 import sys

@@ -12,7 +12,8 @@ import pytest
 
 from headway.training.processes import free_port
 from tests.faults.killing import entries, wait_until
-from tests.system.conftest import QUICK, run_headway
+from tests.system.conftest import QUICK
+from tests.system.running import run_headway
 from tests.system.test_training_runs import losses
 
 EXACT = ["training.precision=fp32", "model.dropout=0.0", "training.learning_rate=3e-4"]

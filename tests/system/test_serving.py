@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import pytest
 from benchmarks.load import Client, HealthWatch, ServerProcess, load, measure, soak
 
-from tests.system.conftest import complaint, run_headway
+from tests.system.running import complaint, run_headway
 
 pytest.importorskip("fastapi")
 FIELDS = {"source": "src", "target": "tgt"}

@@ -11,7 +11,8 @@ import sys
 
 import pytest
 
-from tests.system.conftest import QUICK, complaint, run_headway
+from tests.system.conftest import QUICK
+from tests.system.running import complaint, run_headway
 
 
 def lines(outcome):

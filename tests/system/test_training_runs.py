@@ -11,7 +11,8 @@ import time
 import pytest
 
 from tests.faults.killing import Kills, check_exact_resume, entries, final_files, options, start, wait_until
-from tests.system.conftest import QUICK, complaint, run_headway
+from tests.system.conftest import QUICK
+from tests.system.running import complaint, run_headway
 
 
 def losses(run):

@@ -9,7 +9,8 @@ import time
 import pytest
 
 from headway.text.compressed import open_bytes
-from tests.system.conftest import complaint, reversed_pairs, run_headway
+from tests.system.conftest import reversed_pairs
+from tests.system.running import complaint, run_headway
 
 SOURCES = [source for source, _ in reversed_pairs(3000, seed=9)]
 

@@ -22,7 +22,8 @@ from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.web.export import export_web
 from tests.system.browsing import Window, chromium
-from tests.system.conftest import ROOT, Corpus, complaint, run_headway
+from tests.system.conftest import ROOT, Corpus
+from tests.system.running import complaint, run_headway
 from tests.web.scripts import Script, running
 
 FIREFOX = shutil.which("firefox-esr")
