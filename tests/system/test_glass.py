@@ -329,7 +329,8 @@ def test_by_keyboard_alone(window):
 
 
 def words(language: str) -> dict[str, str]:
-    text = (FOLDER / f"words_{language}.js").read_text(encoding="utf-8")
+    names = f"words_{language}.js", f"words_needs_{language}.js"
+    text = "".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
     return dict(re.findall(r'^  (\w+): "(.*)",$', text, re.MULTILINE))
 
 

@@ -45,9 +45,9 @@ export function headsView(glass) {
     showHeads();
     importance.show(state.kind);
   };
-  const heads = make("div", { class: "heads" }, make("div", {}, grid, make("p", { class: "quiet" }, say("gridHint"))), large);
+  const heads = make("div", { class: "heads" }, make("div", {}, grid, make("p", { class: "quiet" }, say("gridHint")), importance.element), large);
   show();
-  return make("div", { class: "view" }, bar, lights, heads, importance.element);
+  return make("div", { class: "view" }, bar, lights, heads);
 }
 
 /** The view's choices: {kind, order, chosen: [layer, head] or null}; they stay for every record of the model. */

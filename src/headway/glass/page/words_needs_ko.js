@@ -1,7 +1,7 @@
 // The texts of the analyses in Korean.
 
 export const needsKorean = {
-  exact: "float32",
+  exact: "float32 숫자",
   view_needs: "필요한 것",
   lead_needs: "어텐션은 모델이 어디를 보는지 말해 줍니다. 여기서는 무엇이 필요한지, 토큰이 어디에서 오는지, 어느 층에서 정해지는지를 잽니다.",
   compute: "계산하기",
