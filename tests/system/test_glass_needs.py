@@ -93,6 +93,7 @@ def test_the_importance_of_heads_stands_in_their_view(opened, record):
     window = opened(record.to_dict())
     view = window.view("heads")
     ablation = record.analyses.head_importance.ablation["cross"]
+    view.locator(".importance summary").click()
     picture = view.locator(".importance canvas").first
     assert f"({ablation.shape[0]} × {ablation.shape[1]})" in picture.get_attribute("aria-label")
     picture.press("ArrowRight")

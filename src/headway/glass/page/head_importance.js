@@ -12,7 +12,7 @@ const MEASURES = ["ablation", "gradient"];
 export function headImportance(glass) {
   const { say } = glass;
   const analyses = analysesOf(glass);
-  const kept = glass.kept("importance", { found: analyses.found("head_importance") }, true); // it isn't of the sentence
+  const kept = glass.kept("importance", { found: analyses.found("head_importance"), open: false }, true); // it isn't of the sentence
   const place = make("div", {});
   const status = make("p", { class: "quiet status", role: "status" });
   const ask = async () => {
@@ -27,7 +27,9 @@ export function headImportance(glass) {
     else if (analyses.computes("head_importance")) place.replaceChildren(make("button", { type: "button", click: ask }, say("measureHeads")));
     else place.replaceChildren(make("p", { class: "quiet" }, say(glass.inspect ? "absentHere" : "absentInPage", { names: "head_importance" })));
   };
-  return { element: make("section", { class: "importance" }, make("h3", {}, say("importanceTitle")), make("p", { class: "quiet" }, say("importanceText")), place, status), show };
+  const toggle = () => (kept.open = element.open);
+  const element = make("details", { class: "importance", open: kept.open, toggle }, make("summary", {}, say("importanceTitle")), make("p", { class: "quiet" }, say("importanceText")), place, status);
+  return { element, show };
 }
 
 /** By ablation, and by the gradient: (layers, heads) each. */
