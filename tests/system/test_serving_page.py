@@ -420,6 +420,7 @@ def test_the_description_has_examples_in_the_languages_of_the_server(
     with ServerProcess(tmp_path / "model") as server:
         page = open_page(at=server)
         page.goto(page.url + "docs")
+        page.wait_for_load_state("networkidle")
         inspected = {**whole, "arrays": "none"}
         assert commands(page) == {"/translate": whole, "/inspect": inspected, "/detect": {"q": text}}
 
@@ -427,13 +428,12 @@ def test_the_description_has_examples_in_the_languages_of_the_server(
 def test_examples_in_the_description_are_safe_to_paste(open_page):
     hostile = "l'\"8\" $(ls) \\ `ls` '; ls"
 
-    def described(route) -> None:
-        description = route.fetch().json()
-        for path in ROUTES:
-            description["paths"][path]["post"]["requestBody"]["content"]["application/json"]["example"]["q"] = hostile
-        route.fulfill(json=description)
+    def settings(route) -> None:
+        found = route.fetch().json()
+        found["models"][0]["examples"][0]["source"] = hostile
+        route.fulfill(json=found)
 
     page = open_page()
-    page.route("**/openapi.json", described)
+    page.route("**/frontend/settings", settings)
     page.goto(page.url + "docs")
     assert {fields["q"] for fields in commands(page).values()} == {hostile}
