@@ -1,10 +1,13 @@
-"""The READMEs' table of recipes and docs/results.md tell the same."""
+"""The READMEs' table of recipes and docs/results.md tell the same, and the page of presets what `headway plan` says."""
 
 import re
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from headway.cli import app
 
 ROOT = Path(__file__).parent.parent
 READMES = ["README.md", "README.ko.md"]
@@ -126,3 +129,17 @@ def test_figures_are_told_apart():
     assert not in_order([Decimal("39.9")], [Decimal("40.04")])
     assert in_order([Decimal("1.0"), Decimal("3.0")], [Decimal("1.04"), Decimal("2.04"), Decimal("2.96")])
     assert not in_order([Decimal("3.0"), Decimal("1.0")], [Decimal("1.04"), Decimal("2.04"), Decimal("2.96")])
+
+
+@pytest.mark.parametrize("page", ["docs/presets.md", "docs/presets.ko.md"])
+def test_sizes_of_presets_are_those_of_the_plan(page):
+    [table] = tables(page)
+    results = (ROOT / "docs/results.md").read_text(encoding="utf-8")
+    assert len(table) > 5
+    for preset, parameters, memory, speed, _ in table[2:]:
+        command = ["plan", preset.strip("`"), "--pairs", "29000", "--hardware", "cpu", "--measured", "5000"]
+        planned = CliRunner().invoke(app, command).stdout
+        [count] = re.findall(r"^model +([\d,]+) parameters", planned, flags=re.MULTILINE)
+        assert f"{int(count.replace(',', '')) / 1e6:.1f}M" == parameters
+        assert re.search(rf"^memory +{re.escape(memory)} at most", planned, flags=re.MULTILINE), planned
+        assert not speed or f"| {speed} |" in results

@@ -68,32 +68,3 @@ def test_options_stay_few():
     known |= {"server", "cluster", "shard"}  # of other programs, too: a server, Ray, a scheduler
     known |= {"data", "list"}  # data.prepared; and like --help, it sets nothing
     assert len(keys) + len(flags - known) < 95
-
-
-MANUALS = [*sorted(DOCS.parent.glob("README*.md")), *sorted(DOCS.glob("*.md"))]
-OF_OTHERS = {"--hypothesis-profile", "--collect-only", "--tokens", "--order", "--max-restarts"}
-"""Options of pytest, of benchmarks and of torchrun."""
-COLOURS = re.compile("--(paper|ink|muted|accent|line|surface)")
-
-
-def first_columns(head: str, text: str) -> str:
-    """The first column of each table where it has this head."""
-    tables = re.findall(rf"^\| {head} \|(?:.*\n\|)+.*$", text, flags=re.MULTILINE)
-    return "\n".join(row.split("|")[1] for table in tables for row in table.splitlines())
-
-
-@pytest.mark.parametrize("manual", MANUALS, ids=lambda path: path.name)
-def test_options_that_are_named_exist(manual):
-    """In a command those of that command, in a sentence those of any."""
-    known = {
-        name: {flag for one in MAKER["options"](command) for flag in (*one.opts, *one.secondary_opts)} | {"--help"}
-        for name, command in MAKER["commands"]().items()
-    }
-    text = manual.read_text(encoding="utf-8").replace("\\\n", " ")
-    for name, rest in re.findall(r"\bheadway ([a-z]+)([^`|\n]*)", text):
-        if name in known:
-            assert set(re.findall(r"(?<!\S)--[a-z][a-z-]+", rest)) <= known[name], f"headway {name}{rest}"
-    if manual.name.startswith("coming-from"):  # the rest names options of other toolkits
-        text = first_columns("headway", text)
-    named = {one for one in re.findall(r"`(--[a-z][a-z-]+)", text) if not COLOURS.fullmatch(one)}
-    assert named <= set().union(*known.values()) | OF_OTHERS

@@ -123,6 +123,20 @@ def test_the_command_makes_the_file(folder, here, tmp_path):
         shutil.rmtree(here / folder)
 
 
+@pytest.mark.parametrize("name", ["dates", "romanization"])
+def test_a_generated_corpus_has_the_files_that_are_promised(name, here):
+    """Those of its recipe among them."""
+    [recipe] = [recipe for recipe in NAMES if recipe.startswith(name)]
+    wanted = refusal(f"headway train {recipe}")
+    assert wanted.endswith(f"no such file; run `headway data {name}` to create it")
+    assert run(f"headway data {name}").exit_code == 0
+    corpora = [corpus for part in ("train", "valid") for corpus in getattr(read_recipe(recipe, [])[0].data, part)]
+    for file in [file for corpus in corpora for file in (*corpus.source, *corpus.target)]:
+        assert file.read_text(encoding="utf-8")
+        assert command_that_makes(file) == f"headway data {name}"
+    assert refusal(f"headway data {name} --from {here}") == f"{name} is generated; leave --from out"
+
+
 def test_what_no_command_makes_is_not_promised(here):
     for name in ("data/wmt14/train.en", "data/multi30k/raw/train.xx", "data/tatoeba-ko-en/train.de", "train.ko"):
         assert command_that_makes(here / name) is None

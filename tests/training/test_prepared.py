@@ -167,6 +167,15 @@ def test_noise_is_in_the_sources_of_training_alone(folder):
         assert files(folder / name / "valid") == files(folder / "usual" / "valid")
 
 
+def test_the_same_text_on_both_sides_is_a_mistake_unless_noise_is_corrected(folder):
+    text = {"source": str(folder / "a.1.de"), "target": str(folder / "a.1.de")}
+    valid = {"source": str(folder / "valid.de"), "target": str(folder / "valid.en")}
+    recipe = {**recipe_of(folder).model_dump(mode="json"), "data": {"train": text, "valid": valid}}
+    warning = f"warning: source and target of the training text are the same ({folder / 'a.1.de'})"
+    assert warning in make(make_recipe(recipe, NOISE[:2]), folder / "plain")
+    assert warning not in make(make_recipe(recipe, NOISE), folder / "noise")
+
+
 def test_other_noise_is_another_folder(folder):
     make(recipe_of(folder, *NOISE), folder / "out")
     read_prepared_for(recipe_of(folder, *NOISE), folder / "out", MAX_LENGTH, None, None)

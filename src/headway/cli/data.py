@@ -15,7 +15,11 @@ from headway.errors import UserError
 def data(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="multi30k, tatoeba-ko-en, or dates (the generated corpus of the demo)."),
+        typer.Argument(
+            metavar="NAME",
+            help="multi30k, tatoeba-ko-en; or a corpus that is generated: dates (the demo's), romanization (Korean "
+            "names and how they are written in Latin letters).",
+        ),
     ],
     source: Annotated[
         Path | None,
@@ -35,6 +39,7 @@ def data(
     headway data multi30k --from ~/downloads/multi30k
     headway data tatoeba-ko-en
     headway data dates --languages en-fr
+    headway data romanization
     """
     output = output or Path("data") / name
     if name == "multi30k":
@@ -53,20 +58,36 @@ def data(
     elif name == "dates":
         from headway.corpora.dates import dates_corpus
 
-        if source is not None:
-            raise UserError("dates is generated; leave --from out")
+        refuse_source(name, source)
         dates_corpus(*parse_languages(languages)).write(output)
         typer.echo(f"train, valid and test in {output}", err=True)
+    elif name == "romanization":
+        from headway.corpora.romanization import romanization_corpus
+
+        refuse_source(name, source)
+        romanization_corpus().write(output)
+        typer.echo(f"train, valid and test in {output}", err=True)
     else:
-        raise UserError(f"corpus {name!r} is unknown; there are multi30k, tatoeba-ko-en and dates")
+        raise UserError(f"corpus {name!r} is unknown; there are multi30k, tatoeba-ko-en, dates and romanization")
+
+
+def refuse_source(name: str, source: Path | None) -> None:
+    if source is not None:
+        raise UserError(f"{name} is generated; leave --from out")
 
 
 def command_that_makes(file: Path) -> str | None:
     """The `headway data` that puts a recipe's file where the recipe looks for it; None where there is none."""
-    from headway.corpora import multi30k, tatoeba
+    from headway.corpora import dates, multi30k, romanization, tatoeba
 
+    corpora = (
+        ("multi30k", multi30k.SHA256),
+        ("tatoeba-ko-en", tatoeba.FILES),
+        ("dates", dates.FILES),
+        ("romanization", romanization.FILES),
+    )
     place = Path(os.path.abspath(file))  # noqa: PTH100 - unlike `resolve` it takes any name, one with a NUL as well
-    for name, files in (("multi30k", multi30k.SHA256), ("tatoeba-ko-en", tatoeba.FILES)):
+    for name, files in corpora:
         for folder in place.parents:
             if folder.name == name and place.relative_to(folder).as_posix() in files:
                 usual = folder == Path.cwd() / "data" / name

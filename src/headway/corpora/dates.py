@@ -23,6 +23,8 @@ from headway.errors import UserError
 
 FIRST_DATE, LAST_DATE = datetime.date(1900, 1, 1), datetime.date(2100, 12, 31)
 SPLITS = ("train", "valid", "test")
+FILES = tuple(f"{split}.{language}" for split in SPLITS for language in ("en", "ko"))
+"""Of text, in the languages that `headway data dates` has by default."""
 FIELDS = {
     **dict.fromkeys("Ecw", "weekday"),
     **dict.fromkeys("ML", "month"),

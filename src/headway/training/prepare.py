@@ -161,8 +161,9 @@ class _Preparing:
         shutil.rmtree(self.work)
 
     def _warn_of_same_text(self) -> None:
-        """Compares what the files hold, whatever their names are."""
-        for split, corpora in (("training", self.train), ("validation", self.valid)):
+        """Compares what the files hold, whatever their names are. With noise the same text is a task: correcting it."""
+        train = [] if self.recipe.data.noise else self.train
+        for split, corpora in (("training", train), ("validation", self.valid)):
             for corpus in corpora:
                 if same_text(read_pairs(corpus.sources, corpus.targets)):
                     self.notice(f"warning: source and target of the {split} text are the same ({corpus.sources[0]})")

@@ -1,0 +1,120 @@
+"""A generated corpus of transliteration: Korean names in Hangul, and the same by the Revised Romanization of Korean.
+
+The names are syllables drawn at random, so that none has to be looked up, and the target is a function of the source:
+the rules of the National Institute of Korean Language (Notification 2000-8 of the Ministry of Culture and Tourism),
+which write a name as it is pronounced. Syllables end in a vowel or in one of the seven final consonants that Korean
+writes loanwords with, and the rules say what each becomes before each initial consonant. What
+depends on the word and not on its letters is beyond them: 신문로 is Sinmunno, because it is 신문 and 로, where 신라 is
+Silla.
+
+No name is in two of train, valid and test.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+SPLITS = ("train", "valid", "test")
+LANGUAGES = ("ko", "rr")
+"""Suffixes of the files: Hangul, and Revised Romanization."""
+FILES = tuple(f"{split}.{language}" for split in SPLITS for language in LANGUAGES)
+SYLLABLES = (2, 3, 4)
+"""How many a name has."""
+
+INITIALS = ("g", "kk", "n", "d", "tt", "r", "m", "b", "pp", "s", "ss", "", "j", "jj", "ch", "k", "t", "p", "h")
+VOWELS = (
+    *("a", "ae", "ya", "yae", "eo", "e", "yeo", "ye", "o", "wa", "wae", "oe", "yo"),
+    *("u", "wo", "we", "wi", "yu", "eu", "ui", "i"),
+)
+"""Both in the order that Unicode counts syllables by."""
+FINALS = {0: "", 1: "k", 4: "n", 8: "l", 16: "m", 17: "p", 19: "t", 21: "ng"}
+"""The final consonants of the corpus, by their numbers in Unicode, as they are written where no vowel follows: ㄱ, ㄴ,
+ㄹ, ㅁ, ㅂ, ㅅ, ㅇ."""
+BEFORE_A_VOWEL = {"k": "g", "l": "r", "p": "b", "t": "s"}
+"""A final consonant becomes the initial one of the next syllable. ㅅ is written as t only at the end of a word and
+before a consonant; ㅇ stays ng."""
+NASAL = {"k": "ng", "p": "m", "t": "n"}
+"""What ㄱ, ㅂ and ㅅ become before a nasal."""
+NUM_FINALS = 28
+"""That Unicode has, none included."""
+FIRST_SYLLABLE, LAST_SYLLABLE = "가", "힣"
+
+
+@dataclass(frozen=True)
+class RomanizationCorpus:
+    """Names and their romanizations for each split: `train`, `valid`, `test`."""
+
+    pairs: dict[str, list[tuple[str, str]]]
+
+    def write(self, folder: Path) -> None:
+        """Writes `train.ko`, `train.rr`, ...: a name a line."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for split, pairs in self.pairs.items():
+            for side, language in enumerate(LANGUAGES):
+                lines = "".join(f"{pair[side]}\n" for pair in pairs)
+                (folder / f"{split}.{language}").write_text(lines, encoding="utf-8", newline="\n")
+
+
+def romanization_corpus(*, sizes: tuple[int, int, int] = (60_000, 500, 2_000), seed: int = 1) -> RomanizationCorpus:
+    """Makes the corpus; `sizes` are the pairs of train, valid and test."""
+    names = _names(random.Random(seed))
+    return RomanizationCorpus(
+        {
+            split: [(name, romanized(name)) for name in islice(names, size)]
+            for split, size in zip(SPLITS, sizes, strict=True)
+        }
+    )
+
+
+def romanized(name: str) -> str:
+    """The name by the Revised Romanization, with a capital letter. Raises ValueError for a character that isn't a
+    syllable of Hangul with one of FINALS."""
+    written, final = "", ""
+    for syllable in name:
+        if not FIRST_SYLLABLE <= syllable <= LAST_SYLLABLE:
+            raise ValueError(f"{syllable!r} is no syllable of Hangul")
+        rest, number = divmod(ord(syllable) - ord(FIRST_SYLLABLE), NUM_FINALS)
+        initial, vowel = divmod(rest, len(VOWELS))
+        if number not in FINALS:
+            raise ValueError(f"{syllable!r} has another final consonant than those of names")
+        written += _between(final, INITIALS[initial]) + VOWELS[vowel]
+        final = FINALS[number]
+    return (written + final).capitalize()
+
+
+def _between(final: str, initial: str) -> str:
+    """What a final consonant and the initial one of the next syllable are written as."""
+    if initial == "":
+        return BEFORE_A_VOWEL.get(final, final)
+    if initial == "r" and final:
+        return "ll" if final in ("n", "l") else NASAL.get(final, final) + "n"
+    if initial == "n":
+        return "ll" if final == "l" else NASAL.get(final, final) + "n"
+    if initial == "m":
+        return NASAL.get(final, final) + "m"
+    return final + initial
+
+
+def _names(randomness: random.Random) -> Iterator[str]:
+    """Names without end, each once."""
+    syllables, seen = _syllables(), set[str]()
+    while True:
+        name = "".join(randomness.choices(syllables, k=randomness.choice(SYLLABLES)))
+        if name not in seen:
+            seen.add(name)
+            yield name
+
+
+def _syllables() -> list[str]:
+    """Of the 2,350 common syllables of the standard KS X 1001, which EUC-KR writes with two bytes, those with a final
+    consonant of FINALS or none."""
+    every = map(chr, range(ord(FIRST_SYLLABLE), ord(LAST_SYLLABLE) + 1))
+    return [
+        one
+        for one in every
+        if (ord(one) - ord(FIRST_SYLLABLE)) % NUM_FINALS in FINALS and len(one.encode("euc_kr")) == 2
+    ]
