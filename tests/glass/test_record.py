@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.translator.test_inspecting import random_translator
 
+from headway.errors import UserError
 from headway.glass import ShownRecord
 from headway.glass import document as document_module
 from headway.glass.document import decoded
@@ -106,6 +107,16 @@ def test_numbers_beyond_half_precision_stay_finite_and_those_that_are_none_are_n
         decoded(document["arrays"], "decoder.layers.0.feed_forward.output"), [[1e6, 0.0], [0.0, 0.0]], atol=1e6 / 254
     )
     assert document["target"]["score"] is None
+
+
+def test_arrays_by_name_are_the_models_own(record):
+    names = ["encoder.layers.0.self_attention.scores", "decoder.layers.0.self_attention.masked_scores", "encoder.input"]
+    entries = json.loads(record.to_json(names))["arrays"]
+    assert list(entries) == names
+    for name in names:
+        assert np.array_equal(decoded(entries, name), record.arrays[name].astype(np.float32))
+    with pytest.raises(UserError, match="the record has no 'nothing'"):
+        record.to_dict(["nothing"])
 
 
 def test_arrays_are_little_endian_and_in_order(record):

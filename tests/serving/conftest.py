@@ -37,7 +37,9 @@ class CopyingTranslator:
         refuses: str = "",
         longest_target: int = 400,
     ) -> None:
-        self.stored = SimpleNamespace(source_language=source, target_language=target)
+        self.stored = SimpleNamespace(
+            source_language=source, target_language=target, domain="animals", num_parameters=1234
+        )
         self.target_languages = list(tags)
         self.device = torch.device("cpu")
         self.calls: list[list[str]] = []
@@ -105,8 +107,10 @@ class CopyingTranslator:
 class Server:
     """The app in this process, asked one request after the other or several at once."""
 
-    def __init__(self, *translators: CopyingTranslator, **settings: Any) -> None:
-        self.service = Service(Pairs(translators or [CopyingTranslator()]), Settings(**settings))
+    def __init__(self, *translators: CopyingTranslator, examples: Any = None, **settings: Any) -> None:
+        """examples: as `Pairs` has them."""
+        pairs = Pairs(translators or [CopyingTranslator()], examples)  # type: ignore[arg-type]
+        self.service = Service(pairs, Settings(**settings))
         self.app = make_app(self.service)
 
     def ask(self, *requests: tuple[str, str, dict[str, Any]]) -> list[httpx.Response]:

@@ -2,7 +2,9 @@
 
 import pytest
 
-from headway.serving.examples import example_text
+from headway.serving.examples import EXAMPLES, LONGEST_EXAMPLE, example_text, examples_among
+from headway.serving.pairs import Pairs
+from headway.serving.settings import LONGEST_ANALYSED
 from tests.serving.conftest import CopyingTranslator
 
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
@@ -37,6 +39,52 @@ def test_examples_are_of_one_of_several_models(serve):
     fields = examples(server)["/translate", JSON]
     assert (fields["q"], fields["source"], fields["target"]) == (example_text("ko"), "ko", "en")
     assert server.translate(**fields) == {"translatedText": ">>en<< " + fields["q"]}
+
+
+def test_examples_are_short_and_each_once():
+    pairs = [
+        ("", "blank"),
+        ("x" * (LONGEST_EXAMPLE + 1), "long"),
+        ("a", "1"),
+        ("a", "2"),
+        *((str(n), "n") for n in range(9)),
+    ]
+    assert examples_among(pairs, "de", "en") == [("a", "1"), *((str(n), "n") for n in range(EXAMPLES - 1))]
+    assert examples_among(pairs[:2], "de", "en") == [(example_text("de"), example_text("en"))]
+
+
+def test_each_direction_has_examples_of_its_own():
+    several, other = CopyingTranslator("ko", "mul", tags=("en", "ja")), CopyingTranslator("de", "en")
+    pairs = Pairs([several, other], {several: [(">>ja<< 하나", "一"), (">>en<< 둘", "two"), (">>ja<< 셋", "三")]})
+    found = {(pair.source, pair.target): pair.examples for pair in pairs}
+    assert found["ko", "ja"] == (("하나", "一"), ("셋", "三"))
+    assert found["ko", "en"] == (("둘", "two"),)
+    assert found["de", "en"] == ((example_text("de"), example_text("en")),)
+
+
+def test_the_heads_are_measured_on_the_validation_pairs_of_the_model(serve):
+    model, other = CopyingTranslator("ko", "en"), CopyingTranslator("de", "en")
+    long = "x" * (LONGEST_ANALYSED + 1)
+    server = serve(model, other, examples={model: [("하나", "one"), (long, "long"), ("둘", long), ("셋", "three")]})
+    fields = {"q": "하나", "source": "ko", "target": "en"}
+    for asked in ("head_importance", {"kind": "head_importance"}):
+        answer = server.post("/inspect", json={**fields, "analyses": [asked, "erasure"]}).json()
+        assert "pairs=[('하나', 'one'), ('셋', 'three')]" in answer["analyses"][0]
+        assert "erasure" in answer["analyses"][1]
+    answer = server.post("/inspect", json={**fields, "source": "de", "analyses": ["head_importance"]})
+    assert answer.status_code == 400
+    assert "no validation pairs" in answer.json()["error"]
+
+
+def test_the_page_hears_what_the_models_know(serve):
+    [model] = serve(CopyingTranslator("ko", "en")).get("/frontend/settings").json()["models"]
+    assert model == {
+        "source": "ko",
+        "target": "en",
+        "domain": "animals",
+        "parameters": 1234,
+        "examples": [{"source": example_text("ko"), "target": example_text("en")}],
+    }
 
 
 def test_a_text_of_any_language_is_of_its_own():

@@ -1,7 +1,10 @@
 """The server's page and the glass box in it: each has rules of its own."""
 
+import json
 import re
 from pathlib import Path
+
+from py_mini_racer import MiniRacer
 
 import headway
 
@@ -19,6 +22,22 @@ def test_no_rule_of_the_server_is_about_the_glass_box():
     tags = "h2|a|button|select|input|textarea|details|summary"
     bare = [rule for rule in rules if "#glass" not in rule and re.search(rf"(^|,\s*)({tags})(:[\w-]+)?(,|$)", rule)]
     assert bare == [], "these elements are in the box too"
+
+
+def test_the_description_has_all_its_sentences_in_korean(serve):
+    script = (SERVER / "docs_ko.js").read_text().replace("export const", "const")
+    korean = json.loads(MiniRacer().eval(f"{script}; JSON.stringify(Object.keys(korean))"))
+    assert set(korean) == _sentences(serve().get("/openapi.json").json())
+
+
+def _sentences(description: dict) -> set[str]:
+    found = {description["info"]["description"]}
+    for route in (route for methods in description["paths"].values() for route in methods.values()):
+        found.add(route["description"])
+        body = route.get("requestBody", {"content": {"application/json": {"schema": {"properties": {}}}}})
+        fields = body["content"]["application/json"]["schema"]["properties"].values()
+        found |= {field["description"] for field in fields}
+    return found
 
 
 def _selectors(file: Path) -> list[str]:

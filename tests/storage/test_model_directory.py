@@ -46,6 +46,24 @@ def test_round_trip(tmp_path, joint, changes):
     assert copy.card == "# card\n"
 
 
+@pytest.mark.parametrize("domain", ["", "captions of photographs", "날짜"])
+def test_the_domain_is_kept(tmp_path, domain):
+    save_model(tmp_path / "m", replace(stored(), domain=domain))
+    assert load_model(tmp_path / "m").domain == domain
+
+
+@pytest.mark.parametrize("domain", ["two\nlines", "x" * 101])
+def test_a_domain_is_a_few_words(tmp_path, domain):
+    with pytest.raises(UserError, match="domain is not a few words"):
+        save_model(tmp_path / "m", replace(stored(), domain=domain))
+
+
+def test_shared_parameters_count_once():
+    model = stored()
+    weights = {weight.data_ptr(): weight.numel() for weight in model.model.state_dict().values()}
+    assert model.num_parameters == sum(weights.values())
+
+
 @pytest.mark.parametrize("aligner", [None, Aligner(), Aligner(0, 1, True, False), Aligner(0, None, False, True)])
 def test_the_aligner_is_kept(tmp_path, aligner):
     save_model(tmp_path / "m", replace(stored(), aligner=aligner))

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from headway import Translator
+from headway.errors import UserError
 from headway.glass.standalone import page_of, style_sheet
 from headway.insight.what_if import read_edits
 from tests.translator.test_translator import translator
@@ -92,7 +93,7 @@ class Window:
         assert may_move or sum(shifts) < 0.01
 
     def view(self, name: str) -> Any:
-        """Opens one of the six views. -> its panel"""
+        """Opens one of the views. -> its panel"""
         self.page.click(f"#glass-tab-{name}")
         return self.page.locator("#glass-view")
 
@@ -140,6 +141,7 @@ def open_live(window: Window, model: Translator, text: str, language: str = "en"
         edits = read_edits(body.get("edits", []))
         cases = [read_edits(case) for case in body.get("cases", [])]
         options = {"edits": edits, "cases": cases, "order": body.get("order", False)}
+        options["analyses"] = body.get("analyses", [])
         record = model.inspect(body["text"], body.get("translation"), **options)
         return json.dumps(record.to_dict(arrays=body.get("arrays", "all")), ensure_ascii=False)
 
@@ -147,7 +149,10 @@ def open_live(window: Window, model: Translator, text: str, language: str = "en"
         path = route.request.url.removeprefix(ORIGIN)
         headers = {"Content-Security-Policy": POLICY}
         if path == "/inspect":
-            route.fulfill(body=inspect(json.loads(route.request.post_data)), content_type="application/json")
+            try:
+                route.fulfill(body=inspect(json.loads(route.request.post_data)), content_type="application/json")
+            except UserError as error:
+                route.fulfill(status=400, body=str(error))
         elif path.startswith("/glass/"):
             kind = "text/css" if path.endswith(".css") else "text/javascript"
             route.fulfill(body=(FOLDER / path.removeprefix("/glass/")).read_text(encoding="utf-8"), content_type=kind)

@@ -13,11 +13,11 @@ from tests.system.browsing import FOLDER, Window, open_live, read_page, write_pa
 from tests.system.running import run_headway
 from tests.system.test_glass_what_if import shares_in, words_in
 
-VIEWS = ["translate", "machine", "heads", "steps", "whatIf", "numbers"]
+VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 TEXT = "ant bee cat dog elk"
 LEADS = {
-    "en": ["how sure", "Figure 1", "attention head", "Press play", "Switch a part", "arithmetic"],
-    "ko": ["확신", "그림 1", "어텐션 헤드", "재생", "끄거나", "계산"],
+    "en": ["how sure", "Figure 1", "attention head", "Press play", "what it needs", "Switch a part", "arithmetic"],
+    "ko": ["확신", "그림 1", "어텐션 헤드", "재생", "무엇이 필요한지", "끄거나", "계산"],
 }
 
 
@@ -356,7 +356,8 @@ def test_by_keyboard_alone(window):
 
 
 def words(language: str) -> dict[str, str]:
-    text = (FOLDER / f"words_{language}.js").read_text(encoding="utf-8")
+    names = f"words_{language}.js", f"words_needs_{language}.js"
+    text = "".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
     return dict(re.findall(r'^  (\w+): "(.*)",$', text, re.MULTILINE))
 
 

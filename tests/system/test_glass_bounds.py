@@ -12,7 +12,7 @@ from headway.glass.document import decoded
 from headway.model import ModelConfig
 from tests.system.browsing import Window, open_live, write_page
 
-VIEWS = ["translate", "machine", "heads", "steps", "whatIf", "numbers"]
+VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
     "</script><script>alert(1)</script>",

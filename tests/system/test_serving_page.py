@@ -1,6 +1,7 @@
 """The server's page in a real browser (Debian's Chromium), in both languages."""
 
 import json
+import math
 import shlex
 import shutil
 from dataclasses import replace
@@ -8,6 +9,7 @@ from dataclasses import replace
 import pytest
 from benchmarks.load import ServerProcess
 
+from headway import Translator
 from headway.storage import load_model, save_model
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -48,7 +50,7 @@ def open_page(browser, server):
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(10_000)
-        page.on("console", lambda message: said.append(message.text))
+        page.on("console", lambda message: is_refused_inspection(message) or said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
         if glass is not None:
@@ -63,6 +65,11 @@ def open_page(browser, server):
         context.close()
     assert said == []
     assert {url.split("/")[2].split(":")[0] for url in asked} == {"127.0.0.1"}
+
+
+def is_refused_inspection(message) -> bool:
+    """The browser notes each refusal, also that of a text of too many tokens to say how sure the model is."""
+    return "status of 400" in message.text and message.location["url"].endswith("/inspect")
 
 
 def translated(page, text, expected):
@@ -88,6 +95,75 @@ def test_type_and_read(open_page, locale, words):
     page.click("#clear")
     sync_api.expect(page.locator("#translation")).to_have_text("")
     assert page.locator("#copy").is_disabled()
+
+
+@pytest.mark.parametrize(
+    ("locale", "width", "line", "sure", "warning"),
+    [
+        ("en-US", 1280, "src to tgt, {count} parameters", "It is sure of every word", "little to do with the text"),
+        ("ko-KR", 390, "src에서 tgt로, 매개변수 {count} 개", "모든 단어에 자신이 있습니다", "원문과 관계없는 번역"),
+    ],
+)
+def test_front_doors(open_page, trained, corpus, locale, width, line, sure, warning):
+    page = open_page(locale, width)
+    assert line.split("{count}")[0] in page.locator("#models").inner_text()
+    examples = page.locator("#examples button")
+    assert examples.all_inner_texts() == corpus.file("valid.src").read_text().splitlines()[:5]
+    words = examples.nth(1).inner_text().split()
+    examples.nth(1).click()
+    sync_api.expect(page.locator("#translation")).to_have_text(" ".join(reversed(words)))
+    sync_api.expect(page.locator("#sureness")).to_contain_text(sure)
+    [target, steps] = told(Translator.load(trained).inspect(" ".join(words)).to_dict("none"))
+    shown = page.locator("#translation span[title]").evaluate_all("all => all.map(one => [one.textContent, one.title])")
+    assert [word for word, _ in shown] == target
+    assert [int(title.strip("%")) for _, title in shown] == [round(100 * step) for step in steps]
+    page.route("**/inspect", lambda route: route.fulfill(json=detached(route.fetch().json())))
+    translated(page, "ant bee", "bee ant")
+    sync_api.expect(page.locator("#detached")).to_contain_text(warning)
+    page.unroute("**/inspect")
+    translated(page, "cat dog", "dog cat")
+    sync_api.expect(page.locator("#detached")).to_have_text("")
+    with page.expect_request(is_look) as asked:
+        page.click("#look-inside")
+    assert asked.value.post_data_json["q"] == "cat dog"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def told(record) -> tuple[list[str], list[float]]:
+    """The words of a translation and how likely each is, where every word is one of white space."""
+    words = record["target"]["text"].split()
+    shares = [1.0] * len(words)
+    for token, step in zip(record["target"]["tokens"], record["steps"], strict=True):
+        if token["end"] > token["start"]:
+            shares[len(record["target"]["text"][: token["end"]].split()) - 1] *= math.exp(step["log_probability"])
+    return words, shares
+
+
+def detached(record):
+    if "erasure" in record["analyses"]:
+        record["analyses"]["erasure"]["detached"] = True
+    return record
+
+
+def test_words_that_it_is_less_sure_of_are_named(open_page):
+    """Also of several sentences, and where a character is two halves of a pair."""
+
+    def answer(route) -> None:
+        record = route.fetch().json()
+        if "translation" in route.request.post_data_json:
+            for step in record["steps"][:1]:
+                step["log_probability"] = math.log(0.25)
+        route.fulfill(json=record)
+
+    page = open_page()
+    page.route("**/inspect", answer)
+    page.route("**/translate", lambda route: route.fulfill(json={"translatedText": "😀 bee ant. Dog cat!"}))
+    page.fill("#text", "Ant bee 😀. Cat dog!")
+    sync_api.expect(page.locator("#sureness")).to_contain_text("Least sure of:")
+    shares = page.locator("#translation span[title]").evaluate_all(
+        "all => all.map(one => [one.textContent, one.title])"
+    )
+    assert ["Dog", "25%"] in shares or any(word == "Dog" and int(title.strip("<%")) <= 25 for word, title in shares)
 
 
 def test_the_language_of_the_page_is_chosen_and_kept(open_page):
@@ -215,22 +291,27 @@ def test_the_glass_box_has_its_room(open_page):
     page.fill("#text", "Ant bee. Cat dog!\n\nElk fox")
     sync_api.expect(page.locator("#glass")).to_have_text("3 object function ko")
     assert page.locator("#sentence option").all_text_contents() == ["Ant bee.", "Cat dog!", "Elk fox"]
-    with page.expect_request("**/inspect") as asked:
+    with page.expect_request(is_look) as asked:
         page.select_option("#sentence", "Cat dog!")
     assert asked.value.post_data_json["q"] == "Cat dog!"
     sync_api.expect(page.locator("#glass")).to_have_text("4 object function ko")
+
+
+def is_look(request) -> bool:
+    """Whether the glass box asks: the page itself asks what the model makes of a translation that it has."""
+    return request.url.endswith("/inspect") and "translation" not in request.post_data_json
 
 
 def test_a_view_of_the_text_before_is_asked_for_no_longer(open_page):
     page = open_page()
     page.route("**/inspect", lambda route: None)  # no answer
     translated(page, "ant bee", "bee ant")
-    with page.expect_request("**/inspect") as first:
+    with page.expect_request(is_look) as first:
         page.click("#inside summary")
-    with page.expect_request("**/inspect") as second, page.expect_event("requestfailed") as given_up:
+    with page.expect_request(is_look) as second, page.expect_event("requestfailed", is_look) as given_up:
         translated(page, "cat dog", "dog cat")
     assert given_up.value == first.value
-    with page.expect_event("requestfailed") as given_up:
+    with page.expect_event("requestfailed", is_look) as given_up:
         page.click("#inside summary")
     assert given_up.value == second.value
 
@@ -297,13 +378,32 @@ def test_the_description_for_people(open_page):
     page.wait_for_selector("table")
     assert "POST /translate" in page.locator("body").inner_text()
     assert "`" not in page.locator("body").inner_text()
-    assert page.locator("p code").count() > 0
+    assert page.locator("p code, td code").count() > 0
+
+
+@pytest.mark.parametrize(("locale", "width"), [("en-US", 1280), ("ko-KR", 390)])
+def test_the_description_has_answers_in_both_languages(open_page, trained, corpus, locale, width):
+    page = open_page(locale, width)
+    page.goto(page.url + "docs")
+    source, target = (corpus.file(f"valid.{side}").read_text().splitlines()[0] for side in ("src", "tgt"))
+    answers = {path: page.locator(f"section:has(h2:text-is('POST {path}')) .answered") for path in [*ROUTES, "/align"]}
+    sync_api.expect(answers["/translate"]).to_have_text(json.dumps({"translatedText": target}, indent=2))
+    sync_api.expect(answers["/inspect"]).to_contain_text('"format": "headway-record"')
+    [links] = Translator.load(trained).align([source], [target])
+    sync_api.expect(answers["/align"]).to_contain_text('"links": [')
+    assert json.loads(answers["/align"].inner_text()) == {"links": [list(link) for link in links]}
+    assert ("번역합니다" in page.locator("main").inner_text()) == (locale == "ko-KR")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.click("#page-language")
+    sync_api.expect(page.locator("html")).to_have_attribute("lang", "en" if locale == "ko-KR" else "ko")
+    sync_api.expect(answers["/translate"]).to_contain_text(target)
 
 
 def commands(page) -> dict[str, dict]:
     """The fields of the shell command that the description shows for each route, as a shell reads them."""
     page.wait_for_selector("pre")
-    found = {path: shlex.split(page.locator(f"section:has-text('POST {path}') pre").inner_text()) for path in ROUTES}
+    sections = {path: page.locator(f"section:has-text('POST {path}')") for path in ROUTES}
+    found = {path: shlex.split(one.locator("pre").first.inner_text()) for path, one in sections.items()}
     assert all(words[1].endswith(path) for path, words in found.items())
     return {path: json.loads(words[words.index("-d") + 1]) for path, words in found.items()}
 
@@ -320,19 +420,20 @@ def test_the_description_has_examples_in_the_languages_of_the_server(
     with ServerProcess(tmp_path / "model") as server:
         page = open_page(at=server)
         page.goto(page.url + "docs")
-        assert commands(page) == {"/translate": whole, "/inspect": whole, "/detect": {"q": text}}
+        page.wait_for_load_state("networkidle")
+        inspected = {**whole, "arrays": "none"}
+        assert commands(page) == {"/translate": whole, "/inspect": inspected, "/detect": {"q": text}}
 
 
 def test_examples_in_the_description_are_safe_to_paste(open_page):
     hostile = "l'\"8\" $(ls) \\ `ls` '; ls"
 
-    def described(route) -> None:
-        description = route.fetch().json()
-        for path in ROUTES:
-            description["paths"][path]["post"]["requestBody"]["content"]["application/json"]["example"]["q"] = hostile
-        route.fulfill(json=description)
+    def settings(route) -> None:
+        found = route.fetch().json()
+        found["models"][0]["examples"][0]["source"] = hostile
+        route.fulfill(json=found)
 
     page = open_page()
-    page.route("**/openapi.json", described)
+    page.route("**/frontend/settings", settings)
     page.goto(page.url + "docs")
     assert {fields["q"] for fields in commands(page).values()} == {hostile}

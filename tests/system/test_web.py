@@ -28,7 +28,7 @@ from tests.web.scripts import Script, running
 
 FIREFOX = shutil.which("firefox-esr")
 TEXT = "ant bee cat dog elk"
-VIEWS = ["translate", "machine", "heads", "steps", "whatIf", "numbers"]
+VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 LINES = [f"Der {noun} {verb} im Haus." for noun in ("Hund", "Mann", "Ball") for verb in ("ruht", "läuft", "schläft")]
 EDITS = [
     [{"kind": "head_off", "attention": "cross", "layer": 1, "head": 0}],
@@ -158,6 +158,11 @@ def test_every_view_is_there_and_live(window, translator):
     window.contains(".effects button >> nth=0", "%")
     window.view("heads")
     window.count(".large-pictures", 1)
+    window.view("needs")
+    window.contains("#glass-looksAndNeeds .saying", "To write")
+    window.contains("#glass-view", "Not computed here: contributions, patching.")
+    window.page.click("#glass-curves button")
+    window.count("svg.curves", 1)
 
 
 def test_examples_and_language(window):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headway.cli.validation_pairs import validation_pairs
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -44,13 +44,11 @@ def _pairs(file: Path | None, run: Path, translator: Translator) -> list[tuple[s
     UserError."""
     from headway.insight.analyses import MOST_PAIRS
     from headway.text.corpus import is_blank, read_pairs
-    from headway.training.prepared import VALID_TEXTS
 
+    pairs: Iterable[tuple[str, str]]
     if file is not None:
         pairs = ((pair.source, pair.target) for pair in read_pairs([file], []))
-    elif (run / "data" / VALID_TEXTS).exists():
-        pairs = iter(json.loads((run / "data" / VALID_TEXTS).read_text(encoding="utf-8")))
-    else:
+    elif not (pairs := validation_pairs(run)):
         raise UserError(
             f"--analysis head_importance: {run} has no validation pairs; name a file of pairs, "
             "--analysis head_importance=PAIRS.tsv"

@@ -81,7 +81,7 @@ def _recipe(data: Path, source: str, target: str) -> Recipe:
         for split in ("train", "valid")
     }
     document = {
-        "data": {**files, "source_language": source, "target_language": target},
+        "data": {**files, "source_language": source, "target_language": target, "domain": "dates"},
         "tokenizer": {"kind": "bpe", "vocab_size": 600},
         "model": {"preset": "tiny", "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.1},
         "training": {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headway.cli.options import Threads
+from headway.cli.validation_pairs import validation_pairs
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 TARGETS = ("huggingface", "ctranslate2", "onnx", "argos", "web")
 QUANTIZED = ("ctranslate2", "argos")
-EXAMPLES, LONGEST_EXAMPLE = 5, 80
-"""Sentences of the validation data that a page offers, and their characters at most."""
 
 
 def export(
@@ -119,32 +117,16 @@ def _pairs(source: Path | None, reference: Path | None) -> list[Pair]:
 
 
 def _export_web(stored: StoredModel, model: Path, output: Path, precision: str | None) -> Callable[[], Exported]:
-    """As `_export`. model: where it lies, perhaps with its validation data."""
-    from headway.cli.validation_pairs import validation_pairs
+    """As `_export`. model: where it lies, a run directory with its validation pairs, perhaps."""
+    from headway.serving.examples import examples_among
     from headway.translator import Translator
     from headway.web.export import as_precision, export_web, open_web
 
-    examples, translator = _examples(model, stored.source_language), Translator(stored, device="cpu")
-    translator.domain = [source for source, _ in validation_pairs(model)] or examples
+    pairs, translator = validation_pairs(model), Translator(stored, device="cpu")
+    examples = [source for source, _ in examples_among(pairs, stored.source_language, stored.target_language)]
+    translator.domain = [source for source, _ in pairs] or examples
     export_web(stored, output, as_precision(precision), examples, translator.word_order(examples[0]))
     return lambda: open_web(stored, output)
-
-
-def _examples(model: Path, language: str) -> list[str]:
-    """Sentences for the page: the first short ones of a run's validation data, or one of the language."""
-    from headway.serving.examples import example_text
-    from headway.text.corpus import read_pairs
-    from headway.text.tokenizer import language_tag
-    from headway.training.reading import load_recipe
-
-    recipe, found = model / "recipe.yaml", []
-    for corpus in load_recipe(recipe).data.valid if recipe.is_file() else []:
-        if all(file.is_file() for file in [*corpus.source, *(corpus.target or [])]):
-            tag = f"{language_tag(corpus.tag)} " if corpus.tag else ""
-            pairs = read_pairs(corpus.source, corpus.target or [])
-            short = (pair.source for pair in pairs if 0 < len(pair.source.strip()) <= LONGEST_EXAMPLE)
-            found += [f"{tag}{sentence}" for sentence in islice(short, EXAMPLES)]
-    return list(dict.fromkeys(found))[:EXAMPLES] or [example_text(language)]
 
 
 def _our_translations(stored: StoredModel, sources: list[str]) -> list[str]:

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from headway.insight import AttentionKind, AttentionMaps, TranslationRecord
     from headway.insight.pictures import HeatMap
 
+WHOLE = (".html", ".json")
+"""Files that hold the whole record."""
+PAGE_ANALYSES = ("contributions", "erasure", "contrast", "logit_lens", "decoder_lens", "faithfulness")
+"""Those that a page has where none are named."""
+LONGEST_ANALYSED = 40
+"""Tokens of a text that a page is analysed for without being asked; their work grows with the cube."""
+
 
 def inspect(
     model: Model,
@@ -55,9 +62,9 @@ def inspect(
     """Inspect a translation, mainly its attention.
 
     In an attention map each row is a query, each column a key. A row of the decoder is named by the token that it
-    writes, a column by the token that stands there to be read. A page (.html) or data (.json) holds
-    everything that the model computes. Analyses are in the data of a page, in a .json file, or in the terminal
-    instead of the map.
+    predicts, a column by the token at its position. A page (.html) or data (.json) holds everything that the model
+    computes. Analyses are in a page, in a .json file, or in the terminal instead of the map; a page of a sentence of up
+    to 40 tokens has those that need no more than the sentence, unless you name others.
 
     \b
     headway inspect runs/multi30k-de-en "Ein Hund läuft."
@@ -72,21 +79,12 @@ def inspect(
     from headway.insight import draw_map, usual_cases
     from headway.insight.analyses.telling import Teller
     from headway.insight.moving import moving_picture
-    from headway.insight.pictures import check_picture_path, draw_heat_maps, save_picture
+    from headway.insight.pictures import draw_heat_maps, save_picture
     from headway.threads import use_threads
     from headway.translator.lines import language_prefix
 
-    check_output(output)
-    suffix = "" if output is None else output.suffix.lower()
-    if moving and suffix != ".svg":
-        raise UserError("--moving makes a picture: it needs --output with a name that ends in .svg")
-    if output is not None and not moving:
-        check_picture_path(output, others=(".html", ".json"))
-    whole = suffix in (".html", ".json")
-    if whole and (kind, layers, heads, words) != ("cross", "last", "mean", False):
-        raise UserError(f"a {suffix} file holds every map; leave --kind, --layers, --heads and --words out")
-    if analysis and suffix in (".svg", ".png"):
-        raise UserError(f"a {suffix} file shows attention; write what --analysis finds to a .json or .html file")
+    chooses_maps = (kind, layers, heads, words) != ("cross", "last", "mean", False)
+    suffix = _checked_suffix(output, moving=moving, chooses_maps=chooses_maps, analyses=bool(analysis))
     kinds = _kinds(kind)
     history = [] if last is None else _last_models(model, last)
     use_threads(threads)
@@ -96,10 +94,12 @@ def inspect(
         _, plain = translator.stored.source_tokenizer.split_tag(text)
         count = len(usual_cases(translator.model.config, plain))
         typer.echo(f"trying {count} edits of the model and of the text for the page", err=True)
+    if suffix == ".html" and not analysis and translator.is_readable(text, LONGEST_ANALYSED):
+        analysis = list(PAGE_ANALYSES)
     analyses = asked_analyses(analysis or [], model, translator)
     cases = "usual" if suffix == ".html" else ()
     record = translator.inspect(text, target, cases=cases, history=history, analyses=analyses)
-    if output is not None and whole:
+    if output is not None and suffix in WHOLE:
         content = record.to_page() if suffix == ".html" else record.to_json() + "\n"
         output.write_text(content, encoding="utf-8", newline="\n")
         return
@@ -122,6 +122,23 @@ def inspect(
         return
     for one in (one for row in charts for one in row):
         typer.echo(f"{one.title}\n\n{draw_map(one.values, one.rows, one.columns)}\n")
+
+
+def _checked_suffix(output: Path | None, *, moving: bool, chooses_maps: bool, analyses: bool) -> str:
+    """What kind of file is to be written; empty for none. Raises UserError where it can't hold what was asked for."""
+    from headway.insight.pictures import check_picture_path
+
+    check_output(output)
+    suffix = "" if output is None else output.suffix.lower()
+    if moving and suffix != ".svg":
+        raise UserError("--moving makes a picture: it needs --output with a name that ends in .svg")
+    if output is not None and not moving:
+        check_picture_path(output, others=WHOLE)
+    if suffix in WHOLE and chooses_maps:
+        raise UserError(f"a {suffix} file holds every map; leave --kind, --layers, --heads and --words out")
+    if analyses and suffix in (".svg", ".png"):
+        raise UserError(f"a {suffix} file shows attention; write what --analysis finds to a .json or .html file")
+    return suffix
 
 
 def _last_models(run: Path, last: int) -> list[Path]:

@@ -12,6 +12,7 @@ import typer
 
 from headway.cli.loading import load_translator
 from headway.cli.options import Device, Engine, PrecisionOption, Threads
+from headway.cli.validation_pairs import validation_pairs
 from headway.errors import UserError
 from headway.serving.settings import Settings
 
@@ -107,7 +108,8 @@ def serve(
     use_threads(threads)
     taken = bind(host, port)
     keep_few_matrix_kernels()
-    pairs = Pairs(load_translator(model, device, precision, engine=engine) for model in models)
+    loaded = {load_translator(model, device, precision, engine=engine): validation_pairs(model) for model in models}
+    pairs = Pairs(loaded, {} if settings.api_keys else loaded)  # the examples can be seen without a key
     for pair in pairs:
         typer.echo(f"headway: {pair.source} -> {pair.target} is loaded", err=True)
     service = Service(pairs, settings)

@@ -45,7 +45,7 @@ def show(
         "folder": str(folder),
         "source_language": stored.source_language,
         "target_language": stored.target_language,
-        "parameters": sum(parameter.numel() for parameter in stored.model.parameters()),
+        "parameters": stored.num_parameters,
         "model": config.to_dict(),
         "training_flops": stored.training_flops,
         "decoding": stored.decoding,

@@ -1,4 +1,4 @@
-"""The validation pairs that a run directory keeps."""
+"""The validation pairs of a run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from pathlib import Path
 
 
 def validation_pairs(model: Path) -> list[tuple[str, str]]:
-    """Source and target, a tag in front of the source where the model has several target languages. Those of a run
-    directory; none for a model directory, which has no data."""
+    """Source and target, a tag in front of the source where the model has several target languages: those that a run
+    directory keeps, or the folder that it was prepared in. None for a model directory, which has no data. Raises
+    UserError."""
     from headway.training.prepared import VALID_TEXTS
+    from headway.training.reading import load_recipe
 
-    file = model / "data" / VALID_TEXTS
+    file, recipe = model / "data" / VALID_TEXTS, model / "recipe.yaml"
+    if not file.is_file() and recipe.is_file() and (prepared := load_recipe(recipe).data.prepared):
+        file = prepared / VALID_TEXTS
     if not file.is_file():
         return []
     return [(source, target) for source, target in json.loads(file.read_text(encoding="utf-8"))]

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 import headway
+from headway.errors import UserError
 from headway.glass.analyses import analyses_document
 from headway.glass.plain import plain, rounded
 from headway.insight import BeamTree, Text, TranslationRecord, Tried, WordOrder
@@ -21,13 +22,16 @@ FORMAT, FORMAT_VERSION = "headway-record", 1
 HALF_PRECISION_UP_TO = 3_000_000
 """Numbers of a record that are all given in float16; of a larger one, all but scores and weights are int8."""
 LARGEST_HALF = 65504.0
+_FLOATS = {"float16": "<f2", "float32": "<f4"}
 
-Arrays = Literal["all", "layers", "attention", "none"]
+ArraysKind = Literal["all", "layers", "attention", "none"]
 """Which arrays a document has: `layers` are all but the logits, `attention` the weights of every head."""
+Arrays = ArraysKind | Sequence[str]
+"""Or their names: these come in float32, as the model has them."""
 
 
 def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[str, Any]:
-    """The record as JSON; numbers that are not finite are None."""
+    """The record as JSON; numbers that are not finite are None. Raises UserError for an array that it doesn't have."""
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -82,8 +86,8 @@ def decoded(entries: dict[str, Any], name: str) -> NDArray[Any]:
     shape, data = entry["shape"], base64.b64decode(entry["data"])
     if entry["dtype"] == "bool":
         return np.frombuffer(data, np.uint8).reshape(shape).astype(bool)
-    if entry["dtype"] == "float16":
-        return np.frombuffer(data, "<f2").reshape(shape).astype(np.float32)
+    if entry["dtype"] in ("float16", "float32"):
+        return np.frombuffer(data, _FLOATS[entry["dtype"]]).reshape(shape).astype(np.float32)
     scales = np.frombuffer(base64.b64decode(entry["scales"]), "<f4").reshape(*shape[:-1], 1)
     return np.frombuffer(data, np.int8).reshape(shape) * scales
 
@@ -154,6 +158,9 @@ def _beam(record: TranslationRecord, beam: BeamTree) -> dict[str, Any]:
 def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, dict[str, Any]]]:
     analyses = dict(record.analyses.arrays())
     arrays = record.arrays
+    if not isinstance(wanted, str):
+        yield from _exact(record, wanted)
+        return
     sums = dict(_sums(record))
     if wanted == "layers":
         arrays = {name: array for name, array in arrays.items() if name != "logits"}
@@ -176,6 +183,15 @@ def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, d
             yield name, {"dtype": "bool", "shape": list(array.shape), "data": _base64(array.astype(np.uint8))}
         else:
             yield name, _numbers(array, half or name in analyses or name.endswith((".scores", ".weights")))
+
+
+def _exact(record: TranslationRecord, names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Arrays by their names, in float32. Raises UserError."""
+    for name in names:
+        if name not in record.arrays:
+            raise UserError(f"arrays: the record has no {name!r}")
+        array = record.arrays[name]
+        yield name, {"dtype": "float32", "shape": list(array.shape), "data": _base64(array.astype("<f4"))}
 
 
 def _sums(record: TranslationRecord) -> Iterator[tuple[str, list[str]]]:

@@ -25,9 +25,8 @@ from headway.insight.analyses import read_analyses
 from headway.serving.access import Access
 from headway.serving.batcher import QueueFullError
 from headway.serving.detection import Detected
-from headway.serving.examples import example_request, example_text
 from headway.serving.guard import Guard
-from headway.serving.pairs import Pair, english_name
+from headway.serving.pairs import Pair, Pairs, english_name
 from headway.serving.refusals import error_response, refusal
 from headway.serving.schemas import (
     PROBLEMS,
@@ -92,11 +91,7 @@ def make_app(service: Service) -> ASGIApp:
 def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
     """What works, and may need a key."""
     settings, pairs = service.settings, service.pairs
-    codes = {"source": [AUTO, *pairs.sources()], "target": pairs.targets()}
-    example = example_request(pairs.first)
-    translate_body, inspect_body = (request_body(kind, example, **codes) for kind in (TranslateRequest, InspectRequest))
-    align_body = request_body(AlignRequest, {**example, "translation": example_text(example["target"])}, **codes)
-    detect_body = request_body(DetectRequest, example)
+    translate_body, inspect_body, align_body, detect_body = _bodies(pairs)
 
     @app.post("/translate", responses=PROBLEMS, response_model=TranslateAnswer, openapi_extra=translate_body)
     async def translate(request: Request) -> Response:
@@ -145,7 +140,8 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         edits, cases = read_edits(wanted.edits), [read_edits(case) for case in wanted.cases]
         [pair], _ = await _choose(service, [wanted.q], wanted.source, wanted.target)
         options = {"target": wanted.translation, "beam_size": wanted.beam_size, "edits": edits, "cases": cases}
-        options |= {"analyses": read_analyses(wanted.analyses), "order": wanted.order}
+        analyses = read_analyses([_with_pairs(one, pair) for one in wanted.analyses])
+        options |= {"analyses": analyses, "order": wanted.order}
         record = await service.inspect(pair, wanted.q, options, wanted.arrays)
         return Response(record, media_type="application/json")
 
@@ -159,6 +155,19 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         chosen, _ = await _choose(service, texts, wanted.source, wanted.target)
         links = await service.align(list(zip(chosen, texts, translations, strict=True)))
         return JSONResponse({"links": links[0] if isinstance(wanted.q, str) else links})
+
+
+def _bodies(pairs: Pairs) -> list[dict[str, Any]]:
+    """What translate, inspect, align and detect are asked, with an example of the first model."""
+    codes = {"source": [AUTO, *pairs.sources()], "target": pairs.targets()}
+    [(text, translation), *_] = pairs.first.examples
+    example = {"q": text, "source": pairs.first.source, "target": pairs.first.target}
+    return [
+        request_body(TranslateRequest, example, **codes),
+        request_body(InspectRequest, {**example, "arrays": "none"}, **codes),
+        request_body(AlignRequest, {**example, "translation": translation}, **codes),
+        request_body(DetectRequest, example),
+    ]
 
 
 def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
@@ -187,6 +196,7 @@ def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
                     "target": {"code": first.target, "name": english_name(first.target)},
                 },
                 "maxTexts": settings.max_texts,
+                "models": [_about(pair) for pair in pairs],
                 "suggestions": False,
                 "supportedFilesFormat": [],
             }
@@ -226,6 +236,27 @@ def _add_page(app: FastAPI) -> None:
     app.mount("/page", StaticFiles(directory=os.fspath(page)))  # type: ignore[call-overload]
     if glass.is_dir():
         app.mount("/glass", StaticFiles(directory=os.fspath(glass)))  # type: ignore[call-overload]
+
+
+def _with_pairs(analysis: Any, pair: Pair) -> Any:
+    """An analysis as it is asked for; that of the heads gets the model's validation pairs. Raises HTTPException."""
+    if analysis not in ("head_importance", {"kind": "head_importance"}):
+        return analysis
+    if not pair.validated:
+        raise refusal(400, "analyses: head_importance needs pairs; this server has no validation pairs of the model")
+    return {"kind": "head_importance", "pairs": list(pair.validated)}
+
+
+def _about(pair: Pair) -> dict[str, Any]:
+    """What the page says of a model, of one direction."""
+    stored = pair.translator.stored
+    return {
+        "source": pair.source,
+        "target": pair.target,
+        "domain": stored.domain,
+        "parameters": stored.num_parameters,
+        "examples": [{"source": text, "target": translation} for text, translation in pair.examples],
+    }
 
 
 def _admit(access: Access, request: Request, key: object = None) -> None:

@@ -1,14 +1,15 @@
-"""Examples of requests, in the languages that the server translates."""
+"""Examples of translations: pairs that a model was validated on, or one in its languages."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 
 from babel import Locale, UnknownLocaleError
 from babel.dates import format_date
 
-from headway.serving.pairs import Pair
-
+EXAMPLES, LONGEST_EXAMPLE = 5, 80
+"""Sentences that a page offers, and their characters at most."""
 _SENTENCES = {
     "de": "Ein Hund läuft.",
     "en": "A dog is running.",
@@ -20,9 +21,15 @@ _DAY = date(2017, 6, 12)
 """Of "Attention Is All You Need"."""
 
 
-def example_request(pair: Pair) -> dict[str, str]:
-    """The fields of a request to translate; those of another request are among them."""
-    return {"q": example_text(pair.source), "source": pair.source, "target": pair.target}
+def examples_among(pairs: Iterable[tuple[str, str]], source: str, target: str) -> list[tuple[str, str]]:
+    """The first few short ones, each source once; where there are none, one in the two languages."""
+    short: dict[str, str] = {}
+    for text, translation in pairs:
+        if 0 < len(text.strip()) <= LONGEST_EXAMPLE:
+            short.setdefault(text, translation)
+        if len(short) == EXAMPLES:
+            break
+    return list(short.items()) or [(example_text(source), example_text(target))]
 
 
 def example_text(code: str) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from babel import Locale, UnknownLocaleError
 
 from headway.errors import UserError
+from headway.insight.analyses import MOST_PAIRS
+from headway.serving.examples import examples_among
+from headway.serving.settings import LONGEST_ANALYSED
+from headway.text.tokenizer import language_tag
 from headway.translator import Translator
 
 
@@ -20,6 +25,10 @@ class Pair:
     translator: Translator
     prefix: str
     """What a model of several target languages needs in front of a text, or nothing."""
+    examples: tuple[tuple[str, str], ...]
+    """Sentences, without the prefix, and their translations by people."""
+    validated: tuple[tuple[str, str], ...] = ()
+    """Pairs that the model was validated on, to measure the importance of its heads."""
 
     def is_readable(self, text: str) -> bool:
         """Whether the model can read the text as a whole."""
@@ -29,15 +38,23 @@ class Pair:
 class Pairs:
     """Every direction, by its two language codes. Raises UserError where two models have the same."""
 
-    def __init__(self, translators: Iterable[Translator]) -> None:
+    def __init__(
+        self, translators: Iterable[Translator], examples: Mapping[Translator, Sequence[tuple[str, str]]] | None = None
+    ) -> None:
+        """examples: pairs that a model was validated on, with the tags of their target languages."""
         self._pairs: dict[tuple[str, str], Pair] = {}
         for translator in translators:
             source = translator.stored.source_language
-            directions = [(tag, f">>{tag}<< ") for tag in translator.target_languages]
+            directions = [(tag, f"{language_tag(tag)} ") for tag in translator.target_languages]
+            known = (examples or {}).get(translator, ())
             for target, prefix in directions or [(translator.stored.target_language, "")]:
                 if (source, target) in self._pairs:
                     raise UserError(f"two models translate {source} into {target}: give one of them")
-                self._pairs[source, target] = Pair(source, target, translator, prefix)
+                own = [one for one in known if one[0].startswith(prefix)]
+                found = examples_among(((text.removeprefix(prefix), other) for text, other in own), source, target)
+                short = (one for one in own if _can_be_analysed(translator, *one))
+                validated = tuple(islice(short, MOST_PAIRS))
+                self._pairs[source, target] = Pair(source, target, translator, prefix, tuple(found), validated)
         if not self._pairs:
             raise UserError("a server needs a model")
 
@@ -66,6 +83,11 @@ class Pairs:
     def code(self, given: str) -> str:
         """The code as the models have it, however its letters are written; an unknown one as it is given."""
         return next((one for one in self.codes if one.lower() == given.lower()), given)
+
+
+def _can_be_analysed(translator: Translator, source: str, target: str) -> bool:
+    readable = translator.is_readable
+    return readable(source, LONGEST_ANALYSED) and readable(target, LONGEST_ANALYSED, side="target")
 
 
 def english_name(code: str) -> str:

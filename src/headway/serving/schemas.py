@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from headway.errors import UserError
-from headway.glass import Arrays
+from headway.glass import ArraysKind
 from headway.insight.analyses import NAMES
 from headway.serving.settings import WIDEST_BEAM
 from headway.text.glossary import Glossary
@@ -16,7 +16,8 @@ from headway.text.glossary import Glossary
 MOST_EDITS, MOST_CASES = 16, 4
 """Edits at a time, and lists of edits, of a request to inspect: each of these is a translation more."""
 
-
+MOST_ARRAYS = 32
+"""Of a record, in float32."""
 MOST_TERMS = 1000
 """Of a glossary."""
 
@@ -82,7 +83,9 @@ class InspectRequest(_Request):
     )
     order: bool = Field(False, description="Also two sentences of the same words that mean something else.")
     analyses: list[Any] = Field([], max_length=len(NAMES), description="Analyses of the translation, by name.")
-    arrays: Arrays = Field("layers", description="Which numbers the record has; `layers`: all but the logits.")
+    arrays: ArraysKind | Annotated[list[str], Field(max_length=MOST_ARRAYS)] = Field(
+        "layers", description="Which numbers the record has; `layers`: all but the logits; a list of names: in float32."
+    )
 
 
 class AlignRequest(_Request):

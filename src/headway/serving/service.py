@@ -23,7 +23,7 @@ from headway.serving.cache import LatestCache
 from headway.serving.detection import Detected, detect
 from headway.serving.metrics import Metrics
 from headway.serving.pairs import Pair, Pairs
-from headway.serving.settings import Settings
+from headway.serving.settings import LONGEST_ANALYSED, LONGEST_INSPECTED, Settings
 from headway.serving.watch import places
 from headway.text.glossary import Glossary
 from headway.translator import Translator
@@ -38,8 +38,6 @@ TIDY_EVERY = 10.0
 """Seconds after which a call of the model is followed by returning freed memory."""
 PARSED_AT_ONCE = 500
 """Characters of a request that are parsed on the event loop: that takes less time than to change threads."""
-LONGEST_INSPECTED, LONGEST_ANALYSED = 128, 40
-"""Pieces of a text to inspect, and of one to analyse; a record grows with their square, analyses with their cube."""
 MOST_INSPECTIONS = 4
 """Requests to inspect and to align that are worked on or wait; further ones are refused."""
 WARMING = "A sentence of a usual length, as many people would write it one day."

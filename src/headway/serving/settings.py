@@ -7,6 +7,9 @@ from dataclasses import dataclass
 WIDEST_BEAM = 16
 """Beams, and translations of one text, that a request may ask for."""
 
+LONGEST_INSPECTED, LONGEST_ANALYSED = 128, 40
+"""Pieces of a text to inspect, and of one to analyse; a record grows with their square, analyses with their cube."""
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -40,6 +40,8 @@ FORMAT_VERSION = 1
 SIDES = ("source", "target")
 TOKENIZER_SUFFIXES = (SubwordTokenizer.suffix, WordTokenizer.suffix)
 WEIGHTS_FILE, DECODING_FILE, CARD_FILE = "model.safetensors", "decoding.json", "README.md"
+LONGEST_DOMAIN = 100
+"""Characters."""
 SHORTLIST_FILE, CALIBRATION_FILE = "shortlist.safetensors", "calibration.json"
 
 
@@ -56,6 +58,8 @@ class StoredModel:
     """Default search options."""
     card: str = ""
     """The text of README.md."""
+    domain: str = ""
+    """What the text of its training is about, in a few words; empty where nobody said it."""
     training_flops: float | None = None
     """The work of the matrix products of all its training; None where nobody counted."""
     name: str = ""
@@ -66,6 +70,11 @@ class StoredModel:
     """The attention that aligns words best; None where nobody looked for it."""
     calibration: Calibration | None = None
     """What says how likely a translation is acceptable; None where nobody calibrated the model."""
+
+    @property
+    def num_parameters(self) -> int:
+        """Weights that are shared count once."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
 
 
 def save_model(path: Path, stored: StoredModel) -> None:
@@ -86,6 +95,7 @@ def save_model(path: Path, stored: StoredModel) -> None:
                 "format_version": FORMAT_VERSION,
                 "source_language": stored.source_language,
                 "target_language": stored.target_language,
+                **({"domain": stored.domain} if stored.domain else {}),
                 "model": stored.model.config.to_dict(),
                 "tokenizer": tokenizer_files,
                 **({} if stored.training_flops is None else {"training_flops": stored.training_flops}),
@@ -147,6 +157,7 @@ def load_model(path: Path) -> StoredModel:
         target_language=config.target_language,
         decoding=decoding,
         card=files[CARD_FILE].decode("utf-8", errors="replace"),
+        domain=config.domain,
         training_flops=config.training_flops,
         name=folder.name,
         shortlist=shortlist,
@@ -215,6 +226,7 @@ class _Config(NamedTuple):
     model: ModelConfig
     source_language: str
     target_language: str
+    domain: str
     tokenizers: dict[str, str]
     """The file of each side."""
     checksums: dict[str, str]
@@ -231,7 +243,7 @@ _MEMBERS: dict[str, type] = {
     "tokenizer": dict,
     "sha256": dict,
 }
-_OPTIONAL_MEMBERS: dict[str, type] = {"training_flops": float, "alignment": dict}
+_OPTIONAL_MEMBERS: dict[str, type] = {"domain": str, "training_flops": float, "alignment": dict}
 
 
 def _read_config(file: Path) -> _Config:
@@ -245,6 +257,9 @@ def _read_config(file: Path) -> _Config:
     for name in ("source_language", "target_language"):
         if not document[name].isprintable() or len(document[name]) > 100:
             raise UserError(f"{file}: {name} is not the code or the name of a language")
+    domain = document.get("domain", "")
+    if not domain.isprintable() or len(domain) > LONGEST_DOMAIN:
+        raise UserError(f"{file}: domain is not a few words")
     flops = document.get("training_flops")
     if flops is not None and not (math.isfinite(flops) and flops >= 0):
         raise UserError(f"{file}: training_flops is no amount of work")
@@ -265,7 +280,7 @@ def _read_config(file: Path) -> _Config:
     if checksums.keys() - {SHORTLIST_FILE, CALIBRATION_FILE} != files:
         raise UserError(f"{file}: has not exactly the checksums (sha256) of the model's files")
     languages = document["source_language"], document["target_language"]
-    return _Config(model, *languages, tokenizers, checksums, flops, aligner)
+    return _Config(model, *languages, domain, tokenizers, checksums, flops, aligner)
 
 
 def _check_decoding(options: dict[str, Any], file: Path) -> None:

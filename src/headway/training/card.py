@@ -25,6 +25,7 @@ def model_card(recipe: Recipe, config: ModelConfig, progress: Progress, valid_lo
         f"Adam, schedule {training.schedule}, {training.tokens_per_batch:,} tokens a step, padding included, "
         f"label smoothing {training.label_smoothing}"
     )
+    domain = f"| domain | {_in_cell(data.domain)} |\n" if data.domain else ""
     work = "unknown" if progress.flops is None else f"{progress.flops / 1e15:.4g} PFLOP"
     return f"""# Translation from {data.source_language} to {data.target_language}
 
@@ -32,7 +33,7 @@ A Transformer (Vaswani et al., 2017) trained with headway.
 
 | | |
 |---|---|
-| training data | {files} |
+{domain}| training data | {files} |
 | steps, epochs, minutes | {progress.step:,}, {progress.epoch + 1}, {progress.minutes:.1f} |
 | matrix products in training, all stages | {work} |
 | validation loss | {valid_loss:.4f} nats a token |

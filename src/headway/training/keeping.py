@@ -36,6 +36,7 @@ def stored_model(run: Run) -> StoredModel:
         target_language=run.recipe.data.target_language,
         decoding=run.recipe.decoding.model_dump(exclude_none=True),
         training_flops=run.progress.flops,
+        domain=run.recipe.data.domain,
     )
 
 

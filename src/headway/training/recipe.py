@@ -21,6 +21,7 @@ from pydantic import (
 
 from headway.devices import DeviceName, Precision
 from headway.model.config import PRESETS, ModelConfig
+from headway.storage.model_directory import LONGEST_DOMAIN
 from headway.text.chunks import CorpusFiles, as_corpus
 from headway.text.corpus import is_pattern, is_two_sided
 from headway.text.filters import DuplicateOf, Filters, Overlap
@@ -174,6 +175,8 @@ class DataSection(Section):
     target_language: str = ""
     """Language code; by default that of `training.init_from`, or else the suffix of the training file, or `mul` if the
     corpora have tags."""
+    domain: str = Field("", max_length=LONGEST_DOMAIN)
+    """What the text is about, such as `captions of photographs`. The model card and the page of a server say it."""
 
     @model_validator(mode="after")
     def _tags(self) -> DataSection:

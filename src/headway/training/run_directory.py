@@ -105,8 +105,11 @@ def open_run(run: Path, notice: Callable[[str], None]) -> Path | None:
 
 
 CHANGEABLE = {
-    f"training.{name}"
-    for name in ("max_steps", "max_epochs", "max_minutes", "patience", "save_every", "validate_every")
+    "data.domain",
+    *(
+        f"training.{name}"
+        for name in ("max_steps", "max_epochs", "max_minutes", "patience", "save_every", "validate_every")
+    ),
 }
 """What a resumed run may do otherwise than before."""
 

@@ -16,7 +16,7 @@ export function addressOf(glass, view, language) {
     if (block) Object.assign(parts, { block, layer: layers[block.split(" ")[0]] + 1 });
   }
   if (view === "machine" && chosen.source !== null) parts.token = chosen.source + 1;
-  if (["machine", "steps"].includes(view) && chosen.target !== null && chosen.target < record.steps.length) parts.step = chosen.target + 1;
+  if (["machine", "steps", "needs"].includes(view) && chosen.target !== null && chosen.target < record.steps.length) parts.step = chosen.target + 1;
   return new URLSearchParams(parts).toString();
 }
 
@@ -42,6 +42,6 @@ export function readAddress(glass, text) {
     if (Object.hasOwn(open.layers, stack)) open.layers[stack] = number("layer", record.model.config[`${stack}_layers`]) ?? 0;
     chosen.source = number("token", record.source.tokens.length);
   }
-  if (["machine", "steps"].includes(parts.view)) chosen.target = number("step", record.steps.length);
+  if (["machine", "steps", "needs"].includes(parts.view)) chosen.target = number("step", record.steps.length);
   return parts;
 }

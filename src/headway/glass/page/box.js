@@ -1,18 +1,22 @@
-// The glass box: one translation of one model, seen in six views.
+// The glass box: one translation of one model, seen in seven views.
 
 import { addressOf, readAddress } from "./address.js";
 import { useTheme } from "./colours.js";
+import { ANALYSES } from "./analysed.js";
 import { make } from "./elements.js";
+import { exactly } from "./exact.js";
 import { headsView } from "./heads.js";
 import { machineView } from "./machine.js";
+import { masthead, nameOfLanguage } from "./masthead.js";
+import { needsView } from "./needs.js";
 import { openNumbers } from "./numbers.js";
 import { stepsView } from "./steps.js";
 import { termed } from "./terms.js";
-import { brief, languageOf, visible } from "./tokens.js";
-import { canTour, enterStop, stopByKey, tourBar } from "./tour.js";
+import { visible } from "./tokens.js";
+import { enterStop, stopByKey, tourBar } from "./tour.js";
 import { translateView } from "./translate.js";
 import { tryNumbersView } from "./try_numbers.js";
-import { editedLine, whatIfView } from "./what_if.js";
+import { whatIfView } from "./what_if.js";
 import { languages, speaker } from "./words.js";
 
 const VIEWS = {
@@ -20,10 +24,10 @@ const VIEWS = {
   machine: machineView,
   heads: headsView,
   steps: stepsView,
+  needs: needsView,
   whatIf: whatIfView,
   numbers: tryNumbersView,
 };
-const LONGEST = 160;
 const PRESENTED = "135%"; // of the size of letters, to be read from the last row
 const mounted = new WeakMap();
 let lastView = "translate";
@@ -31,21 +35,24 @@ let lastView = "translate";
 /**
  * Fills `element`. record: as docs/record.md has it; language: "en" or "ko"; inspect(text, options): async, gives a record
  * of the live model, or is absent, and then the reader chooses the language here; address: whether the page's address is
- * the box's, and holds the view. What the reader has opened, typed and
- * chosen stays when the box is drawn again, here or by another call for the same element.
+ * the box's, and holds the view; analyses: the names of those that `inspect` can compute. What the reader has opened, typed
+ * and chosen stays when the box is drawn again, here or by another call for the same element.
  */
-export function mountBox(element, { record, inspect = null, language = "en", address = false }) {
+export function mountBox(element, { record, inspect = null, analyses = ANALYSES, language = "en", address = false }) {
   const before = mounted.get(element);
   before?.leaving.abort();
   const state = {
     record,
     inspect,
+    computes: inspect ? analyses : [],
     language: languages.includes(language) ? language : "en",
     leaving: new AbortController(),
     kept: before?.kept ?? new Map(),
     questions: 0,
     theme: before?.theme ?? null,
     presenting: before?.presenting ?? false,
+    exact: before?.exact ?? false,
+    asked: new Set(),
     tour: before?.tour ?? null,
     address: address && location.protocol !== "about:",
     place: make("div", {}),
@@ -121,8 +128,9 @@ function draw(state, arriving = false) {
   if (state.theme) state.root.dataset.theme = state.theme;
   else delete state.root.dataset.theme;
   document.documentElement.style.fontSize = state.presenting ? PRESENTED : "";
-  const parts = [head(state, glass), ...views(state, glass)];
-  if (state.tour) parts.push(tourBar(glass, state.tour, (at) => tourTo(state, at)));
+  const turn = { draw: () => draw(state), tourTo: (at) => tourTo(state, at) };
+  const parts = [masthead(state, glass, turn), ...views(state, glass)];
+  if (state.tour) parts.push(tourBar(glass, state.tour, turn.tourTo));
   state.place.replaceChildren(...parts);
   focus();
   if (arriving) state.news.textContent = glass.say("arrived", { text: visible(state.record.target.text) });
@@ -150,12 +158,14 @@ function glassOf(state, arriving) {
   const { record, language } = state;
   const say = speaker(language);
   const turns = new WeakMap();
+  const stored = openNumbers(record);
   const glass = {
     record,
     arriving,
     say,
     inspect: state.inspect,
-    get: openNumbers(record),
+    computes: state.computes,
+    get: state.exact ? exactly(state, stored, () => draw(state)) : stored,
     languageName: (code) => nameOfLanguage(language, code),
 
     /** An object of the reader's choices, by name: as it was for this record (or, for `any` record, of this model). */
@@ -193,6 +203,7 @@ function glassOf(state, arriving) {
       const answer = await glass.request(text, options, status);
       if (!answer || question !== state.questions) return;
       state.record = answer;
+      state.asked.clear();
       draw(state, true);
     },
 
@@ -206,80 +217,6 @@ function glassOf(state, arriving) {
   };
   glass.chosen = glass.kept("chosen", { source: null, target: null });
   return glass;
-}
-
-function head(state, glass) {
-  const { record, say } = glass;
-  return make(
-    "header",
-    { class: "glass-head" },
-    make("div", { class: "names" }, make("p", { class: "over" }, say("title")), make("h2", {}, say("question"))),
-    make("div", { class: "tools" }, tools(state, glass)),
-    make(
-      "p",
-      { class: "sentence-line" },
-      make("bdi", {}, brief(visible(record.source.text), LONGEST)),
-      make("span", { class: "arrow", "aria-hidden": "true" }, " → "),
-      make("bdi", {}, make("b", {}, brief(visible(record.target.text), LONGEST))),
-    ),
-    record.edits.length ? editedLine(glass) : null,
-  );
-}
-
-/** The tour, presenter mode, the theme, what this is, and the language where the page around doesn't choose it. */
-function tools(state, glass) {
-  const { say } = glass;
-  const button = (name, pressed, act) => make("button", { type: "button", class: `tool-${name}`, "aria-pressed": pressed === null ? null : `${pressed}`, click: act }, say(name));
-  const present = () => {
-    state.presenting = !state.presenting;
-    draw(state);
-  };
-  const dark = state.theme === "dark" || (!state.theme && window.matchMedia("(prefers-color-scheme: dark)").matches);
-  const theme = () => {
-    state.theme = dark ? "light" : "dark";
-    draw(state);
-  };
-  return [
-    canTour(state.record) ? button("tour", Boolean(state.tour), () => tourTo(state, state.tour ? null : 0)) : null,
-    button("present", state.presenting, present),
-    make("button", { type: "button", class: "tool-theme", "aria-label": say("theme"), title: say("theme"), click: theme }, dark ? "☀" : "☾"),
-    aboutButton(glass),
-    state.inspect ? null : languageSwitch(state),
-  ];
-}
-
-/** What the reader is looking at, behind an (i). */
-function aboutButton(glass) {
-  const { say } = glass;
-  const details = make("details", { class: "about" }, make("summary", { "aria-label": say("aboutLabel"), title: say("aboutLabel") }, "i"), make("p", { class: "lead" }, about(glass)));
-  details.addEventListener("keydown", (event) => event.key === "Escape" && (details.open = false));
-  return details;
-}
-
-function languageSwitch(state) {
-  const other = languages.find((one) => one !== state.language);
-  const change = () => {
-    state.language = other;
-    draw(state);
-  };
-  return make("button", { type: "button", class: "language", lang: other, click: change }, speaker(other)("ownName"));
-}
-
-function about({ record, say, languageName }) {
-  const { config } = record.model;
-  const [source, target] = [languageOf(record, "source"), languageOf(record, "target")];
-  const same = config.num_heads === config.decoder_num_heads;
-  const name = record.target.given ? "aboutGiven" : source && target ? "about" : "aboutPlain";
-  return say(name, {
-    encoder: config.encoder_layers,
-    decoder: config.decoder_layers,
-    heads: same ? config.num_heads : `${config.num_heads} + ${config.decoder_num_heads}`,
-    d_model: config.d_model,
-    read: record.source.tokens.length,
-    written: record.target.tokens.length,
-    source: languageName(source),
-    target: languageName(target),
-  });
 }
 
 /** The tabs, and the view that is open. */
@@ -322,13 +259,4 @@ function views(state, glass) {
   };
   show(lastView);
   return [make("div", { role: "tablist", "aria-label": say("viewsLabel"), keydown: move }, tabs), panel];
-}
-
-function nameOfLanguage(language, code) {
-  if (!code) return "";
-  try {
-    return new Intl.DisplayNames([language], { type: "language" }).of(code);
-  } catch {
-    return visible(code);
-  }
 }

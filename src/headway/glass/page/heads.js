@@ -3,6 +3,7 @@
 import { headColour, largest } from "./colours.js";
 import { choice, columnsFor, inTurn, make, select } from "./elements.js";
 import { amount, measureName, sentenceAbout, SHARES, shortLabel } from "./head_labels.js";
+import { headImportance } from "./head_importance.js";
 import { tokenLights } from "./lighting.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
 import { decimal, matrixOf, meanEntropy, percent } from "./numbers.js";
@@ -20,6 +21,7 @@ export function headsView(glass) {
   const grid = make("div", { class: "grid", role: "group", "aria-label": say("headsTitle") });
   const lights = make("div", {});
   const large = make("section", { class: "large" });
+  const importance = headImportance(glass);
 
   const showLarge = () => large.replaceChildren(...largeHead(glass, state.kind, ...state.chosen));
   const showHeads = () => {
@@ -41,8 +43,9 @@ export function headsView(glass) {
     );
     lights.replaceChildren(tokenLights(say, grid, ...attentionLabels(record, state.kind)));
     showHeads();
+    importance.show(state.kind);
   };
-  const heads = make("div", { class: "heads" }, make("div", {}, grid, make("p", { class: "quiet" }, say("gridHint"))), large);
+  const heads = make("div", { class: "heads" }, make("div", {}, grid, make("p", { class: "quiet" }, say("gridHint")), importance.element), large);
   show();
   return make("div", { class: "view" }, bar, lights, heads);
 }

@@ -178,6 +178,10 @@ function halfStep(_, value) {
 function decodeValues({ dtype, shape, data, scales }) {
   const bytes = decodeBytes(data);
   if (dtype === "bool") return Float32Array.from(bytes);
+  if (dtype === "float32") {
+    const view = new DataView(bytes.buffer);
+    return Float32Array.from({ length: bytes.length / 4 }, (_, at) => view.getFloat32(4 * at, true));
+  }
   if (dtype === "float16") {
     halfTable ??= makeHalfTable();
     const values = new Float32Array(bytes.length / 2);

@@ -2,8 +2,10 @@
 
 import { english } from "./words_en.js";
 import { korean } from "./words_ko.js";
+import { needsEnglish } from "./words_needs_en.js";
+import { needsKorean } from "./words_needs_ko.js";
 
-const WORDS = { en: english, ko: korean };
+const WORDS = { en: { ...english, ...needsEnglish }, ko: { ...korean, ...needsKorean } };
 export const languages = Object.keys(WORDS);
 
 /** -> say(name, values): the text of that name. */

@@ -82,7 +82,7 @@ def _gradient_x_input(model: Transformer, reading: Reading, foils: Tensor) -> Te
             embeddings.requires_grad_()
             hidden = decoded_from(model, reading, embeddings)[range(len(some)), some]  # (rows, d_model)
             [gradient] = torch.autograd.grad(
-                _difference(model, hidden, reading.given[some], foils[some]).sum(), embeddings
+                _difference(model, hidden, reading.given[some], foils[some]).sum(), embeddings, materialize_grads=True
             )
         found.append((gradient * embeddings.detach()).sum(dim=-1))
     return torch.cat(found)

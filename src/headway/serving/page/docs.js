@@ -1,24 +1,68 @@
-// The server's OpenAPI description, for people: each route with its fields and an example.
+// The server's OpenAPI description, for people: each route with its fields, an example and the server's own answer to it.
 
-import { get } from "./server.js";
+import { korean } from "./docs_ko.js";
+import { get, post } from "./server.js";
+import { choosePageLanguage, fillWords, languageName, otherLanguage, pageLanguage, say } from "./words.js";
 
-show(await get("openapi.json"));
+const LONGEST = 1500; // characters of an answer
+const $ = (id) => document.getElementById(id);
 
-function show(description) {
+let language = pageLanguage();
+const [description, { models }] = await Promise.all([get("openapi.json"), get("frontend/settings")]);
+$("page-language").addEventListener("click", () => {
+  [language] = otherLanguage(language);
+  choosePageLanguage(language);
+  show();
+});
+$("direction").addEventListener("change", show);
+show();
+
+function show() {
+  document.documentElement.lang = language;
+  fillWords(document, language);
+  const [code, name] = otherLanguage(language);
+  Object.assign($("page-language"), { textContent: name, lang: code });
+  const chosen = Math.max(0, $("direction").selectedIndex);
+  const named = ({ source, target }) => [source, target].map((one) => languageName(language, one)).join(" → ");
+  $("direction").replaceChildren(...models.map((model, at) => new Option(named(model), at, false, at === chosen)));
+  $("directions").hidden = models.length < 2;
+  $("described").replaceChildren(...prose(description.info.description));
   const routes = Object.entries(description.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, route]) => section(method.toUpperCase(), path, route)),
+    Object.entries(methods).map(([method, route]) => section(method.toUpperCase(), path, route, models[chosen])),
   );
-  document.getElementById("routes").replaceChildren(prose("p", description.info.description), ...routes);
+  $("routes").replaceChildren(...routes);
 }
 
-function section(method, path, route) {
-  const parts = [element("h2", `${method} ${path}`), prose("p", route.description ?? route.summary)];
-  const body = route.requestBody?.content["application/json"];
-  if (body) parts.push(table(body.schema), element("pre", command(path, body.example)));
-  parts.push(element("p", `Answers: ${Object.keys(route.responses).join(", ")}`));
+function section(method, path, route, model) {
   const whole = document.createElement("section");
-  whole.append(...parts);
+  whole.append(element("h2", `${method} ${path}`), element("p", ...prose(route.description ?? route.summary)));
+  const body = route.requestBody?.content["application/json"];
+  const fields = body ? { ...body.example, ...ofModel(body.example, model) } : null;
+  if (body) whole.append(table(body.schema));
+  whole.append(element("pre", command(path, fields)));
+  if (body || !route.responses["403"]) whole.append(answered(path, fields));
+  whole.append(element("p", `${say(language, "statuses")} ${Object.keys(route.responses).join(", ")}`));
   return whole;
+}
+
+/** The fields of an example that depend on the languages. */
+function ofModel(example, { source, target, examples: [first] }) {
+  const values = { q: first.source, source, target, translation: first.target };
+  return Object.fromEntries(Object.entries(values).filter(([name]) => name in example));
+}
+
+/** What this server answers now. */
+function answered(path, fields) {
+  const place = element("pre", say(language, "waiting"));
+  place.className = "answered";
+  const asked = fields ? post(path.slice(1), fields, { tries: 1 }) : get(path.slice(1));
+  asked
+    .catch((problem) => ({ error: problem.message }))
+    .then((answer) => {
+      const text = JSON.stringify(answer, null, 2).replaceAll(/\[\s+(\d+),\s+(\d+)\s+\]/gu, "[$1, $2]"); // a link in a line
+      place.textContent = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+    });
+  return place;
 }
 
 function table(schema) {
@@ -26,27 +70,29 @@ function table(schema) {
   for (const [name, field] of Object.entries(schema.properties)) {
     const row = whole.insertRow();
     row.insertCell().append(element("code", name));
-    row.insertCell().textContent = schema.required?.includes(name) ? "needed" : JSON.stringify(field.default) ?? "optional";
-    row.append(prose("td", field.description ?? ""));
+    const needed = schema.required?.includes(name);
+    row.insertCell().textContent = needed ? say(language, "needed") : JSON.stringify(field.default) ?? say(language, "optional");
+    row.append(element("td", ...prose(field.description ?? "")));
   }
   return whole;
 }
 
 /** A request as it is typed into a shell; JSON has another way to write the apostrophe, which would end the text there. */
 function command(path, fields) {
+  const address = new URL(path.slice(1), document.baseURI);
+  if (!fields) return `curl ${address}`;
   const data = JSON.stringify(fields).replaceAll("'", "\\u0027");
-  return `curl ${new URL(path.slice(1), document.baseURI)} -H 'Content-Type: application/json' \\\n  -d '${data}'`;
+  return `curl ${address} -H 'Content-Type: application/json' \\\n  -d '${data}'`;
 }
 
-/** Text in which what stands between `backticks` is code. */
-function prose(tag, text) {
-  const one = document.createElement(tag);
-  one.append(...text.split("`").map((part, place) => (place % 2 ? element("code", part) : part)));
-  return one;
+/** Text of the description in the language of the page; what stands between `backticks` is code. */
+function prose(text) {
+  const told = language === "ko" ? korean[text] ?? text : text;
+  return told.split("`").map((part, place) => (place % 2 ? element("code", part) : part));
 }
 
-function element(tag, text) {
+function element(tag, ...children) {
   const one = document.createElement(tag);
-  one.textContent = text;
+  one.append(...children);
   return one;
 }

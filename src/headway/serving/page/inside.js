@@ -2,12 +2,6 @@
 
 let latest = 0;
 
-/** The sentences of a text: the model translates one at a time, and one can be looked into. */
-export function sentencesOf(text, language) {
-  const parts = segmenter(language).segment(text);
-  return [...parts].map((part) => part.segment.trim()).filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
-}
-
 /**
  * Fills `element` with the view of one sentence's translation; `notice` is told what there is to say meanwhile.
  * inspect(text, options): asks the server for a record. Where the server has no view, that is said.
@@ -34,14 +28,5 @@ export async function showInside(element, { text, inspect, language, notice }) {
     glass.mount(element, { record, inspect, language });
   } catch (problem) {
     if (mine === latest) notice("insideFailed", { problem: problem.message });
-  }
-}
-
-function segmenter(language) {
-  const options = { granularity: "sentence" };
-  try {
-    return new Intl.Segmenter(language, options);
-  } catch {
-    return new Intl.Segmenter(undefined, options); // the code is none of a language
   }
 }

@@ -1,21 +1,28 @@
 // The page of the server: type, and the translation comes as you pause.
 
 import { forget, past, remember } from "./history.js";
-import { sentencesOf, showInside } from "./inside.js";
+import { showInside } from "./inside.js";
+import { judge, wordElements } from "./judging.js";
+import { exampleButtons, modelLine, modelsFor } from "./models.js";
+import { sentencesOf } from "./sentences.js";
 import { get, post } from "./server.js";
 import { choosePageLanguage, fillWords, languageName, otherLanguage, pageLanguage, say } from "./words.js";
 
 const ALTERNATIVES = 2;
+const [SURE, NAMED] = [0.9, 3];
 const $ = (id) => document.getElementById(id);
 const state = {
   language: pageLanguage(),
   languages: [],
+  models: [],
   limit: Infinity,
   delay: 500,
   timer: 0,
   running: null,
   looking: null,
+  judging: null,
   answer: "",
+  words: [],
 };
 
 start();
@@ -25,7 +32,7 @@ async function start() {
   showWords();
   try {
     const [settings, languages] = await Promise.all([get("frontend/settings"), get("languages")]);
-    Object.assign(state, { languages, limit: settings.charLimit, delay: settings.frontendTimeout });
+    Object.assign(state, { languages, models: settings.models, limit: settings.charLimit, delay: settings.frontendTimeout });
     $("key-form").hidden = !settings.keyRequired;
     showLanguages(settings.language.source.code, settings.language.target.code);
     showCount();
@@ -49,7 +56,7 @@ function listen() {
     translate();
   });
   $("target").addEventListener("change", () => {
-    showSwap();
+    showTarget();
     translate();
   });
   $("key").addEventListener("change", translate);
@@ -63,12 +70,18 @@ function listen() {
   });
   $("past").addEventListener("toggle", showHistory);
   $("inside").addEventListener("toggle", look);
+  $("look-inside").addEventListener("click", () => {
+    $("inside").open = true;
+    $("inside").scrollIntoView();
+    $("inside").querySelector("summary").focus({ preventScroll: true });
+  });
   $("sentence").addEventListener("change", look);
   $("page-language").addEventListener("click", () => {
     [state.language] = otherLanguage(state.language);
     choosePageLanguage(state.language);
     showWords();
     showLanguages($("source").value, $("target").value);
+    showJudged();
     look();
   });
 }
@@ -101,6 +114,7 @@ async function translate() {
     showAnswer(found.translatedText, found.alternatives, found.detectedLanguage);
     remember({ source, target, text, translation: found.translatedText }, showHistory);
     look();
+    judgeAnswer(text);
   } catch (problem) {
     if (problem.name === "AbortError") return; // the text has changed
     showAnswer("", []);
@@ -128,8 +142,27 @@ function look() {
   showInside($("glass"), { text: chosenSentence(), inspect, language: state.language, notice });
 }
 
+/** Finds out how sure the model is of what it has written. Where that can't be told, the page doesn't tell it. */
+async function judgeAnswer(text) {
+  const { signal } = (state.judging = new AbortController());
+  const [source, target] = [sourceLanguage(), $("target").value];
+  const inspect = (sentence, options) =>
+    post("inspect", { q: sentence, source, target, ...options, ...key() }, { signal, tries: 1 });
+  try {
+    state.judged = await judge({ text, source, translation: state.answer, target, words: state.words, inspect });
+  } catch {
+    return; // the text has changed, or is too long, or the server is busy
+  }
+  if (!signal.aborted) showJudged();
+}
+
+/** The language of the text: as it was chosen, or found. */
+function sourceLanguage() {
+  return $("source").value === "auto" ? state.detected : $("source").value;
+}
+
 function chosenSentence() {
-  const sentences = sentencesOf($("text").value, $("source").value === "auto" ? state.detected : $("source").value);
+  const sentences = sentencesOf($("text").value, sourceLanguage()).map((one) => one.text);
   const chosen = Math.max(0, sentences.indexOf($("sentence").value));
   $("sentences").hidden = sentences.length < 2;
   $("sentence").replaceChildren(...sentences.map((one, place) => new Option(one, one, false, place === chosen)));
@@ -137,8 +170,8 @@ function chosenSentence() {
 }
 
 function swap() {
-  const [source, target, answer] = [$("source").value, $("target").value, state.answer];
-  showLanguages(target, source === "auto" ? state.detected : source);
+  const [source, target, answer] = [sourceLanguage(), $("target").value, state.answer];
+  showLanguages(target, source);
   write(answer || $("text").value);
 }
 
@@ -187,17 +220,35 @@ function showTargets(target) {
   const source = $("source").value;
   const targets = new Set(state.languages.flatMap((one) => (["auto", one.code].includes(source) ? one.targets : [])));
   fill($("target"), [...targets], target);
+  showTarget();
+}
+
+/** What goes with the languages that are chosen. */
+function showTarget() {
   showSwap();
+  const models = modelsFor(state.models, $("source").value, $("target").value);
+  const names = languageNames();
+  $("models").replaceChildren(...models.map((model) => item("li", modelLine(model, state.language, names))));
+  const buttons = exampleButtons(models, (text, { source, target }) => {
+    showLanguages(source, target);
+    write(text);
+  });
+  $("examples").hidden = !buttons.length;
+  $("examples").lastElementChild.replaceChildren(...buttons);
 }
 
 /** Languages can be swapped where a model goes the other way. */
 function showSwap() {
-  const source = $("source").value === "auto" ? state.detected : $("source").value;
+  const source = sourceLanguage();
   $("swap").disabled = !state.languages.some((one) => one.code === $("target").value && one.targets.includes(source));
 }
 
+function languageNames() {
+  return Object.fromEntries(state.languages.map((one) => [one.code, one.name]));
+}
+
 function fill(select, codes, chosen) {
-  const names = Object.fromEntries(state.languages.map((one) => [one.code, one.name]));
+  const names = languageNames();
   select.replaceChildren(
     ...codes.map((code) => {
       const name = code === "auto" ? say(state.language, "auto") : languageName(state.language, code, names[code]);
@@ -207,17 +258,40 @@ function fill(select, codes, chosen) {
 }
 
 function showAnswer(text, others, detected) {
-  state.answer = text;
-  state.detected = detected?.language;
-  $("translation").textContent = text;
+  state.judging?.abort(); // that was of the answer before
+  Object.assign(state, { answer: text, detected: detected?.language, judged: null });
+  state.words = wordElements(text, $("target").value);
+  $("translation").replaceChildren(...state.words.map(({ element }) => element));
   $("translation").lang = $("target").value;
+  showJudged();
   $("copy").disabled = !text;
+  $("look-inside").hidden = !text;
   $("others").hidden = !others?.length;
   $("alternatives").replaceChildren(...(others ?? []).map((other) => item("li", other, $("target").value)));
   $("detected").textContent = detected
     ? say(state.language, "detected", { language: languageName(state.language, detected.language) })
     : "";
   showSwap();
+}
+
+/** How sure the model is, word by word, and whether it heeded the text. */
+function showJudged() {
+  const { shares, detached } = state.judged ?? { shares: new Map(), detached: false };
+  const percent = (share) => (share < 0.005 ? "<1%" : share.toLocaleString(state.language, { style: "percent" }));
+  for (const [place, share] of shares) {
+    const { element } = state.words[place];
+    element.title = percent(share);
+    element.style.setProperty("--doubt", (1 - share).toFixed(3));
+  }
+  const doubtful = [...shares].filter(([, share]) => share < SURE).sort(([, one], [, other]) => one - other);
+  const named = doubtful.slice(0, NAMED).map(([place, share]) => `${state.words[place].element.textContent} ${percent(share)}`);
+  const least = percent(Math.min(1, ...shares.values()));
+  $("sureness").textContent = !shares.size
+    ? ""
+    : named.length
+      ? say(state.language, "leastSure", { words: named.join(" · ") })
+      : say(state.language, "allSure", { share: least });
+  $("detached").textContent = detached ? say(state.language, "detached") : "";
 }
 
 function showHistory() {

@@ -15,7 +15,7 @@ export async function get(path) {
 }
 
 /** Posts fields as JSON. A server that is busy is asked again after the time that it names; busy() is told. */
-export async function post(path, fields, { signal, busy = () => {} } = {}) {
+export async function post(path, fields, { signal, busy = () => {}, tries: most = TRIES } = {}) {
   const request = {
     method: "POST",
     headers: { "Content-Type": "application/json" },
@@ -24,7 +24,7 @@ export async function post(path, fields, { signal, busy = () => {} } = {}) {
   };
   for (let tries = 1; ; tries++) {
     const answer = await reach(path, request);
-    if (tries === TRIES || ![429, 503].includes(answer.status)) return read(answer);
+    if (tries === most || ![429, 503].includes(answer.status)) return read(answer);
     busy();
     await pause(1000 * (Number(answer.headers.get("Retry-After")) || 2), signal);
   }

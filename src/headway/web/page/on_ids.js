@@ -1,5 +1,6 @@
 // Where Python comes in (javascript.py): the model on ids alone, for the check that an export is the model.
 
+import { analysesOf } from "./analyses.js";
 import { beamSearch } from "./beam.js";
 import { Engine } from "./engine.js";
 import { greedy } from "./greedy.js";
@@ -20,6 +21,19 @@ globalThis.onIds = {
   beam: (source, maxLength, options, edits = []) => beamSearch(engine(edits), source, maxLength, options),
   score: (source, target, edits = []) => engine(edits).score(source, target),
   logits: (source, target) => [...opened.model.forward(source, target).values],
+  /** instead: ids of another translation, <eos> among them, where a contrast asks for one. */
+  analyses(asked, source, target, maxLength, instead = []) {
+    const { model, header } = opened;
+    const codec = {
+      target: { vocabulary: Array.from({ length: model.output.weight.rows }, (_, id) => `${id}`) },
+      given: () => ({ tokens: instead.map((id) => ({ id })) }),
+      decode: (ids) => ids.join(" "),
+    };
+    const arrays = recordPass(model, source, target);
+    const found = analysesOf(asked, { model, sourceIds: source, targetIds: target, arrays, codec, never: header.never_generated, maxLength });
+    for (const array of Object.values(found.arrays)) array.values = [...array.values];
+    return found;
+  },
   record(source, target, edits = []) {
     const arrays = recordPass(editedModel(opened.model, edits), source, target);
     for (const array of Object.values(arrays)) array.values = [...array.values];

@@ -1,5 +1,6 @@
 // The front door: raw text in, a translation or a record out, as in translator/translator.py and inspecting.py.
 
+import { analysesOf, names as namesOfAnalyses } from "./analyses.js";
 import { beamSearch } from "./beam.js";
 import { BeamTree } from "./beams.js";
 import { Codec, idsOf } from "./codec.js";
@@ -27,7 +28,7 @@ export class Translator {
   /** What a page may want to know before it translates. */
   get about() {
     const { source_language, target_language, config, decoding, examples, card } = this.header;
-    return { source_language, target_language, config, decoding, examples, card, kernel: this.kernel };
+    return { source_language, target_language, config, decoding, examples, card, kernel: this.kernel, analyses: namesOfAnalyses() };
   }
 
   /** options: beamSize, lengthPenalty, maxLength, nBest, noRepeatNgram; those of the model where they are left out.
@@ -46,10 +47,10 @@ export class Translator {
   }
 
   /** The record of docs/record.md. options: also `edits` that are made before; `cases` to be tried beside, lists of edits;
-   * `translation` to look into in place of the model's own; `order`: whether it has two sentences of the same words, which
-   * were chosen when the model was exported; `arrays`: "all", "layers" (without the logits), "attention" or "none". Raises
-   * Refused. */
-  inspect(text, { edits = [], cases = [], translation = null, order = false, arrays = "layers", ...options } = {}) {
+   * `translation` to look into in place of the model's own; `analyses`: those of analyses.js; `order`: whether it has two
+   * sentences of the same words, which were chosen when the model was exported; `arrays`: "all", "layers" (without the
+   * logits), "attention" or "none". Raises Refused. */
+  inspect(text, { edits = [], cases = [], translation = null, analyses = [], order = false, arrays = "layers", ...options } = {}) {
     const search = { ...this.searchOptions(options), nBest: 1 };
     const [tag, plain] = this.codec.source.splitTag(text);
     const source = (one) => this.readable(tag ? `${tag} ${one}` : one);
@@ -57,22 +58,40 @@ export class Translator {
     const read = source(editedText(plain, edits));
     const [engine, beam] = [this.engine(edits), this.beamOf(search)];
     const target = given ?? this.codec.found(this.find(engine, read, search, beam)[0].ids);
+    const pass = recordPass(engine.model, idsOf(read), idsOf(target));
+    const analysed = this.analyses(analyses, engine.model, read, target, pass, search);
     const record = recordOf({
       about: this.header,
       vocabulary: this.codec.target.vocabulary,
       source: { ...read, original: plain },
       target: { ...target, given: given !== null },
       beam: given ? null : beam,
-      arrays: recordPass(engine.model, idsOf(read), idsOf(target)),
+      arrays: pass,
       wanted: arrays,
     });
     return {
       ...record,
+      analyses: analysed.analyses,
+      arrays: { ...record.arrays, ...analysed.arrays },
       edits,
       before: edits.length ? this.outcome([], source(plain), search, given) : null,
       cases: cases.map((tried) => this.whatIf(tried, source(editedText(plain, tried)), target, search)),
       order: order ? this.header.order : null,
     };
+  }
+
+  /** -> {analyses, arrays} of a record. Raises Refused. */
+  analyses(asked, model, source, target, arrays, { maxLength }) {
+    if (asked.length && model.seesAhead) throw new Refused("analyses: they read the whole translation at once, which needs the look-ahead mask");
+    return analysesOf(asked, {
+      model,
+      sourceIds: idsOf(source),
+      targetIds: idsOf(target),
+      arrays,
+      codec: this.codec,
+      never: this.header.never_generated,
+      maxLength: this.codec.lengthCap(source.tokens.length - 1, maxLength),
+    });
   }
 
   /** What the edits do: for `cases` of a record. */

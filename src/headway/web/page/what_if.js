@@ -64,7 +64,8 @@ function copyOf(model) {
   return copied;
 }
 
-function alike(one) {
+/** A copy of its own properties; what they are is shared. */
+export function alike(one) {
   return Object.assign(Object.create(Object.getPrototypeOf(one)), one);
 }
 

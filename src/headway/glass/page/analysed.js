@@ -1,0 +1,38 @@
+// The analyses of a translation (docs/analyses.md): those of the record, and those that the live model has computed since.
+
+import { openNumbers } from "./numbers.js";
+
+/** Those that a server computes. */
+export const ANALYSES = ["contributions", "erasure", "contrast", "logit_lens", "decoder_lens", "patching", "head_importance", "faithfulness"];
+/** Computed as soon as the reader looks: together they take less than the translation. */
+export const QUICK = ["contributions", "erasure", "contrast", "logit_lens", "decoder_lens"];
+
+/**
+ * found(name) -> {fields, array(part)}, or null where it isn't known; computes(name): whether the live model can;
+ * ask(analyses, status): async, has them computed, says how it goes in `status` -> whether that worked.
+ */
+export function analysesOf(glass) {
+  const { record } = glass;
+  const kept = glass.kept("analyses", { found: new Map() });
+  const note = ({ analyses = {} }, get) => {
+    for (const [name, fields] of Object.entries(analyses)) kept.found.set(name, { fields, array: (part) => get(`analyses.${name}.${part}`) });
+  };
+  if (!kept.found.size) note(record, glass.get);
+  return {
+    found: (name) => kept.found.get(name) ?? null,
+    computes: (name) => glass.computes.includes(name),
+    async ask(analyses, status) {
+      const given = record.target.given ? { translation: record.target.text } : {};
+      const { source, edits } = record;
+      const answer = await glass.request(source.original ?? source.text, { ...given, edits, analyses, arrays: "none" }, status);
+      if (!answer) return false;
+      note(answer, openNumbers(answer));
+      return true;
+    },
+  };
+}
+
+/** Of matrices of shape (rows, columns). */
+export function matrixOfArray({ shape: [rows, columns], values, step }) {
+  return { rows, columns, values, step };
+}

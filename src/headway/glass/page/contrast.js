@@ -1,0 +1,42 @@
+// Why this token, and not that one.
+
+import { matrixOfArray } from "./analysed.js";
+import { make } from "./elements.js";
+import { decimal } from "./numbers.js";
+import { chip, phrase } from "./phrases.js";
+import { loosePiece, pieceTexts } from "./tokens.js";
+
+export function contrastPart(glass, analyses) {
+  const { record, say } = glass;
+  const { fields, array } = analyses.found("contrast");
+  const step = glass.chosen.target ?? 0;
+  const { columns, values } = matrixOfArray(array("erasure"));
+  const own = values.subarray(step * columns, (step + 1) * columns);
+  const limit = Math.max(...own.map(Math.abs), 0.5);
+  const rows = pieceTexts(record.source.tokens).map((name, place) => {
+    const row = make("li", { class: own[place] < 0 ? "against" : null }, make("bdi", { class: "piece" }, name), make("span", { class: "track" }, make("span", { class: "bar" })), make("span", { class: "number" }, decimal(own[place])));
+    row.style.setProperty("--share", (Math.abs(own[place]) / limit).toFixed(4));
+    return row;
+  });
+  const token = chip(pieceTexts(record.target.tokens)[step]);
+  const foil = chip(loosePiece(fields.foils[step].piece));
+  return [
+    make("p", { class: "saying" }, phrase(say, "ratherThan", { token, foil, nats: decimal(fields.difference[step]) })),
+    make("ol", { class: "bars signed" }, rows),
+  ];
+}
+
+/** A translation that the reader would have expected. */
+export function contrastForm(glass, ask, analyses) {
+  const { record, say } = glass;
+  const input = make("input", { type: "text", id: "glass-instead", value: record.target.text, dir: "auto" });
+  const foils = () => analyses.found("contrast")?.fields.foils.map(({ id }) => id) ?? [];
+  const submit = async (event) => {
+    event.preventDefault();
+    const before = foils();
+    await ask({ kind: "contrast", instead: input.value });
+    const step = foils().findIndex((id, at) => id !== before[at]);
+    if (step >= 0) glass.choose("target", step);
+  };
+  return make("form", { class: "asking", submit }, make("label", { for: "glass-instead" }, say("insteadLabel")), input, make("button", { type: "submit" }, say("compare")));
+}

@@ -1,0 +1,100 @@
+// Where a token looks, where it comes from, and what it needs: side by side, and when they differ.
+
+import { matrixOfArray } from "./analysed.js";
+import { largest } from "./colours.js";
+import { make } from "./elements.js";
+import { matrixPicture } from "./matrix.js";
+import { meanMatrix, percent } from "./numbers.js";
+import { chip, phrase } from "./phrases.js";
+import { pieceTexts } from "./tokens.js";
+
+const LEAST = 0.001; // of a share below 0, to be shown as such
+
+export function needsPart(glass, analyses) {
+  const { record, say } = glass;
+  const { needs } = analyses.found("erasure").fields;
+  const columns = columnsOf(glass, analyses);
+  const step = glass.chosen.target ?? 0;
+  const looks = record.target.tokens.map((_, row) => most(columns[0], row));
+  const tally = { same: 0, other: 0, none: 0, count: needs.length };
+  needs.forEach((need, row) => (tally[caseOf(need, looks[row])] += 1));
+  return [
+    make("p", { class: "saying", "aria-live": "polite" }, verdict(glass, columns, step, looks[step], needs[step])),
+    comparison(glass, columns, step),
+    make("h4", {}, say("differTitle")),
+    make("p", {}, say("differCount", tally)),
+    make("ol", { class: "differ" }, ["differNothing", "differOther", "differTwice"].map((name) => make("li", {}, say(name)))),
+  ];
+}
+
+/** The same for all tokens at once. */
+export function mapsPart(glass, analyses) {
+  return [make("div", { class: "maps" }, columnsOf(glass, analyses).map((column) => mapOf(glass, column)))];
+}
+
+/** {name, matrix, share(value): of 0 to 1}: attention where the record has it, contributions where they are known, erasure. */
+function columnsOf({ record, get }, analyses) {
+  const about = record.attention.cross;
+  const weights = Array.from({ length: about?.layers ?? 0 }, (_, layer) => get(`${about.names.replace("{layer}", layer)}.weights`)).filter((one) => one);
+  const contributions = analyses.found("contributions");
+  const effect = matrixOfArray(analyses.found("erasure").array("effect"));
+  return [
+    weights.length ? { name: "looks", matrix: meanMatrix(weights) } : null,
+    contributions ? { name: "comes", matrix: matrixOfArray(contributions.array("source")) } : null,
+    { name: "loses", matrix: { ...effect, values: effect.values.map((nats) => 1 - Math.exp(-nats)), step: undefined } },
+  ].filter((column) => column);
+}
+
+function most({ matrix: { columns, values } }, row) {
+  const own = [...values.subarray(row * columns, (row + 1) * columns)];
+  return own.indexOf(Math.max(...own));
+}
+
+function caseOf(need, look) {
+  if (need === null) return "none";
+  return need === look ? "same" : "other";
+}
+
+/** In a sentence what the token of a step looks at and what it needs. */
+function verdict(glass, columns, step, look, need) {
+  const { record, say } = glass;
+  const source = pieceTexts(record.source.tokens);
+  const { columns: width, values } = columns.at(-1).matrix;
+  const lost = (place) => percent(Math.max(0, values[step * width + place]));
+  const token = chip(pieceTexts(record.target.tokens)[step]);
+  const [looks, looksAgain] = [chip(source[look]), chip(source[look])]; // an element stands in one place
+  if (need === null) return phrase(say, "verdict_none", { token, looks });
+  const [needs, needsAgain] = [chip(source[need]), chip(source[need])];
+  return phrase(say, `verdict_${caseOf(need, look)}`, { token, looks, looksAgain, needs, needsAgain, lost: lost(need), lostThere: lost(look) });
+}
+
+/** A row for each token of the source, a bar for each column. */
+function comparison({ record, say }, columns, step) {
+  const head = make("tr", {}, make("th", { scope: "col" }, say("source")), columns.map(({ name }) => make("th", { scope: "col" }, say(`column_${name}`))));
+  const rows = pieceTexts(record.source.tokens).map((name, place) =>
+    make("tr", {}, make("th", { scope: "row" }, chip(name)), columns.map(({ matrix }) => barCell(matrix.values[step * matrix.columns + place]))),
+  );
+  return make("table", { class: "compare" }, make("thead", {}, head), make("tbody", {}, rows));
+}
+
+function barCell(share) {
+  const cell = make("td", {}, make("span", { class: "track" }, make("span", { class: "bar" })), make("span", { class: "number" }, share < -LEAST ? `−${percent(-share)}` : percent(Math.max(0, share))));
+  cell.style.setProperty("--share", Math.max(0, Math.min(1, share)).toFixed(4));
+  return cell;
+}
+
+function mapOf(glass, { name, matrix }) {
+  const { record, say } = glass;
+  const title = say(`column_${name}`);
+  const picture = matrixPicture(glass, matrix, {
+    label: title,
+    rowNames: pieceTexts(record.target.tokens),
+    columnNames: pieceTexts(record.source.tokens),
+    side: "target",
+    scale: "share",
+    limit: Math.max(largest(matrix), 0.01),
+    square: true,
+    told: (row, column) => `${row} ← ${column}`,
+  });
+  return make("div", {}, make("h4", {}, title), picture);
+}

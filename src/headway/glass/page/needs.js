@@ -1,0 +1,61 @@
+// The sixth view: what the translation needs, where it comes from, and in which layer it is decided.
+
+import { analysesOf, QUICK } from "./analysed.js";
+import { contrastForm, contrastPart } from "./contrast.js";
+import { curvesPart } from "./curves.js";
+import { make } from "./elements.js";
+import { decoderLensPart, logitLensPart } from "./lenses.js";
+import { mapsPart, needsPart } from "./looks_and_needs.js";
+import { patchingForm, patchingPart } from "./patching.js";
+import { sharePart } from "./source_share.js";
+import { tokenButtons } from "./token_buttons.js";
+
+/** Each: name (of its texts), the analysis that it shows, draw(glass, analyses) -> elements; follows: whether
+ * it is of the chosen token; form(glass, ask, analyses) -> where the reader asks for one of another kind. */
+const PARTS = [
+  { name: "looksAndNeeds", analysis: "erasure", draw: needsPart, follows: true },
+  { name: "maps", analysis: "erasure", draw: mapsPart },
+  { name: "sourceShare", analysis: "contributions", draw: sharePart },
+  { name: "contrast", analysis: "contrast", draw: contrastPart, follows: true, form: contrastForm },
+  { name: "logitLens", analysis: "logit_lens", draw: logitLensPart },
+  { name: "decoderLens", analysis: "decoder_lens", draw: decoderLensPart },
+  { name: "patching", analysis: "patching", draw: patchingPart, form: patchingForm },
+  { name: "curves", analysis: "faithfulness", draw: curvesPart },
+];
+
+export function needsView(glass) {
+  const { say } = glass;
+  const analyses = analysesOf(glass);
+  const status = make("p", { class: "quiet status", role: "status" });
+  const sections = PARTS.map((part) => sectionOf(glass, analyses, part));
+  const tokens = tokenButtons(glass);
+  const absent = make("p", { class: "quiet" });
+  const refresh = () => {
+    sections.forEach((one) => one.refresh());
+    const names = PARTS.map(({ analysis }) => analysis).filter((name) => !analyses.found(name) && !analyses.computes(name));
+    absent.textContent = names.length ? say(glass.inspect ? "absentHere" : "absentInPage", { names: [...new Set(names)].join(", ") }) : "";
+  };
+  const follow = () => [tokens, ...sections.filter(({ follows }) => follows)].forEach((one) => one.refresh());
+  refresh();
+  const missing = QUICK.filter((name) => analyses.computes(name) && !analyses.found(name));
+  if (missing.length) analyses.ask(missing, status).then((worked) => worked && refresh());
+  return make("div", { class: "view needs", "data-rows": "target", chosen: follow }, tokens.element, status, sections.map(({ element }) => element), absent, make("p", { class: "quiet" }, say("needsSources")));
+}
+
+/** -> {element, refresh, follows}; hidden where there is nothing to show or to ask. */
+function sectionOf(glass, analyses, { name, analysis, draw, follows = false, form = null }) {
+  const { say } = glass;
+  const place = make("div", { class: "analysis-place" });
+  const status = make("p", { class: "quiet status", role: "status" });
+  const ask = async (asked) => (await analyses.ask([asked], status)) && refresh();
+  const button = () => make("button", { type: "button", click: () => ask(analysis) }, say("compute"));
+  const refresh = () => {
+    const found = analyses.found(analysis);
+    element.hidden = !found && !analyses.computes(analysis);
+    if (found) place.replaceChildren(...draw(glass, analyses));
+    else place.replaceChildren(...(form || QUICK.includes(analysis) ? [] : [button()]));
+  };
+  const asking = form && analyses.computes(analysis) ? form(glass, ask, analyses) : null;
+  const element = make("section", { class: "card analysis", id: `glass-${name}` }, make("h3", {}, say(`${name}Title`)), make("p", { class: "quiet" }, say(`${name}Text`)), place, asking, status);
+  return { element, refresh, follows };
+}

@@ -1,0 +1,28 @@
+// What the loaded models know, and sentences to try them with.
+
+import { languageName, say } from "./words.js";
+
+/** Those that translate from a language, or from any (`auto`), into another. */
+export function modelsFor(models, source, target) {
+  return models.filter((one) => one.target === target && ["auto", one.source].includes(source));
+}
+
+/** In a line: what its text was about, its languages and its size. names: of the languages, by code. */
+export function modelLine({ domain, source, target, parameters }, language, names) {
+  const [from, into] = [source, target].map((code) => languageName(language, code, names[code]));
+  const count = new Intl.NumberFormat(language, { notation: "compact", maximumSignificantDigits: 2 }).format(parameters);
+  const line = say(language, "modelLine", { from, into, count });
+  return domain ? `${domain}, ${line}` : line;
+}
+
+/** A button for each example; try_(text, model): what it does. */
+export function exampleButtons(models, try_) {
+  return models.flatMap((model) =>
+    model.examples.map(({ source: text }) => {
+      const button = document.createElement("button");
+      Object.assign(button, { type: "button", textContent: text, dir: "auto", lang: model.source });
+      button.addEventListener("click", () => try_(text, model));
+      return button;
+    }),
+  );
+}

@@ -1,0 +1,95 @@
+// The analyses of a translation that need nothing but passes through the model (docs/analyses.md), as a record has them.
+
+import { contrast, erasedReadings, erasure } from "./erasing.js";
+import { faithfulness } from "./faithfulness.js";
+import { decoderLens, logitLens } from "./lenses.js";
+import { matrix } from "./matrices.js";
+import { Reading } from "./reading.js";
+import { Refused } from "./what_if.js";
+
+/**
+ * asked: names, or objects with `kind`; model, sourceIds and targetIds: of the record, with <eos>; arrays: of its pass;
+ * codec: of the model; never: ids that no translation has; maxLength: of one.
+ * -> {analyses, arrays} of docs/record.md. Raises Refused.
+ */
+export function analysesOf(asked, given) {
+  const analyst = new Analyst(given, asked.find(({ kind }) => kind === "contrast")?.instead ?? null);
+  const found = { analyses: {}, arrays: {} };
+  for (const kind of asked.map((one) => one.kind ?? one)) {
+    if (!Object.hasOwn(ANALYSES, kind)) throw new Refused(`analyses: ${kind} isn't computed in a page without a server`);
+    const [fields, matrices] = ANALYSES[kind](analyst, given);
+    found.analyses[kind] = fields;
+    for (const [name, { rows, columns, values }] of Object.entries(matrices)) {
+      found.arrays[`analyses.${kind}.${name}`] = { dtype: "float32", shape: [rows, columns], values };
+    }
+  }
+  return found;
+}
+
+/** What several analyses need, computed once. */
+class Analyst {
+  constructor({ model, sourceIds, targetIds, codec }, instead) {
+    this.reading = new Reading(model, sourceIds, targetIds);
+    this.foils = () => (instead === null ? new Map() : foilOf(targetIds, codec.given(instead)));
+  }
+
+  get readings() {
+    return (this.erased ??= erasedReadings(this.reading));
+  }
+
+  get erasure() {
+    return (this.lost ??= erasure(this.reading, this.readings));
+  }
+
+  get contrast() {
+    return (this.contrasted ??= contrast(this.reading, this.readings, this.foils()));
+  }
+}
+
+/** What `analysesOf` can be asked for. */
+export const names = () => Object.keys(ANALYSES);
+
+/** Each gives its fields, and its matrices by name. */
+const ANALYSES = {
+  erasure({ erasure: { effect, ...fields } }) {
+    return [fields, { effect }];
+  },
+  contrast({ contrast: { foils, difference, erasure: lost } }, { codec }) {
+    return [{ foils: foils.map((id) => tokenOf(codec, id)), difference }, { erasure: lost }];
+  },
+  logit_lens({ reading }, { codec }) {
+    const { log_probability, top } = logitLens(reading);
+    const named = top.map((layer) => layer.map((step) => step.map(({ id, probability }) => ({ ...tokenOf(codec, id), probability }))));
+    return [{ top: named }, { log_probability }];
+  },
+  decoder_lens({ reading }, { codec, never, maxLength }) {
+    const { log_probability, translations } = decoderLens(reading, never, maxLength);
+    return [{ translations: translations.map(({ ids, score }) => ({ text: codec.decode(ids), score })) }, { log_probability }];
+  },
+  faithfulness({ reading, readings, erasure: { effect }, contrast: { erasure: lost, foils } }, { arrays, model }) {
+    const attributions = { ...attentionOf(arrays, model.decoder.layers.length), erasure: effect, contrast_erasure: lost };
+    return [faithfulness(reading, readings, attributions, foils), {}];
+  },
+};
+
+function tokenOf({ target }, id) {
+  return { id, piece: target.vocabulary[id] };
+}
+
+/** The first token in which another translation differs, by its step. Raises Refused. */
+function foilOf(targetIds, { text, tokens }) {
+  const step = targetIds.findIndex((id, at) => tokens[at] && tokens[at].id !== id);
+  if (step < 0) throw new Refused(`contrast: “${text}” is the translation itself, so there is no other word to ask about`);
+  return new Map([[step, tokens[step].id]]);
+}
+
+/** The mean of all heads of all layers, where there are any. */
+function attentionOf(arrays, layers) {
+  if (!layers) return {};
+  const weights = Array.from({ length: layers }, (_, layer) => arrays[`decoder.layers.${layer}.cross_attention.weights`]);
+  const [, rows, columns] = weights[0].shape;
+  const heads = weights.reduce((sum, { shape }) => sum + shape[0], 0);
+  const mean = matrix(rows, columns);
+  for (const { values } of weights) values.forEach((value, at) => (mean.values[at % mean.values.length] += value / heads));
+  return { attention: mean };
+}
