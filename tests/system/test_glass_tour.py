@@ -108,6 +108,7 @@ def test_a_link_holds_the_view_and_back_works(opened, record, language):
     again = opened(record.to_dict(), other, address=f"#{link.split('#')[1]}")
     assert again.page.get_attribute(".decoder [data-place=cross]", "aria-expanded") == "true"
     assert again.page.locator(".decoder .layer > .choice input >> nth=1").is_checked()
+    assert opened(record.to_dict(), other, address=f"#lang={language}").page.get_attribute(".glass", "lang") == language
 
 
 @pytest.mark.parametrize(

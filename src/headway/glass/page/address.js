@@ -20,10 +20,9 @@ export function addressOf(glass, view, language) {
   return new URLSearchParams(parts).toString();
 }
 
-/** Takes over what an address holds, as far as there is such a thing in the record. -> {view, lang}, or null */
+/** Takes over what an address holds, as far as there is such a thing in the record. -> {view, lang}, each perhaps undefined */
 export function readAddress(glass, text) {
   const parts = Object.fromEntries(new URLSearchParams(text));
-  if (!parts.view) return null;
   const { record, chosen } = glass;
   const number = (name, count) => {
     const value = Number(parts[name]);

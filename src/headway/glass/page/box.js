@@ -74,7 +74,6 @@ export function mountBox(element, { record, inspect = null, analyses = ANALYSES,
 function followAddress(state, signal) {
   const read = () => {
     const parts = readAddress(glassOf(state, false), location.hash.slice(1));
-    if (!parts) return;
     if (Object.hasOwn(VIEWS, parts.view)) lastView = parts.view;
     if (languages.includes(parts.lang)) state.language = parts.lang;
   };
