@@ -81,7 +81,7 @@ class InspectRequest(_Request):
     cases: list[Annotated[list[Any], Field(max_length=MOST_EDITS)]] = Field(
         [], max_length=MOST_CASES, description="Lists of edits, each tried beside."
     )
-    order: bool = Field(False, description="Also two sentences of the same words that mean something else.")
+    order: bool = Field(False, description="Also two sentences of the same words in another order.")
     analyses: list[Any] = Field([], max_length=len(NAMES), description="Analyses of the translation, by name.")
     arrays: ArraysKind | Annotated[list[str], Field(max_length=MOST_ARRAYS)] = Field(
         "layers", description="Which numbers the record has; `layers`: all but the logits; a list of names: in float32."

@@ -24,6 +24,7 @@ export const korean = {
   "Changes of the model or the text before.": "먼저 모델이나 글에 할 변경.",
   "Lists of edits, each tried beside.": "따로따로 해 볼 변경의 목록들.",
   "Analyses of the translation, by name.": "번역의 분석. 이름으로 적습니다.",
+  "Also two sentences of the same words in another order.": "단어는 같고 순서가 다른 두 문장도 넣을지.",
   "Which numbers the record has; `layers`: all but the logits; a list of names: in float32.":
     "기록에 넣을 숫자. `layers`는 로짓을 뺀 모두이고, 이름의 목록이면 float32로 넣습니다.",
   "Links the words of a sentence with those of its translation, by the model's attention.":
