@@ -22,3 +22,11 @@ def test_pairs_of_a_run_of_a_prepared_folder_and_of_a_model(tmp_path):
     (run / "data").mkdir()
     (run / "data" / "valid.json").write_text(json.dumps(PAIRS[:1]))
     assert validation_pairs(run) == PAIRS[:1]
+
+
+def test_a_run_whose_data_or_recipe_is_spoilt_has_none(tmp_path):
+    (tmp_path / "recipe.yaml").write_text(RECIPE.format(folder=tmp_path / "gone") + "unknown: 1\n")
+    assert validation_pairs(tmp_path) == []
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "valid.json").write_text('[["Ein Hund.", "A d')
+    assert validation_pairs(tmp_path) == []

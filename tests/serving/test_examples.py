@@ -2,9 +2,9 @@
 
 import pytest
 
+from headway.insight.analyses import LONGEST_ANALYSED
 from headway.serving.examples import EXAMPLES, LONGEST_EXAMPLE, example_text, examples_among
 from headway.serving.pairs import Pairs
-from headway.serving.settings import LONGEST_ANALYSED
 from tests.serving.conftest import CopyingTranslator
 
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"

@@ -11,9 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from headway.cli import app
 from headway.errors import UserError
-from headway.storage import StoredModel
+from headway.model import ModelConfig, Transformer
+from headway.storage import StoredModel, save_model
+from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.web import export, javascript
 from headway.web.export import as_precision, export_web, open_web
@@ -148,3 +152,14 @@ def test_tokenizers_of_their_own_for_each_side(stored, tmp_path: Path):
     tokenizers = header((tmp_path / "page" / "model.headway").read_bytes())["tokenizers"]
     assert tokenizers["source"]["pieces"][4:] == WORDS
     assert tokenizers["target"]["pieces"][4:] == [word.upper() for word in WORDS]
+
+
+def test_the_example_of_a_model_with_several_target_languages_has_a_tag(tmp_path):
+    tokenizer = SubwordTokenizer.train(["A dog is running."] * 20, "bpe", 280, ["ko", "de"])
+    model = Transformer(ModelConfig(tokenizer.vocab_size, tokenizer.vocab_size, d_model=16, num_heads=2)).eval()
+    save_model(tmp_path / "model", StoredModel(model, tokenizer, tokenizer, "en", "mul"))
+    done = CliRunner().invoke(
+        app, ["export", str(tmp_path / "model"), "--to", "web", "--output", str(tmp_path / "page")]
+    )
+    assert done.exit_code == 0, done.output
+    assert header((tmp_path / "page" / "model.headway").read_bytes())["examples"] == [">>ko<< A dog is running."]

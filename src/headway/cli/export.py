@@ -119,11 +119,14 @@ def _pairs(source: Path | None, reference: Path | None) -> list[Pair]:
 def _export_web(stored: StoredModel, model: Path, output: Path, precision: str | None) -> Callable[[], Exported]:
     """As `_export`. model: where it lies, a run directory with its validation pairs, perhaps."""
     from headway.serving.examples import examples_among
+    from headway.text.tokenizer import language_tag
     from headway.translator import Translator
     from headway.web.export import as_precision, export_web, open_web
 
     pairs, translator = validation_pairs(model), Translator(stored, device="cpu")
-    examples = [source for source, _ in examples_among(pairs, stored.source_language, stored.target_language)]
+    found = examples_among(pairs, stored.source_language, stored.target_language)
+    tag = "" if pairs or not translator.target_languages else f"{language_tag(translator.target_languages[0])} "
+    examples = [tag + source for source, _ in found]
     translator.domain = [source for source, _ in pairs] or examples
     export_web(stored, output, as_precision(precision), examples, translator.word_order(examples[0]))
     return lambda: open_web(stored, output)

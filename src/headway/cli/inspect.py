@@ -10,6 +10,7 @@ import typer
 
 from headway.cli.loading import load_translator
 from headway.cli.options import Device, Model, TargetLanguage, Threads, check_output
+from headway.cli.validation_pairs import validation_pairs
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ WHOLE = (".html", ".json")
 """Files that hold the whole record."""
 PAGE_ANALYSES = ("contributions", "erasure", "contrast", "logit_lens", "decoder_lens", "faithfulness")
 """Those that a page has where none are named."""
-LONGEST_ANALYSED = 40
-"""Tokens of a text that a page is analysed for without being asked; their work grows with the cube."""
 
 
 def inspect(
@@ -77,6 +76,7 @@ def inspect(
     """
     from headway.cli.analyses import asked_analyses
     from headway.insight import draw_map, usual_cases
+    from headway.insight.analyses import LONGEST_ANALYSED
     from headway.insight.analyses.telling import Teller
     from headway.insight.moving import moving_picture
     from headway.insight.pictures import draw_heat_maps, save_picture
@@ -89,6 +89,7 @@ def inspect(
     history = [] if last is None else _last_models(model, last)
     use_threads(threads)
     translator = load_translator(model, device)
+    translator.domain = [source for source, _ in validation_pairs(model)]
     text = language_prefix(translator, target_language) + text
     if suffix == ".html":
         _, plain = translator.stored.source_tokenizer.split_tag(text)

@@ -36,12 +36,10 @@ def load_translator(
     alignments: bool = False,
 ) -> Translator:
     """As the options say. alignments: the user is told where the model has no choice for them. Raises UserError."""
-    from headway.cli.validation_pairs import validation_pairs
     from headway.translator import Translator
 
     check_engine(precision, engine)
     translator = Translator.load(model, device=device, precision=precision, ensemble=ensemble or [], engine=engine)  # type: ignore[arg-type]
-    translator.domain = [source for source, _ in validation_pairs(model)]
     if alignments and translator.stored.aligner is None:
         notice = f"notice: {model} has no chosen attention, so the mean of all aligns; headway aligner chooses"
         typer.echo(notice, err=True)

@@ -109,6 +109,8 @@ def serve(
     taken = bind(host, port)
     keep_few_matrix_kernels()
     loaded = {load_translator(model, device, precision, engine=engine): validation_pairs(model) for model in models}
+    for translator, validated in loaded.items():
+        translator.domain = [source for source, _ in validated]
     pairs = Pairs(loaded, {} if settings.api_keys else loaded)  # the examples can be seen without a key
     for pair in pairs:
         typer.echo(f"headway: {pair.source} -> {pair.target} is loaded", err=True)

@@ -9,9 +9,8 @@ from itertools import islice
 from babel import Locale, UnknownLocaleError
 
 from headway.errors import UserError
-from headway.insight.analyses import MOST_PAIRS
+from headway.insight.analyses import LONGEST_ANALYSED, MOST_PAIRS
 from headway.serving.examples import examples_among
-from headway.serving.settings import LONGEST_ANALYSED
 from headway.text.tokenizer import language_tag
 from headway.translator import Translator
 

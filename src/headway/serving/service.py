@@ -18,12 +18,13 @@ from headway.devices import return_freed_memory
 from headway.documents import Document, Drafts, Found, TextFormat, parse_document
 from headway.errors import UserError
 from headway.glass import Arrays
+from headway.insight.analyses import LONGEST_ANALYSED
 from headway.serving.batcher import Batcher, QueueFullError
 from headway.serving.cache import LatestCache
 from headway.serving.detection import Detected, detect
 from headway.serving.metrics import Metrics
 from headway.serving.pairs import Pair, Pairs
-from headway.serving.settings import LONGEST_ANALYSED, LONGEST_INSPECTED, Settings
+from headway.serving.settings import LONGEST_INSPECTED, Settings
 from headway.serving.watch import places
 from headway.text.glossary import Glossary
 from headway.translator import Translator

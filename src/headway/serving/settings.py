@@ -7,8 +7,8 @@ from dataclasses import dataclass
 WIDEST_BEAM = 16
 """Beams, and translations of one text, that a request may ask for."""
 
-LONGEST_INSPECTED, LONGEST_ANALYSED = 128, 40
-"""Pieces of a text to inspect, and of one to analyse; a record grows with their square, analyses with their cube."""
+LONGEST_INSPECTED = 128
+"""Tokens of a text to inspect; a record grows with their square."""
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,12 @@ function nameOf({ source, target, edits }) {
   return JSON.stringify([source.text, target.text, edits]);
 }
 
+/** The tag of a target language, which stands for no characters of the text; null where there is none. */
+function tagOf({ source }) {
+  const [first] = source.tokens;
+  return first.end > first.start ? null : first.piece;
+}
+
 /** Draws the box anew; the focus stays where it was. arriving: the record is new. */
 function draw(state, arriving = false) {
   const focus = focusIn(state.place, !arriving);
@@ -167,9 +173,9 @@ function glassOf(state, arriving) {
     get: state.exact ? exactly(state, stored, () => draw(state)) : stored,
     languageName: (code) => nameOfLanguage(language, code),
 
-    /** An object of the reader's choices, by name: as it was for this record (or, for `any` record, of this model). */
+    /** An object of the reader's choices, by name: as it was for this record (or, for `any` record, of this model and target language). */
     kept(name, first, any = false) {
-      const mark = any ? JSON.stringify(record.model.config) : nameOf(record);
+      const mark = any ? JSON.stringify([record.model, tagOf(record)]) : nameOf(record);
       if (state.kept.get(name)?.mark !== mark) state.kept.set(name, { mark, value: first });
       return state.kept.get(name).value;
     },

@@ -34,6 +34,7 @@ export function orderCard(glass) {
 async function lookFor(glass, kept, status, show, fill) {
   kept.asked = true;
   const answer = await glass.request(sourceAsItWas(glass.record), { order: true, arrays: "none" }, status);
+  kept.asked = Boolean(answer);
   if (!answer) return;
   if (answer.order) {
     show(answer.order);

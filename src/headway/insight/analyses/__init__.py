@@ -1,6 +1,7 @@
 """Analyses of a translation that go beyond attention: what it needs, where it comes from, what each layer would say."""
 
 from headway.insight.analyses.asking import (
+    LONGEST_ANALYSED,
     MOST_PAIRS,
     NAMES,
     Analyses,
@@ -22,6 +23,7 @@ from headway.insight.analyses.patching import Patching, patching
 from headway.insight.analyses.reading import Reading
 
 __all__ = [
+    "LONGEST_ANALYSED",
     "MOST_PAIRS",
     "NAMES",
     "Analyses",

@@ -35,6 +35,8 @@ NAMES: tuple[AnalysisName, ...] = get_args(AnalysisName)
 
 MOST_PAIRS = 100
 """Over which the importance of heads is measured."""
+LONGEST_ANALYSED = 40
+"""Tokens of a text that is analysed for a page; the work grows with their cube."""
 
 
 class _Asked(BaseModel):

@@ -2,14 +2,14 @@
 
 import { sentencesOf, wordsOf } from "./sentences.js";
 
-const [MOST_SENTENCES, LONGEST] = [8, 150]; // and characters of one: the server analyses no text of many tokens
+const [MOST_SENTENCES, LONGEST] = [4, 150]; // and characters of one: the server analyses no text of many tokens
 
 /** The words of a translation as elements, each of which can be marked later without a change of the text. */
 export function wordElements(text, language) {
   return wordsOf(text, language).map(({ text: word, start }) => {
     const element = document.createElement("span");
     element.textContent = word;
-    return { element, start, end: start + word.length, isSpace: !word.trim() };
+    return { element, start, end: start + word.length, isWord: /[\p{L}\p{N}]/u.test(word) };
   });
 }
 
@@ -25,16 +25,27 @@ export async function judge({ text, source, translation, target, words, inspect 
   let detached = false;
   for (const [number, sentence] of written.slice(0, MOST_SENTENCES).entries()) {
     if (Math.max(sentence.text.length, read[number].text.length) > LONGEST) continue;
-    const record = await inspect(read[number].text, { translation: sentence.text, arrays: "none", analyses: ["erasure"] });
+    const record = await judged(() => inspect(read[number].text, { translation: sentence.text, arrays: "none", analyses: ["erasure"] }));
+    if (!record) continue;
     detached ||= record.analyses.erasure.detached;
     for (const token of placed(record, sentence)) {
       for (const [place, word] of words.entries()) {
-        if (word.isSpace || token.start >= word.end || token.end <= word.start) continue;
+        if (!word.isWord || token.start >= word.end || token.end <= word.start) continue;
         shares.set(place, (shares.get(place) ?? 1) * token.share);
       }
     }
   }
   return { shares, detached };
+}
+
+/** What ask() answers; null where the server finds the sentence too long. */
+async function judged(ask) {
+  try {
+    return await ask();
+  } catch (problem) {
+    if (problem.status !== 400) throw problem;
+    return null;
+  }
 }
 
 /** The tokens that stand for characters: where these are in the whole translation, and how likely the token was. A record

@@ -94,6 +94,7 @@ function translateSoon(patience = 1) {
 async function translate() {
   clearTimeout(state.timer);
   state.running?.abort();
+  state.judging?.abort();
   const running = (state.running = new AbortController());
   const text = $("text").value;
   const [source, target] = [$("source").value, $("target").value];
@@ -277,7 +278,7 @@ function showAnswer(text, others, detected) {
 /** How sure the model is, word by word, and whether it heeded the text. */
 function showJudged() {
   const { shares, detached } = state.judged ?? { shares: new Map(), detached: false };
-  const percent = (share) => (share < 0.005 ? "<1%" : share.toLocaleString(state.language, { style: "percent" }));
+  const percent = (share) => (share < 0.01 ? "<1%" : Math.min(0.99, Math.floor(share * 100) / 100).toLocaleString(state.language, { style: "percent" }));
   for (const [place, share] of shares) {
     const { element } = state.words[place];
     element.title = percent(share);

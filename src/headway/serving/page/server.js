@@ -40,7 +40,10 @@ async function reach(path, request) {
 }
 
 async function read(answer) {
-  const document = await answer.json().catch(() => ({ error: answer.statusText }));
+  const document = await answer.json().catch((problem) => {
+    if (problem.name === "AbortError") throw problem;
+    return { error: answer.statusText };
+  });
   if (!answer.ok) throw new Refusal(answer.status, document.error);
   return document;
 }

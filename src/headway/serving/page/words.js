@@ -2,7 +2,7 @@
 
 const WORDS = {
   en: {
-    allSure: "It is sure of every word: {share} or more.",
+    allSure: "The model is sure of every word: {share} or more.",
     api: "API",
     auto: "Detect language",
     busy: "The server is busy; trying again.",

@@ -33,7 +33,7 @@ export class Codec {
   /** A target that was given. Raises Refused. */
   given(text) {
     const { ids, pieces } = this.target.encode(text);
-    if (ids.length > this.longestSource) throw new Refused(`the target has more than ${this.longestSource} pieces, so it can't be inspected`);
+    if (ids.length > this.longestSource) throw new Refused(`the target has more than ${this.longestSource} tokens, so it can't be inspected`);
     return withEos(text, ids.map((id, at) => tokenOf(id, pieces[at])), this.eosId);
   }
 

@@ -131,7 +131,7 @@ export class Translator {
   readable(text) {
     const source = this.codec.read(text);
     if (source && source.tokens.length > 1) return source;
-    throw new Refused(`this text can't be inspected: 1 to ${this.codec.longestSource} pieces are needed`);
+    throw new Refused(`this text can't be inspected: 1 to ${this.codec.longestSource} tokens are needed`);
   }
 
   searchOptions(options) {
