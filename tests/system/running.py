@@ -39,7 +39,7 @@ def run_headway(*arguments: object, input_: str | bytes = "", cwd: Path | None =
         if process.exitcode is None:
             process.kill()
             raise subprocess.TimeoutExpired(given, timeout)
-        _, out, err = (stream.read_text(encoding="utf-8") if stream.exists() else "" for stream in streams)
+        out, err = (stream.read_text(encoding="utf-8") if stream.exists() else "" for stream in streams[1:])
     return Outcome(process.exitcode, out, err)
 
 

@@ -177,7 +177,7 @@ def test_draw_the_small_table_and_what_has_no_meaning():
 def test_inspect_in_every_form(trained, tmp_path):
     text = run_headway("inspect", trained, "ant bee cat").out
     assert "encoder-decoder attention, layer 2, mean of its heads" in text
-    assert "▁cat" in text
+    assert text.splitlines()[2].split()[-2:] == ["cat", "<eos>"]  # the columns
     options = ("--kind", "all", "--layers", "all", "--heads", "1,2")
     for suffix in ("svg", "png"):
         lines(run_headway("inspect", trained, "ant bee cat", *options, "--output", tmp_path / f"a.{suffix}"))

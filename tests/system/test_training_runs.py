@@ -196,7 +196,7 @@ training: {{max_steps: 3}}
         (["translate", "absent"], "absent: no such folder"),
         (["translate", "."], "is not a model directory"),
         (["show", "."], "is not a model directory"),
-        (["data", "wmt"], "'wmt' is unknown; there are multi30k, tatoeba-ko-en and dates"),
+        (["data", "wmt"], "'wmt' is unknown; there are multi30k, tatoeba-ko-en, dates and romanization"),
         (["data", "multi30k", "--from", "absent"], "absent: no such folder"),
         (["data", "dates", "--languages", "xx-ko"], "'xx'"),
         (["demo", "--languages", "en"], "must be source-target"),
