@@ -34,8 +34,9 @@ function isRounded(arrays, name) {
 }
 
 async function fetchAll(state, record, wanted, draw) {
-  const names = [...wanted];
+  const names = [...wanted].filter((name) => !state.asked.has(name)); // drawn twice meanwhile, it waits twice
   wanted.clear();
+  if (!names.length) return;
   names.forEach((name) => state.asked.add(name)); // also where no answer comes, so that it isn't asked for ever
   const { source, target, edits } = record;
   const options = { edits, ...(target.given ? { translation: target.text } : {}) };
