@@ -100,7 +100,13 @@ def test_type_and_read(open_page, locale, words):
 @pytest.mark.parametrize(
     ("locale", "width", "line", "sure", "warning"),
     [
-        ("en-US", 1280, "src to tgt, {count} parameters", "The model is sure of every word", "little to do with the text"),
+        (
+            "en-US",
+            1280,
+            "src to tgt, {count} parameters",
+            "The model is sure of every word",
+            "little to do with the text",
+        ),
         ("ko-KR", 390, "src에서 tgt로, 매개변수 {count} 개", "모든 단어에 자신이 있습니다", "원문과 관계없는 번역"),
     ],
 )
