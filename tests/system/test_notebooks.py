@@ -10,13 +10,9 @@ import pytest
 
 from tests.system.conftest import ROOT
 
-JUPYTER = ROOT / ".venv-docs" / "bin"
+JUPYTER = ROOT / ".venv-docs" / "bin"  # `make test-system` installs it
 NAMES = ["1-blocks.ipynb", "2-training.ipynb", "3-inside.ipynb"]
 """In this order: the third looks into the model of the second. The Korean ones have the same code."""
-
-pytestmark = pytest.mark.skipif(
-    not (JUPYTER / "jupyter-execute").exists(), reason="Jupyter isn't installed; `make test-system` does it"
-)
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ def open_page(browser, server):
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(10_000)
-        page.on("console", lambda message: is_refused_inspection(message) or said.append(message.text))
+        page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
         if glass is not None:
@@ -65,11 +65,6 @@ def open_page(browser, server):
         context.close()
     assert said == []
     assert {url.split("/")[2].split(":")[0] for url in asked} == {"127.0.0.1"}
-
-
-def is_refused_inspection(message) -> bool:
-    """The browser notes each refusal, also that of a text of too many tokens to say how sure the model is."""
-    return "status of 400" in message.text and message.location["url"].endswith("/inspect")
 
 
 def translated(page, text, expected):
@@ -122,7 +117,9 @@ def test_front_doors(open_page, trained, corpus, locale, width, line, sure, warn
     [target, steps] = told(Translator.load(trained).inspect(" ".join(words)).to_dict("none"))
     shown = page.locator("#translation span[title]").evaluate_all("all => all.map(one => [one.textContent, one.title])")
     assert [word for word, _ in shown] == target
-    assert [int(title.strip("%")) for _, title in shown] == [round(100 * step) for step in steps]
+    assert [int(title.strip("%")) for _, title in shown] == [
+        min(99, int(100 * step)) for step in steps
+    ]  # never "sure: 100%"
     page.route("**/inspect", lambda route: route.fulfill(json=detached(route.fetch().json())))
     translated(page, "ant bee", "bee ant")
     sync_api.expect(page.locator("#detached")).to_contain_text(warning)
@@ -143,6 +140,11 @@ def told(record) -> tuple[list[str], list[float]]:
         if token["end"] > token["start"]:
             shares[len(record["target"]["text"][: token["end"]].split()) - 1] *= math.exp(step["log_probability"])
     return words, shares
+
+
+def forget_refusals(said: list[str]) -> None:
+    """The browser notes each refusal, also that of a sentence of too many tokens to say how sure the model is."""
+    said[:] = [one for one in said if "status of 400" not in one]
 
 
 def detached(record):
@@ -169,7 +171,24 @@ def test_words_that_it_is_less_sure_of_are_named(open_page):
     shares = page.locator("#translation span[title]").evaluate_all(
         "all => all.map(one => [one.textContent, one.title])"
     )
-    assert ["Dog", "25%"] in shares or any(word == "Dog" and int(title.strip("<%")) <= 25 for word, title in shares)
+    assert any(word == "Dog" and int(title.strip("<%")) <= 25 for word, title in shares)
+
+
+def test_a_sentence_that_is_too_long_to_judge_leaves_the_others(open_page):
+    def answer(route) -> None:
+        if route.request.post_data_json["q"].startswith("Ant"):
+            route.fulfill(status=400, json={"error": "the text is too long to look into"})
+        else:
+            route.continue_()
+
+    page = open_page()
+    page.route("**/inspect", answer)
+    page.route("**/translate", lambda route: route.fulfill(json={"translatedText": "Bee ant. Dog cat."}))
+    page.fill("#text", "Ant bee. Cat dog.")
+    page.wait_for_selector("#translation span[title]", state="attached")
+    named = page.locator("#translation span[title]").all_inner_texts()
+    assert set(named) <= {"Dog", "cat"}
+    forget_refusals(open_page.said)
 
 
 def test_the_language_of_the_page_is_chosen_and_kept(open_page):
@@ -234,6 +253,7 @@ def test_hostile_text_is_inert(open_page, text):
     page.wait_for_selector("#history li")
     assert page.evaluate("() => window.hacked") is None
     assert page.locator("main img, main script").count() == 0
+    forget_refusals(open_page.said)
 
 
 @pytest.mark.parametrize("width", [320, 390])
