@@ -132,6 +132,20 @@ def test_clients_that_ask_again_and_again_are_shared_evenly():
     assert sum(settled) / len(settled) > 15
 
 
+def test_requests_for_the_same_text_count_each():
+    """All ten who were answered have asked again, two of them for the same text: nobody else is waited for."""
+    model = Model()
+
+    async def work(batcher):
+        await ask(batcher, [str(number) for number in range(10)])
+        start = asyncio.get_running_loop().time()
+        await asyncio.gather(*(ask(batcher, [str(max(number, 1))]) for number in range(10)))
+        return asyncio.get_running_loop().time() - start
+
+    assert run(model, work, virtual=0.0, workers=1, batch_size=100, linger=0.01) == 0
+    assert [len(texts) for _, texts in model.calls] == [10, 9]
+
+
 def test_idle_workers_share_what_is_there_whatever_was_before():
     model = Model()
 

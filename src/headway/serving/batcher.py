@@ -87,14 +87,19 @@ class Batcher(Generic[Group, Answer]):
         """When the timer rings at the latest."""
         self._started: dict[asyncio.Future[Sequence[Answer]], float] = {}
         self._running = 0
-        """Sentences that workers have."""
+        """Answers that workers owe: a text that two requests wait for counts twice, here and in `_expected`."""
         self._expected = 0
-        """Sentences that are to wait soon, if all who were answered by the latest call ask again."""
+        """Answers that are to be waited for soon, if all who were answered by the latest call ask again."""
 
     @property
     def waiting(self) -> int:
         """Sentences that have a place, and that no worker has taken yet."""
         return sum(map(len, self._groups.values()))
+
+    @property
+    def _awaited(self) -> int:
+        """Answers that are waited for, of sentences that no worker has taken yet."""
+        return sum(len(item.takers) for items in self._groups.values() for item in items.values())
 
     @property
     def is_full(self) -> bool:
@@ -144,7 +149,7 @@ class Batcher(Generic[Group, Answer]):
     def _wake(self) -> None:
         """Gives work to idle workers: at once where there is a whole batch, or as much as can be expected; else when no
         more has come for a moment."""
-        waiting = self.waiting
+        waiting = self._awaited
         if not waiting or len(self._started) >= self._workers:
             return
         fair = self._fair_part()
@@ -161,7 +166,7 @@ class Batcher(Generic[Group, Answer]):
 
     def _fair_part(self) -> int:
         """A worker's part of the sentences that are there, or likely to come again."""
-        return -(-(self._running + max(self.waiting, self._expected)) // self._workers)
+        return -(-(self._running + max(self._awaited, self._expected)) // self._workers)
 
     def _dispatch(self) -> None:
         if self._timer is not None:
@@ -199,13 +204,14 @@ class Batcher(Generic[Group, Answer]):
         loop = asyncio.get_running_loop()
         call = loop.run_in_executor(self._pool, self._translate, group, [item.text for item in batch])
         self._started[call] = loop.time()
-        self._running += len(batch)
+        self._running += _owed(batch)
         call.add_done_callback(lambda done: self._finish(group, batch, done))
 
     def _finish(self, group: Group, batch: list[_Item[Group, Answer]], call: asyncio.Future[Sequence[Answer]]) -> None:
         del self._started[call]
-        self._running -= len(batch)
-        self._expected = self.waiting + len(batch)
+        owed = _owed(batch)
+        self._running -= owed
+        self._expected = self._awaited + owed
         error = None if call.cancelled() else call.exception()
         if error is not None and len(batch) > 1:
             self._on_failure(error)
@@ -240,6 +246,10 @@ class Batcher(Generic[Group, Answer]):
 
     def _drop_empty(self) -> None:
         self._groups = {group: items for group, items in self._groups.items() if items}
+
+
+def _owed(batch: Sequence[_Item[Group, Answer]]) -> int:
+    return sum(len(item.takers) for item in batch)
 
 
 def _answer(job: _Job[Group, Answer], number: int, answer: Answer) -> None:
