@@ -6,19 +6,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from py_mini_racer import JSEvalException
 
 from headway.decoding import SearchOptions, TorchEngine, TorchSearcher
-from headway.insight import record_pass
+from headway.insight import HeadOff, edited_model, record_pass
 from headway.insight.analyses import (
     Reading,
     contrast,
+    contributions,
     cut_encoders,
     erasure,
     faithfulness,
     given_by_encoder_layer,
     logit_lens,
+    patching,
 )
-from tests.web.engines import NEVER, engine_of, random_model, sources
+from headway.model import Transformer
+from tests.web.engines import NEVER, VOCABULARY, engine_of, random_model, sources
 
 KINDS: list[dict[str, Any]] = [
     {"norm": "post"},
@@ -36,9 +41,19 @@ def model(request):
 
 
 def analysed(model, *asked: Any, **given: Any) -> dict[str, Any]:
-    found = engine_of(model).call("analyses", list(asked), SOURCE, TARGET, LONGEST, *given.values())
+    found = engine_of(model).call("analyses", list(asked), SOURCE, TARGET, LONGEST, given)
     arrays = {name: np.reshape(one["values"], one["shape"]) for name, one in found["arrays"].items()}
     return {**found["analyses"], **arrays}
+
+
+@pytest.mark.parametrize("edits", [[], [HeadOff(attention="encoder", layer=1, head=2)]], ids=["as it is", "edited"])
+def test_contributions(model, edits):
+    edited = edited_model(model, edits)
+    wanted = contributions(edited, record_pass(edited, SOURCE, TARGET))
+    found = analysed(model, "contributions", edits=[edit.model_dump() for edit in edits])
+    assert_close(found["contributions"]["source_share"], wanted.source_share)
+    for name in ("source", "target", "encoder", "decoder", "cross"):
+        assert_close(found[f"analyses.contributions.{name}"], getattr(wanted, name))
 
 
 def test_erasure(model):
@@ -78,11 +93,50 @@ def test_lenses(model):
         assert one["score"] == pytest.approx(best.score, abs=TOLERANCE)
 
 
+@pytest.mark.parametrize("step", [0, 1])
+def test_patching(step):
+    for fields in KINDS[:2]:
+        model = random_model(**fields)
+        source, other, target = told_apart(model, step)
+        wanted = patching(model, Reading.of(model, source, target), torch.tensor(other), "other")
+        assert wanted.step == step
+        asked = [{"kind": "patching", "other": "other"}]
+        found = engine_of(model).call("analyses", asked, source, target, LONGEST, {"other": other})
+        said, arrays = found["analyses"]["patching"], found["arrays"]
+        assert (said["other"], said["step"]) == ("other", step)
+        assert (said["word"]["id"], said["other_word"]["id"]) == (wanted.word, wanted.other_word)
+        for name in ("difference", "other_difference", "flips_above"):
+            assert said[name] == pytest.approx(getattr(wanted, name), abs=TOLERANCE)
+        for stack in ("encoder", "decoder"):
+            one = arrays[f"analyses.patching.{stack}"]
+            assert_close(np.reshape(one["values"], one["shape"]), getattr(wanted, stack))
+
+
+def told_apart(model: Transformer, step: int) -> tuple[list[int], list[int], list[int]]:
+    """Two sources that the model goes on with in the same words up to a step, there with others; and a translation of
+    the first of them."""
+    with torch.no_grad():
+        for layer in model.decoder.layers:
+            layer.cross_attention.output.weight *= 4
+    generator = torch.Generator().manual_seed(1)
+    pool = torch.cat([torch.randint(4, VOCABULARY, (400, 5), generator=generator), torch.full((400, 1), 3)], dim=1)
+    target: list[int] = []
+    for _ in range(step + 1):
+        best = model(pool, torch.tensor([[model.config.bos_id, *target]]).expand(len(pool), -1))[:, -1].argmax(dim=1)
+        target.append(int(best.mode().values))
+        pool, rest = pool[best == target[-1]], pool[best != target[-1]]
+    return pool[0].tolist(), rest[0].tolist(), [*target, 3]
+
+
 def test_deletion_curves(model):
     reading = Reading.of(model, SOURCE, TARGET)
     foils, arrays = contrast(model, reading, {}), record_pass(model, SOURCE, TARGET)
     weights = [array for name, array in arrays.items() if name.endswith("cross_attention.weights")]
-    attributions = {"erasure": erasure(model, reading).effect, "contrast_erasure": foils.erasure}
+    attributions = {
+        "contributions": contributions(model, arrays).source,
+        "erasure": erasure(model, reading).effect,
+        "contrast_erasure": foils.erasure,
+    }
     if weights:
         attributions["attention"] = np.mean(np.concatenate(weights), axis=0)
     wanted = faithfulness(model, reading, attributions, foils.foils)
@@ -99,8 +153,15 @@ def test_deletion_curves(model):
 
 
 def test_what_a_page_can_not_compute_is_refused(model):
-    with pytest.raises(Exception, match="patching isn't computed in a page without a server"):
-        analysed(model, {"kind": "patching", "other": "x"})
+    with pytest.raises(JSEvalException, match="guess isn't computed in a page without a server"):
+        analysed(model, "guess")
+    with pytest.raises(JSEvalException, match="patching: needs another sentence"):
+        analysed(model, "patching")
+    asked = {"kind": "patching", "other": "another sentence"}
+    with pytest.raises(JSEvalException, match="as many tokens as the sentence, 5; it has 2"):
+        analysed(model, asked, other=[5, 6, 3])
+    with pytest.raises(JSEvalException, match="the same translation"):
+        analysed(model, asked, other=SOURCE)
 
 
 def assert_close(found: Any, wanted: Any) -> None:

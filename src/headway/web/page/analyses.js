@@ -1,26 +1,30 @@
-// The analyses of a translation that need nothing but passes through the model (docs/analyses.md), as a record has them.
+// The analyses of a translation (docs/analyses.md), as a record has them.
 
+import { contributions } from "./contributions.js";
 import { contrast, erasedReadings, erasure } from "./erasing.js";
 import { faithfulness } from "./faithfulness.js";
 import { decoderLens, logitLens } from "./lenses.js";
 import { matrix } from "./matrices.js";
+import { patching } from "./patching.js";
 import { Reading } from "./reading.js";
 import { Refused } from "./what_if.js";
 
 /**
  * asked: names, or objects with `kind`; model, sourceIds and targetIds: of the record, with <eos>; arrays: of its pass;
- * codec: of the model; never: ids that no translation has; maxLength: of one.
+ * codec: of the model; idsOfSource(text): of another source, with <eos>; never: ids that no translation has; maxLength: of
+ * one.
  * -> {analyses, arrays} of docs/record.md. Raises Refused.
  */
 export function analysesOf(asked, given) {
   const analyst = new Analyst(given, asked.find(({ kind }) => kind === "contrast")?.instead ?? null);
   const found = { analyses: {}, arrays: {} };
-  for (const kind of asked.map((one) => one.kind ?? one)) {
+  for (const one of asked) {
+    const kind = one.kind ?? one;
     if (!Object.hasOwn(ANALYSES, kind)) throw new Refused(`analyses: ${kind} isn't computed in a page without a server`);
-    const [fields, matrices] = ANALYSES[kind](analyst, given);
+    const [fields, parts] = ANALYSES[kind](analyst, given, one);
     found.analyses[kind] = fields;
-    for (const [name, { rows, columns, values }] of Object.entries(matrices)) {
-      found.arrays[`analyses.${kind}.${name}`] = { dtype: "float32", shape: [rows, columns], values };
+    for (const [name, { rows, columns, shape = [rows, columns], values }] of Object.entries(parts)) {
+      found.arrays[`analyses.${kind}.${name}`] = { dtype: "float32", shape, values };
     }
   }
   return found;
@@ -28,9 +32,14 @@ export function analysesOf(asked, given) {
 
 /** What several analyses need, computed once. */
 class Analyst {
-  constructor({ model, sourceIds, targetIds, codec }, instead) {
+  constructor({ model, sourceIds, targetIds, arrays, codec }, instead) {
     this.reading = new Reading(model, sourceIds, targetIds);
+    this.arrays = arrays;
     this.foils = () => (instead === null ? new Map() : foilOf(targetIds, codec.given(instead)));
+  }
+
+  get contributions() {
+    return (this.contributed ??= contributions(this.reading.model, this.arrays));
   }
 
   get readings() {
@@ -49,8 +58,11 @@ class Analyst {
 /** What `analysesOf` can be asked for. */
 export const names = () => Object.keys(ANALYSES);
 
-/** Each gives its fields, and its matrices by name. */
+/** Each gives its fields, and its arrays by name: matrices, or {shape, values}. Its last input is what was asked. */
 const ANALYSES = {
+  contributions({ contributions: { source_share, ...parts } }) {
+    return [{ source_share }, parts];
+  },
   erasure({ erasure: { effect, ...fields } }) {
     return [fields, { effect }];
   },
@@ -66,8 +78,13 @@ const ANALYSES = {
     const { log_probability, translations } = decoderLens(reading, never, maxLength);
     return [{ translations: translations.map(({ ids, score }) => ({ text: codec.decode(ids), score })) }, { log_probability }];
   },
-  faithfulness({ reading, readings, erasure: { effect }, contrast: { erasure: lost, foils } }, { arrays, model }) {
-    const attributions = { ...attentionOf(arrays, model.decoder.layers.length), erasure: effect, contrast_erasure: lost };
+  patching({ reading }, { codec, idsOfSource }, { other }) {
+    if (typeof other !== "string") throw new Refused("patching: needs another sentence, {kind: \"patching\", other: SENTENCE}");
+    const { word, other_word, encoder, decoder, ...fields } = patching(reading, idsOfSource(other), other);
+    return [{ ...fields, word: tokenOf(codec, word), other_word: tokenOf(codec, other_word) }, { encoder, decoder }];
+  },
+  faithfulness({ reading, readings, contributions: { source }, erasure: { effect }, contrast: { erasure: lost, foils } }, { arrays, model }) {
+    const attributions = { ...attentionOf(arrays, model.decoder.layers.length), contributions: source, erasure: effect, contrast_erasure: lost };
     return [faithfulness(reading, readings, attributions, foils), {}];
   },
 };

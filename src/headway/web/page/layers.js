@@ -4,7 +4,7 @@
 import { MultiHeadAttention } from "./attention.js";
 import { matrix, sumOf } from "./matrices.js";
 
-const EPSILON = 1e-5; // as torch's LayerNorm
+export const EPSILON = 1e-5; // as torch's LayerNorm
 
 export const ACTIVATIONS = {
   relu: (x) => Math.max(0, x),

@@ -21,16 +21,19 @@ globalThis.onIds = {
   beam: (source, maxLength, options, edits = []) => beamSearch(engine(edits), source, maxLength, options),
   score: (source, target, edits = []) => engine(edits).score(source, target),
   logits: (source, target) => [...opened.model.forward(source, target).values],
-  /** instead: ids of another translation, <eos> among them, where a contrast asks for one. */
-  analyses(asked, source, target, maxLength, instead = []) {
-    const { model, header } = opened;
+  /** instead: ids of another translation, where a contrast asks for one; other: of another source, where patching does;
+   * <eos> is among them. */
+  analyses(asked, source, target, maxLength, { instead = [], other = [], edits = [] } = {}) {
+    const { header } = opened;
+    const model = editedModel(opened.model, edits);
     const codec = {
       target: { vocabulary: Array.from({ length: model.output.weight.rows }, (_, id) => `${id}`) },
       given: () => ({ tokens: instead.map((id) => ({ id })) }),
       decode: (ids) => ids.join(" "),
     };
     const arrays = recordPass(model, source, target);
-    const found = analysesOf(asked, { model, sourceIds: source, targetIds: target, arrays, codec, never: header.never_generated, maxLength });
+    const idsOfSource = () => other;
+    const found = analysesOf(asked, { model, sourceIds: source, targetIds: target, arrays, codec, idsOfSource, never: header.never_generated, maxLength });
     for (const array of Object.values(found.arrays)) array.values = [...array.values];
     return found;
   },

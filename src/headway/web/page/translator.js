@@ -54,12 +54,13 @@ export class Translator {
     const search = { ...this.searchOptions(options), nBest: 1 };
     const [tag, plain] = this.codec.source.splitTag(text);
     const source = (one) => this.readable(tag ? `${tag} ${one}` : one);
+    const idsOfSource = (one) => idsOf(this.codec.source.splitTag(one)[0] ? this.readable(one) : source(one));
     const given = translation === null ? null : this.codec.given(translation);
     const read = source(editedText(plain, edits));
     const [engine, beam] = [this.engine(edits), this.beamOf(search)];
     const target = given ?? this.codec.found(this.find(engine, read, search, beam)[0].ids);
     const pass = recordPass(engine.model, idsOf(read), idsOf(target));
-    const analysed = this.analyses(analyses, engine.model, read, target, pass, search);
+    const analysed = this.analyses(analyses, engine.model, read, target, pass, search, idsOfSource);
     const record = recordOf({
       about: this.header,
       vocabulary: this.codec.target.vocabulary,
@@ -81,7 +82,7 @@ export class Translator {
   }
 
   /** -> {analyses, arrays} of a record. Raises Refused. */
-  analyses(asked, model, source, target, arrays, { maxLength }) {
+  analyses(asked, model, source, target, arrays, { maxLength }, idsOfSource) {
     if (asked.length && model.seesAhead) throw new Refused("analyses: they read the whole translation at once, which needs the look-ahead mask");
     return analysesOf(asked, {
       model,
@@ -89,6 +90,7 @@ export class Translator {
       targetIds: idsOf(target),
       arrays,
       codec: this.codec,
+      idsOfSource,
       never: this.header.never_generated,
       maxLength: this.codec.lengthCap(source.tokens.length - 1, maxLength),
     });
