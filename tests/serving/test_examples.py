@@ -2,7 +2,7 @@
 
 import pytest
 
-from headway.insight.analyses import LONGEST_ANALYSED
+from headway.insight.analyses import LONGEST_ANALYSED, NAMES
 from headway.serving.examples import EXAMPLES, LONGEST_EXAMPLE, example_text, examples_among
 from headway.serving.pairs import Pairs
 from tests.serving.conftest import CopyingTranslator
@@ -84,7 +84,14 @@ def test_the_page_hears_what_the_models_know(serve):
         "domain": "animals",
         "parameters": 1234,
         "examples": [{"source": example_text("ko"), "target": example_text("en")}],
+        "analyses": [name for name in NAMES if name != "head_importance"],
     }
+
+
+def test_the_page_hears_that_heads_can_be_measured_where_there_are_pairs(serve):
+    model = CopyingTranslator("ko", "en")
+    [about] = serve(model, examples={model: [("하나", "one")]}).get("/frontend/settings").json()["models"]
+    assert about["analyses"] == list(NAMES)
 
 
 def test_a_text_of_any_language_is_of_its_own():

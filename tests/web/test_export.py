@@ -11,14 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from py_mini_racer import JSEvalException
 from typer.testing import CliRunner
 
 from headway.cli import app
+from headway.cli.export import SENTENCES
 from headway.errors import UserError
+from headway.insight.analyses import head_importance
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
+from headway.training.prepared import VALID_TEXTS
 from headway.web import export, javascript
 from headway.web.export import as_precision, export_web, open_web
 from headway.web.page import NEEDS_A_HOST
@@ -143,6 +147,34 @@ def test_an_engine_that_is_not_the_model_is_refused(stored, tmp_path, monkeypatc
     with pytest.raises(UserError, match="nothing was exported"):
         export_web(stored, tmp_path / "page")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_heads_are_measured_on_validation_pairs_when_a_page_is_made(stored, tmp_path):
+    pairs = [(f"word{number} word{number % 7}", "word3 word4 word5") for number in range(130)]
+    run = tmp_path / "run"
+    save_model(run, stored)
+    (run / "data").mkdir()
+    (run / "data" / VALID_TEXTS).write_text(json.dumps([("", ""), *pairs, ("word1 " * 41, "word1")]))
+    done = CliRunner().invoke(app, ["export", str(run), "--to", "web", "--output", str(tmp_path / "page")])
+    assert done.exit_code == 0, done.output
+    found = open_web(stored, tmp_path / "page").call("analyses", ["head_importance"], [5, 6, 3], [7, 3], 9)
+    fields = found["analyses"]["head_importance"]
+    assert fields["sentences"] == SENTENCES
+    chosen = pairs[:: 130 // SENTENCES][:SENTENCES]  # from the first to the last
+    ids = [[[*stored.source_tokenizer.encode(text), 3] for text in side] for side in zip(*chosen, strict=True)]
+    wanted = head_importance(stored.model, *ids)
+    assert fields["log_probability"] == pytest.approx(wanted.log_probability, abs=1e-4)
+    for kind, ablation in wanted.ablation.items():
+        array = found["arrays"][f"analyses.head_importance.ablation.{kind}"]
+        assert np.reshape(array["values"], array["shape"]) == pytest.approx(ablation, abs=1e-5)
+        array = found["arrays"][f"analyses.head_importance.gradient.{kind}"]
+        assert np.reshape(array["values"], array["shape"]) == pytest.approx(wanted.gradient[kind], abs=1e-5)
+
+
+def test_without_validation_pairs_a_page_says_that_it_has_no_importance_of_heads(stored, tmp_path):
+    export_web(stored, tmp_path / "page")
+    with pytest.raises(JSEvalException, match="head_importance is measured when the page is made"):
+        open_web(stored, tmp_path / "page").call("analyses", ["head_importance"], [5, 6, 3], [7, 3], 9)
 
 
 def test_tokenizers_of_their_own_for_each_side(stored, tmp_path: Path):

@@ -35,7 +35,7 @@ def analyses_document(analyses: Analyses, vocabulary: Sequence[str]) -> dict[str
     if analyses.patching is not None:
         found["patching"] = _patching(analyses.patching, vocabulary)
     if analyses.head_importance is not None:
-        found["head_importance"] = _head_importance(analyses.head_importance)
+        found["head_importance"] = head_importance_document(analyses.head_importance)
     if analyses.faithfulness is not None:
         found["faithfulness"] = _faithfulness(analyses.faithfulness)
     return found
@@ -81,7 +81,8 @@ def _patching(found: Patching, vocabulary: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _head_importance(found: HeadImportance) -> dict[str, Any]:
+def head_importance_document(found: HeadImportance) -> dict[str, Any]:
+    """As a record has it."""
     return {
         "sentences": found.sentences,
         "tokens": found.tokens,

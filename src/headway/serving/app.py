@@ -196,7 +196,7 @@ def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
                     "target": {"code": first.target, "name": english_name(first.target)},
                 },
                 "maxTexts": settings.max_texts,
-                "models": [_about(pair) for pair in pairs],
+                "models": [pair.about() for pair in pairs],
                 "suggestions": False,
                 "supportedFilesFormat": [],
             }
@@ -245,18 +245,6 @@ def _with_pairs(analysis: Any, pair: Pair) -> Any:
     if not pair.validated:
         raise refusal(400, "analyses: head_importance needs pairs; this server has no validation pairs of the model")
     return {"kind": "head_importance", "pairs": list(pair.validated)}
-
-
-def _about(pair: Pair) -> dict[str, Any]:
-    """What the page says of a model, of one direction."""
-    stored = pair.translator.stored
-    return {
-        "source": pair.source,
-        "target": pair.target,
-        "domain": stored.domain,
-        "parameters": stored.num_parameters,
-        "examples": [{"source": text, "target": translation} for text, translation in pair.examples],
-    }
 
 
 def _admit(access: Access, request: Request, key: object = None) -> None:

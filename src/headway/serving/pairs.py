@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from babel import Locale, UnknownLocaleError
 
 from headway.errors import UserError
-from headway.insight.analyses import LONGEST_ANALYSED, MOST_PAIRS
+from headway.insight.analyses import LONGEST_ANALYSED, MOST_PAIRS, NAMES
 from headway.serving.examples import examples_among
+from headway.text.corpus import is_blank
 from headway.text.tokenizer import language_tag
 from headway.translator import Translator
 
@@ -33,6 +35,18 @@ class Pair:
         """Whether the model can read the text as a whole."""
         return self.translator.is_readable(self.prefix + text)
 
+    def about(self) -> dict[str, Any]:
+        """What a page says of the model, of this direction, and which analyses it can ask for."""
+        stored = self.translator.stored
+        return {
+            "source": self.source,
+            "target": self.target,
+            "domain": stored.domain,
+            "parameters": stored.num_parameters,
+            "examples": [{"source": text, "target": translation} for text, translation in self.examples],
+            "analyses": [name for name in NAMES if name != "head_importance" or self.validated],
+        }
+
 
 class Pairs:
     """Every direction, by its two language codes. Raises UserError where two models have the same."""
@@ -51,7 +65,7 @@ class Pairs:
                     raise UserError(f"two models translate {source} into {target}: give one of them")
                 own = [one for one in known if one[0].startswith(prefix)]
                 found = examples_among(((text.removeprefix(prefix), other) for text, other in own), source, target)
-                short = (one for one in own if _can_be_analysed(translator, *one))
+                short = (one for one in own if can_be_analysed(translator, *one))
                 validated = tuple(islice(short, MOST_PAIRS))
                 self._pairs[source, target] = Pair(source, target, translator, prefix, tuple(found), validated)
         if not self._pairs:
@@ -84,9 +98,14 @@ class Pairs:
         return next((one for one in self.codes if one.lower() == given.lower()), given)
 
 
-def _can_be_analysed(translator: Translator, source: str, target: str) -> bool:
+def can_be_analysed(translator: Translator, source: str, target: str) -> bool:
+    """Whether both sides of a pair are short enough for an analysis."""
     readable = translator.is_readable
-    return readable(source, LONGEST_ANALYSED) and readable(target, LONGEST_ANALYSED, side="target")
+    return (
+        not is_blank(source)
+        and readable(source, LONGEST_ANALYSED)
+        and readable(target, LONGEST_ANALYSED, side="target")
+    )
 
 
 def english_name(code: str) -> str:

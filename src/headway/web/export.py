@@ -10,8 +10,10 @@ from typing import Any, cast
 import headway
 from headway.decoding import SearchOptions
 from headway.errors import UserError
+from headway.glass.analyses import head_importance_document
 from headway.glass.document import order_document
 from headway.insight import WordOrder
+from headway.insight.analyses import Analyses, HeadImportance
 from headway.interop.faithful import check_faithful, check_positions
 from headway.storage import Aligner, StoredModel
 from headway.storage.atomic import write_directory, write_file
@@ -37,12 +39,13 @@ def export_web(
     precision: Precision = "int8",
     examples: Sequence[str] = (),
     order: WordOrder | None = None,
+    heads: HeadImportance | None = None,
 ) -> None:
     """Writes a folder, or one file where `output` ends in .html, whole or not at all. examples: sentences that the page
-    offers; order: what its What if shows of the order of words. The check that the page's engine is the model is made
-    in float32. Raises UserError."""
+    offers; order: what its What if shows of the order of words; heads: what it shows of their importance. The check
+    that the page's engine is the model is made in float32. Raises UserError."""
     check_positions(stored.model.config, "the page")
-    about = _about(stored, examples, order)
+    about = _about(stored, examples, order, heads)
     file = web_model(stored, about, precision)
     check_size(len(file), precision)
     check_engine(stored, file if precision == "float32" else web_model(stored, about, "float32"))
@@ -101,7 +104,9 @@ def _opened(stored: StoredModel, file: bytes) -> JavaScriptModel:
     return JavaScriptModel(file, bos_id=config.bos_id, eos_id=config.eos_id)
 
 
-def _about(stored: StoredModel, examples: Sequence[str], order: WordOrder | None) -> dict[str, Any]:
+def _about(
+    stored: StoredModel, examples: Sequence[str], order: WordOrder | None, heads: HeadImportance | None
+) -> dict[str, Any]:
     """The header of the model file, beside its tensors."""
     source, target = stored.source_tokenizer, stored.target_tokenizer
     joint = fingerprint(source) == fingerprint(target)
@@ -121,7 +126,15 @@ def _about(stored: StoredModel, examples: Sequence[str], order: WordOrder | None
         "never_generated": target.never_generated,
         "alignment": (stored.aligner or Aligner()).to_dict(),
         "order": None if order is None else order_document(order),
+        "head_importance": None if heads is None else _measured(heads),
         "step": step_of(stored.name),
         "examples": list(examples),
         "card": stored.card,
     }
+
+
+def _measured(heads: HeadImportance) -> dict[str, Any]:
+    """The fields of the analysis, and its arrays by their names in a record, without what these begin with."""
+    arrays = Analyses(head_importance=heads).arrays()
+    named = {name.removeprefix("analyses.head_importance."): array.tolist() for name, array in arrays}
+    return {"fields": head_importance_document(heads), "arrays": named}

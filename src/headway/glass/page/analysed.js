@@ -9,7 +9,8 @@ export const QUICK = ["contributions", "erasure", "contrast", "logit_lens", "dec
 
 /**
  * found(name) -> {fields, array(part)}, or null where it isn't known; computes(name): whether the live model can;
- * ask(analyses, status): async, has them computed, says how it goes in `status` -> whether that worked.
+ * ask(analyses, status, edits): async, has them computed, of the model with these edits (default: the record's), says how
+ * it goes in `status` -> whether that worked.
  */
 export function analysesOf(glass) {
   const { record } = glass;
@@ -21,9 +22,9 @@ export function analysesOf(glass) {
   return {
     found: (name) => kept.found.get(name) ?? null,
     computes: (name) => glass.computes.includes(name),
-    async ask(analyses, status) {
+    async ask(analyses, status, edits = record.edits) {
       const given = record.target.given ? { translation: record.target.text } : {};
-      const { source, edits } = record;
+      const { source } = record;
       const answer = await glass.request(source.original ?? source.text, { ...given, edits, analyses, arrays: "none" }, status);
       if (!answer) return false;
       note(answer, openNumbers(answer));

@@ -35,16 +35,18 @@ let lastView = "translate";
 /**
  * Fills `element`. record: as docs/record.md has it; language: "en" or "ko"; inspect(text, options): async, gives a record
  * of the live model, or is absent, and then the reader chooses the language here; address: whether the page's address is
- * the box's, and holds the view; analyses: the names of those that `inspect` can compute. What the reader has opened, typed
- * and chosen stays when the box is drawn again, here or by another call for the same element.
+ * the box's, and holds the view; analyses: the names of those that `inspect` can compute; measured: those of them that it
+ * has at hand. What the reader has opened, typed and chosen stays when the box is drawn again, here or by another call for
+ * the same element.
  */
-export function mountBox(element, { record, inspect = null, analyses = ANALYSES, language = "en", address = false }) {
+export function mountBox(element, { record, inspect = null, analyses = ANALYSES, measured = [], language = "en", address = false }) {
   const before = mounted.get(element);
   before?.leaving.abort();
   const state = {
     record,
     inspect,
     computes: inspect ? analyses : [],
+    measured,
     language: languages.includes(language) ? language : "en",
     leaving: new AbortController(),
     kept: before?.kept ?? new Map(),
@@ -170,6 +172,7 @@ function glassOf(state, arriving) {
     say,
     inspect: state.inspect,
     computes: state.computes,
+    measured: state.measured,
     get: state.exact ? exactly(state, stored, () => draw(state)) : stored,
     languageName: (code) => nameOfLanguage(language, code),
 

@@ -16,7 +16,7 @@ export function headImportance(glass) {
   const place = make("div", {});
   const status = make("p", { class: "quiet status", role: "status" });
   const ask = async () => {
-    if (!(await analyses.ask(["head_importance"], status))) return;
+    if (!(await analyses.ask(["head_importance"], status, []))) return; // of the model as it is, whatever is switched off
     kept.found = analyses.found("head_importance");
     show(shown);
   };
@@ -24,10 +24,12 @@ export function headImportance(glass) {
   const show = (kind) => {
     shown = kind;
     if (kept.found) place.replaceChildren(...pictures(glass, kept.found, kind));
+    else if (glass.measured.includes("head_importance")) place.replaceChildren();
     else if (analyses.computes("head_importance")) place.replaceChildren(make("button", { type: "button", click: ask }, say("measureHeads")));
     else place.replaceChildren(make("p", { class: "quiet" }, say(glass.inspect ? "absentHere" : "absentInPage", { names: "head_importance" })));
   };
   const toggle = () => (kept.open = element.open);
+  if (!kept.found && glass.measured.includes("head_importance")) ask();
   const element = make("details", { class: "importance", open: kept.open, toggle }, make("summary", {}, say("importanceTitle")), make("p", { class: "quiet" }, say("importanceText")), place, status);
   return { element, show };
 }

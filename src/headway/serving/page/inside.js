@@ -4,9 +4,10 @@ let latest = 0;
 
 /**
  * Fills `element` with the view of one sentence's translation; `notice` is told what there is to say meanwhile.
- * inspect(text, options): asks the server for a record. Where the server has no view, that is said.
+ * inspect(text, options): asks the server for a record; analysesFor(record): the names of those that it can compute. Where
+ * the server has no view, that is said.
  */
-export async function showInside(element, { text, inspect, language, notice }) {
+export async function showInside(element, { text, inspect, analysesFor, language, notice }) {
   const mine = ++latest;
   element.replaceChildren();
   if (!text) {
@@ -25,7 +26,7 @@ export async function showInside(element, { text, inspect, language, notice }) {
     const record = await inspect(text, {});
     if (mine !== latest) return; // the text has changed
     notice(null);
-    glass.mount(element, { record, inspect, language });
+    glass.mount(element, { record, inspect, analyses: analysesFor(record), language });
   } catch (problem) {
     if (mine === latest) notice("insideFailed", { problem: problem.message });
   }

@@ -3,7 +3,7 @@
 import { forget, past, remember } from "./history.js";
 import { showInside } from "./inside.js";
 import { judge, wordElements } from "./judging.js";
-import { exampleButtons, modelLine, modelsFor } from "./models.js";
+import { analysesFor, exampleButtons, modelLine, modelsFor } from "./models.js";
 import { sentencesOf } from "./sentences.js";
 import { get, post } from "./server.js";
 import { choosePageLanguage, fillWords, languageName, otherLanguage, pageLanguage, say } from "./words.js";
@@ -139,8 +139,12 @@ function look() {
   const { signal } = (state.looking = new AbortController());
   const [source, target] = [$("source").value, $("target").value];
   const notice = (name, values) => ($("inside-notice").textContent = name ? say(state.language, name, values) : "");
-  const inspect = (text, options) => post("inspect", { q: text, source, target, ...options, ...key() }, { signal });
-  showInside($("glass"), { text: chosenSentence(), inspect, language: state.language, notice });
+  const inspect = (text, options) => {
+    const tries = options.analyses?.includes("head_importance") ? 1 : undefined; // too much work to ask for again and again
+    return post("inspect", { q: text, source, target, ...options, ...key() }, { signal, tries });
+  };
+  const analyses = (record) => analysesFor(state.models, record, target);
+  showInside($("glass"), { text: chosenSentence(), inspect, analysesFor: analyses, language: state.language, notice });
 }
 
 /** Finds out how sure the model is of what it has written. Where that can't be told, the page doesn't tell it. */

@@ -7,6 +7,11 @@ export function modelsFor(models, source, target) {
   return models.filter((one) => one.target === target && ["auto", one.source].includes(source));
 }
 
+/** The analyses that the server can compute of a record into a language. */
+export function analysesFor(models, { model }, target) {
+  return modelsFor(models, model.source_language, target).flatMap((one) => one.analyses);
+}
+
 /** In a line: what its text was about, its languages and its size. names: of the languages, by code. */
 export function modelLine({ domain, source, target, parameters }, language, names) {
   const [from, into] = [source, target].map((code) => languageName(language, code, names[code]));

@@ -12,7 +12,7 @@ import { Refused } from "./what_if.js";
 /**
  * asked: names, or objects with `kind`; model, sourceIds and targetIds: of the record, with <eos>; arrays: of its pass;
  * codec: of the model; idsOfSource(text): of another source, with <eos>; never: ids that no translation has; maxLength: of
- * one.
+ * one; measured: the importance of heads {fields, arrays}, or null.
  * -> {analyses, arrays} of docs/record.md. Raises Refused.
  */
 export function analysesOf(asked, given) {
@@ -55,8 +55,8 @@ class Analyst {
   }
 }
 
-/** What `analysesOf` can be asked for. */
-export const names = () => Object.keys(ANALYSES);
+/** What `analysesOf` can be asked for; measured: as there. */
+export const names = (measured) => Object.keys(ANALYSES).filter((name) => name !== "head_importance" || measured);
 
 /** Each gives its fields, and its arrays by name: matrices, or {shape, values}. Its last input is what was asked. */
 const ANALYSES = {
@@ -82,6 +82,11 @@ const ANALYSES = {
     if (typeof other !== "string") throw new Refused("patching: needs another sentence, {kind: \"patching\", other: SENTENCE}");
     const { word, other_word, encoder, decoder, ...fields } = patching(reading, idsOfSource(other), other);
     return [{ ...fields, word: tokenOf(codec, word), other_word: tokenOf(codec, other_word) }, { encoder, decoder }];
+  },
+  head_importance(_, { measured }, { pairs }) {
+    if (!measured || pairs) throw new Refused("analyses: head_importance is measured when the page is made, over validation pairs of the model");
+    const parts = Object.entries(measured.arrays).map(([name, rows]) => [name, matrix(rows.length, rows[0].length, Float32Array.from(rows.flat()))]);
+    return [measured.fields, Object.fromEntries(parts)];
   },
   faithfulness({ reading, readings, contributions: { source }, erasure: { effect }, contrast: { erasure: lost, foils } }, { arrays, model }) {
     const attributions = { ...attentionOf(arrays, model.decoder.layers.length), contributions: source, erasure: effect, contrast_erasure: lost };

@@ -33,7 +33,7 @@ globalThis.onIds = {
     };
     const arrays = recordPass(model, source, target);
     const idsOfSource = () => other;
-    const found = analysesOf(asked, { model, sourceIds: source, targetIds: target, arrays, codec, idsOfSource, never: header.never_generated, maxLength });
+    const found = analysesOf(asked, { model, sourceIds: source, targetIds: target, arrays, codec, idsOfSource, measured: header.head_importance, never: header.never_generated, maxLength });
     for (const array of Object.values(found.arrays)) array.values = [...array.values];
     return found;
   },

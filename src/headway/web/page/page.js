@@ -44,7 +44,10 @@ class Page {
     this.head.replaceChildren(make("h1", {}, "headway"), make("button", { type: "button", lang: language === "en" ? "ko" : "en", click: () => this.turn() }, say(language, "other")));
     this.tell(...this.told);
     if (model) this.foot.replaceChildren(...this.around(model));
-    if (this.record) mountBox(this.box, { record: this.record, inspect: this.inspect, analyses: this.model.about.analyses, language, address: true });
+    if (!this.record) return;
+    const { analyses } = model.about;
+    const measured = analyses.filter((name) => name === "head_importance"); // when the page was made
+    mountBox(this.box, { record: this.record, inspect: this.inspect, analyses, measured, language, address: true });
   }
 
   around({ about: { examples, card, kernel } }) {

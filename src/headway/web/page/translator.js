@@ -27,8 +27,8 @@ export class Translator {
 
   /** What a page may want to know before it translates. */
   get about() {
-    const { source_language, target_language, config, decoding, examples, card } = this.header;
-    return { source_language, target_language, config, decoding, examples, card, kernel: this.kernel, analyses: namesOfAnalyses() };
+    const { source_language, target_language, config, decoding, examples, card, head_importance } = this.header;
+    return { source_language, target_language, config, decoding, examples, card, kernel: this.kernel, analyses: namesOfAnalyses(head_importance) };
   }
 
   /** options: beamSize, lengthPenalty, maxLength, nBest, noRepeatNgram; those of the model where they are left out.
@@ -91,6 +91,7 @@ export class Translator {
       arrays,
       codec: this.codec,
       idsOfSource,
+      measured: this.header.head_importance,
       never: this.header.never_generated,
       maxLength: this.codec.lengthCap(source.tokens.length - 1, maxLength),
     });
