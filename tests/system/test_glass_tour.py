@@ -47,6 +47,87 @@ def test_every_stop_asks_first_and_answers_from_the_model(opened, record, langua
     assert page.locator(".tour").count() == 0
 
 
+STOP = {"query": 2, "cross": 5, "heads": 6}
+WORD = re.compile(r"\w")
+
+
+def answered(opened, document, stop: str):
+    """The box at a stop of the tour, its answer shown. -> the window and the answer"""
+    window = opened(document)
+    window.page.click(".tool-tour")
+    for _ in range(STOP[stop]):
+        window.page.keyboard.press("ArrowRight")
+    window.page.click(".tour .reveal button >> nth=0")
+    return window, window.page.inner_text(".tour .tour-answer")
+
+
+def most_looked(weights, queries, keys, *, others: bool) -> dict[tuple[int, int], tuple[float, str, str]]:
+    """For each head and row of words that look most at a word: the share, and both. weights: (heads, query, key)"""
+    found = {}
+    for head, rows in enumerate(weights):
+        for number, (query, row) in enumerate(zip(queries, rows, strict=True)):
+            key = int(row.argmax())
+            words = all(one.end > one.start and WORD.search(one.piece) for one in (query, keys[key]))
+            if words and not (others and key == number):
+                found[head, number] = row[key] * 100, query.piece.lstrip("▁"), keys[key].piece.lstrip("▁")
+    return found
+
+
+def test_the_query_is_one_that_looks_at_another_word(opened, record):
+    weights, words = record.arrays["encoder.layers.0.self_attention.weights"], record.source.tokens
+    looked = most_looked(weights, words, words, others=True)
+    (head, row), (share, query, key) = max(looked.items(), key=lambda one: one[1])
+    window, answer = answered(opened, record.to_dict(), "query")
+    assert percents_in(answer) == pytest.approx([share], abs=0.11)
+    assert f"“{query}”" in answer
+    assert f"“{key}”" in answer
+    assert f"“{query}”" in window.page.inner_text(".tour .predict")
+    assert window.page.locator(".panel .controls input:checked >> nth=0").input_value() == f"{head}"
+    assert window.page.locator(".view > .controls select >> nth=0").input_value() == f"{row}"
+
+
+@pytest.mark.parametrize("aligned", [None, (1, 2)])
+def test_source_and_target_meet_in_an_aligned_head_where_there_is_one(opened, record, aligned):
+    document, weights = record.to_dict(), record.attention["cross"]
+    for layer, heads in enumerate(document["attention"]["cross"]["measures"]):
+        for head, measures in enumerate(heads):
+            measures.update(dict.fromkeys(measures, 0.1))
+            measures["aligned"] = 0.9 if (layer, head) == aligned else 0.3
+    heads = [(layer, head) for layer in range(2) for head in range(weights.shape[1])] if aligned is None else [aligned]
+    looked = most_looked([weights[place] for place in heads], record.target.tokens, record.source.tokens, others=False)
+    (number, _), (share, query, key) = max(looked.items(), key=lambda one: one[1])
+    window, answer = answered(opened, document, "cross")
+    assert percents_in(answer) == pytest.approx([share], abs=0.11)
+    assert f"“{query}”" in answer
+    assert f"“{key}”" in answer
+    layer, head = heads[number]
+    assert f"head {head + 1} of layer {layer + 1}" in window.page.inner_text(".tour .predict")
+    assert window.page.locator(".decoder .layer > .choice input:checked").input_value() == f"{layer}"
+    assert window.page.locator(".panel .controls input:checked >> nth=0").input_value() == f"{head}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "token"),
+    [("encoder", "Encoder self-attention", "<eos>"), ("cross", "Cross-attention", "<eos>"), (None, "", "<sos>")],
+)
+def test_the_head_that_leaves_its_attention_is_of_the_kind_that_has_one(opened, record, kind, name, token):
+    document = record.to_dict()
+    for one, about in document["attention"].items():
+        for layer, heads in enumerate(about["measures"]):
+            for head, measures in enumerate(heads):
+                measures.update({measure: 0.1 for measure, value in measures.items() if value is not None})
+                if (layer, head) == (1, 2):
+                    measures["control"] = 0.8 if one == kind else 0.3 if one == "decoder" else 0.2
+    window, answer = answered(opened, document, "heads")
+    shown = "decoder" if kind is None else kind
+    assert window.page.locator("#glass-view .controls input:checked").first.input_value() == shown
+    assert name in window.page.inner_text(".tour .predict")
+    assert token in window.page.inner_text(".tour .predict")
+    assert answer.startswith("Head 3 of layer 2")
+    assert percents_in(answer) == [30.0 if kind is None else 80.0]
+    assert ("no head of this model" in answer) == (kind is None)
+
+
 def percents_in(text: str) -> list[float]:
     return [float(one) for one in re.findall(r"([\d.]+)%", text)]
 
@@ -74,11 +155,6 @@ def test_the_answers_are_the_models_own(opened, record):
         share = 1 / np.exp(numbers - numbers.max()).sum() * 100
         assert percents_in(answers[3])[shown] == pytest.approx(share, abs=0.3)
     assert f"{rows * (rows - 1) // 2} of {rows * rows}" in answers[4]
-    weights = record.attention["cross"][0, 0, 1]
-    assert percents_in(answers[5]) == pytest.approx([weights.max() * 100], abs=0.11)
-    assert record.source.tokens[int(weights.argmax())].piece.lstrip("▁") in answers[5]
-    most = max(one.control for layer in record.heads["encoder"] for one in layer)
-    assert percents_in(answers[6]) == pytest.approx([most * 100], abs=0.11)
     zeros = (record.arrays["encoder.layers.0.feed_forward.hidden"] == 0).mean()
     assert f"{zeros * 100:.1f}%" in answers[7]
     assert f"{record.steps[1].probabilities[0] * 100:.1f}%" in answers[8]

@@ -158,11 +158,18 @@ def test_every_view_is_there_and_live(window, translator):
     window.contains(".effects button >> nth=0", "%")
     window.view("heads")
     window.count(".large-pictures", 1)
+    window.page.click(".importance summary")
+    window.count(".importance .maps > div", 2)  # measured when the page was made
     window.view("needs")
     window.contains("#glass-looksAndNeeds .saying", "To write")
-    window.contains("#glass-view", "Not computed here: contributions, patching.")
+    window.count("#glass-maps .maps > div", 3)  # where it looks, what it needs, where it comes from
+    window.count("#glass-sourceShare .bars > li", len(wanted.tokens) + 1)
+    window.page.fill("#glass-other", "cat fox")
+    window.page.click("#glass-patching form button")
+    window.contains("#glass-patching .saying", "States from cat fox turn")
     window.page.click("#glass-curves button")
     window.count("svg.curves", 1)
+    assert "Not computed here" not in window.page.inner_text("#glass-view")
 
 
 def test_examples_and_language(window):

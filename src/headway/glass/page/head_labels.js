@@ -27,6 +27,16 @@ function labelOf(kind, measures) {
   return share >= NAMED_FROM ? { name, share } : { name: "spread", share };
 }
 
+/** Whether a head is called by a measure. */
+export function isCalled(kind, measures, name) {
+  return labelOf(kind, measures).name === name;
+}
+
+/** [{layer, head, measures}], layer by layer; none of a kind that the model hasn't. */
+export function measuredHeads({ attention }, kind) {
+  return (attention[kind]?.measures ?? []).flatMap((heads, layer) => heads.map((measures, head) => ({ layer, head, measures })));
+}
+
 /** The label of a head in a word or two. */
 export function shortLabel({ record, say }, kind, measures) {
   const { name } = labelOf(kind, measures);
@@ -46,6 +56,6 @@ function named(kind, name) {
 }
 
 /** The control symbol among the keys. */
-function controlOf(record, kind) {
+export function controlOf(record, kind) {
   return visible(kind === "decoder" ? record.start.piece : record.source.tokens.at(-1).piece);
 }

@@ -2,7 +2,7 @@
 
 import { headColour, largest } from "./colours.js";
 import { choice, columnsFor, inTurn, make, select } from "./elements.js";
-import { amount, measureName, sentenceAbout, SHARES, shortLabel } from "./head_labels.js";
+import { amount, measuredHeads, measureName, sentenceAbout, SHARES, shortLabel } from "./head_labels.js";
 import { headImportance } from "./head_importance.js";
 import { tokenLights } from "./lighting.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
@@ -59,7 +59,7 @@ function showGrid(glass, grid, state, showLarge) {
   const about = glass.record.attention[state.kind];
   const [rows, columns] = attentionLabels(glass.record, state.kind);
   grid.style.setProperty("--shape", `${columns.length} / ${rows.length}`);
-  const heads = sortedHeads(about, state.order);
+  const heads = sortedHeads(glass.record, state);
   const telling = state.order === "layer" ? mostTelling(state.kind, heads) : heads[0];
   state.chosen ??= [telling.layer, telling.head];
   const buttons = heads.map(({ layer, head, measures }) => {
@@ -77,9 +77,9 @@ function showGrid(glass, grid, state, showLarge) {
   paintThumbnails(glass, state.kind, heads, buttons);
 }
 
-/** [{layer, head, measures}], in the order of the layers, or the head with most of a measure first. */
-function sortedHeads({ measures }, order) {
-  const heads = measures.flatMap((layer, at) => layer.map((one, head) => ({ layer: at, head, measures: one })));
+/** As measuredHeads has them, or the head with most of a measure first. */
+function sortedHeads(record, { kind, order }) {
+  const heads = measuredHeads(record, kind);
   return order === "layer" ? heads : heads.toSorted((one, other) => other.measures[order] - one.measures[order]);
 }
 

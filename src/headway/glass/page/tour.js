@@ -19,7 +19,7 @@ export function tourBar(glass, tour, go) {
   const answer = make("p", { class: "tour-answer", "aria-live": "polite" });
   const show = (chosen = null) => {
     tour.open = true;
-    answer.replaceChildren(...verdict(chosen), ...termed(say, say(`tour_${stop.name}_answer`, values)));
+    answer.replaceChildren(...verdict(chosen), ...termed(say, say(`tour_${stop.name}_${values.answer ?? "answer"}`, values)));
     reveal.hidden = true;
   };
   let right = null;
@@ -43,7 +43,7 @@ export function tourBar(glass, tour, go) {
       make("span", { class: "tools" }, button("tourBack", "←", () => go(tour.at - 1), tour.at === 0), button("tourOn", "→", () => go(tour.at + 1), tour.at === STOPS.length - 1), button("tourEnd", "✕", () => go(null))),
     ),
     make("p", {}, termed(say, say(`tour_${stop.name}_text`, values))),
-    make("p", { class: "predict" }, make("b", {}, `${say("tourPredict")} `), say(`tour_${stop.name}_question`)),
+    make("p", { class: "predict" }, make("b", {}, `${say("tourPredict")} `), say(`tour_${stop.name}_question`, values)),
     reveal,
     answer,
   );

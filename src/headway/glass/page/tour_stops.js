@@ -1,23 +1,28 @@
 // The stops of the tour: where each leads, what it asks before it shows, and the model's own answer.
 
 import { attentionOfHead } from "./attention_of_head.js";
+import { controlOf } from "./head_labels.js";
 import { chosenHead } from "./heads.js";
 import { openIn } from "./machine.js";
 import { percent, shareOfZeros } from "./numbers.js";
 import { short } from "./scene_words.js";
+import { sink, tellingAlignment, tellingQuery } from "./telling.js";
 import { brief, loosePiece, pieceTexts } from "./tokens.js";
 
-/** Opens a block of the machine; stage: of an attention. */
-function open(glass, block, stage = null, kind = null) {
+/** Opens a block of the machine; stage: of an attention, in a layer and a head. */
+function open(glass, block, stage = null, kind = null, { layer, head } = { layer: 0, head: 0 }) {
   const state = openIn(glass);
   state.block = block;
-  if (kind) state.heads[kind] = { head: 0, step: stage };
+  if (!kind) return;
+  state.layers[kind === "encoder" ? "encoder" : "decoder"] = layer;
+  state.heads[kind] = { head, step: stage };
 }
 
 const first = (record, kind) => record.attention[kind].names.replace("{layer}", 0);
 
-/** Each: name (of its texts), view, enter(glass), answer(glass) -> the values of its answer, options(glass) -> [texts, the
- * right one's number] where there are some to choose from. */
+/** Each: name (of its texts), view, enter(glass), answer(glass) -> the values of its texts, and `answer` where another text
+ * than that of this name is the answer; options(glass) -> [texts, the right one's number] where there are some to choose
+ * from. */
 export const STOPS = [
   {
     name: "tokens",
@@ -34,13 +39,20 @@ export const STOPS = [
   {
     name: "query",
     view: "machine",
-    enter: (glass) => open(glass, "encoder self", 1, "encoder"),
-    answer: (glass) => mostLooked(glass, "encoder"),
+    enter: (glass) => {
+      const telling = tellingQuery(glass);
+      open(glass, "encoder self", 1, "encoder", telling);
+      glass.chosen.source = telling.row;
+    },
+    answer: (glass) => looked(glass, glass.record.source, tellingQuery(glass)),
   },
   {
     name: "scaling",
     view: "machine",
-    enter: (glass) => open(glass, "encoder self", 3, "encoder"),
+    enter: (glass) => {
+      open(glass, "encoder self", 3, "encoder");
+      glass.chosen.source = null;
+    },
     answer: scaled,
   },
   {
@@ -55,17 +67,21 @@ export const STOPS = [
   {
     name: "cross",
     view: "machine",
-    enter: (glass) => open(glass, "decoder cross", 5, "cross"),
-    answer: (glass) => mostLooked(glass, "cross"),
+    enter: (glass) => {
+      const telling = tellingAlignment(glass);
+      open(glass, "decoder cross", 5, "cross", telling);
+      glass.chosen.target = telling.row;
+    },
+    answer: (glass) => looked(glass, glass.record.target, tellingAlignment(glass)),
   },
   {
     name: "heads",
     view: "heads",
-    enter: (glass) => Object.assign(chosenHead(glass), { kind: "encoder", order: "control", chosen: null }),
-    answer: ({ record }) => {
-      const heads = record.attention.encoder.measures.flatMap((layer, at) => layer.map(({ control }, head) => ({ layer: at + 1, head: head + 1, control })));
-      const most = heads.reduce((best, one) => (one.control > best.control ? one : best));
-      return { ...most, share: percent(most.control), token: record.source.tokens.at(-1).piece };
+    enter: (glass) => Object.assign(chosenHead(glass), { kind: sink(glass).kind, order: "control", chosen: null }),
+    answer: (glass) => {
+      const { kind, layer, head, measures, isSink } = sink(glass);
+      const values = { kind: glass.say(`kind_${kind}`), layer: layer + 1, head: head + 1, share: percent(measures.control), token: controlOf(glass.record, kind) };
+      return isSink ? values : { ...values, answer: "none" };
     },
   },
   {
@@ -94,15 +110,10 @@ export const STOPS = [
   },
 ];
 
-/** The row of a middle token in the first head: what it looks at most. */
-function mostLooked({ record, get }, kind) {
-  const weights = get(`${first(record, kind)}.weights`);
-  const [rows, keys] = weights.shape.slice(-2);
-  const row = Math.min(1, rows - 1);
-  const shares = [...weights.values.subarray(row * keys, (row + 1) * keys)];
-  const most = shares.indexOf(Math.max(...shares));
-  const queries = pieceTexts(kind === "encoder" ? record.source.tokens : record.target.tokens);
-  return { query: brief(queries[row], 24), key: brief(pieceTexts(record.source.tokens)[most], 24), share: percent(shares[most]) };
+/** What a row looks at most. queries: the text that the rows are of */
+function looked({ record }, queries, { layer, head, row, key, share }) {
+  const name = ({ tokens }, place) => brief(pieceTexts(tokens)[place], 24);
+  return { layer: layer + 1, head: head + 1, query: name(queries, row), key: name(record.source, key), share: percent(share) };
 }
 
 /** What the largest product becomes, and how sharp its row would be without the division. */
