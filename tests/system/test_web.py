@@ -234,6 +234,9 @@ def test_models_of_every_kind(browser, tmp_path, kind):
         options = {"arrays": "none", "edits": EDITS[3]}
         assert_alike(window.page.evaluate("(given) => headway.inspect(...given)", [f"{tag}{text}", options]), wanted)
     if tag:
+        window.view("whatIf").locator(".switches input[value=positions_off]").check()
+        [case] = translator.inspect(f"{tag}{LINES[0]}", cases=[read_edits(EDITS[1])]).cases
+        window.contains(".switches ~ .result .comparison dd >> nth=-1", case.after.words[-1].text)
         problem = window.page.evaluate("headway.translate('Ein Hund').catch((problem) => problem.message)")
         assert "begin the text with one of >>en<< >>ko<<" in problem
     [long] = translator.translate([f"{tag}{'Haus ' * 60}"])

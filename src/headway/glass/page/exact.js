@@ -37,7 +37,7 @@ async function fetchAll(state, record, wanted, draw) {
   const names = [...wanted].filter((name) => !state.asked.has(name)); // drawn twice meanwhile, it waits twice
   wanted.clear();
   if (!names.length) return;
-  names.forEach((name) => state.asked.add(name)); // also where no answer comes, so that it isn't asked for ever
+  names.forEach((name) => state.asked.add(name));
   const { source, target, edits } = record;
   const options = { edits, ...(target.given ? { translation: target.text } : {}) };
   try {
@@ -47,6 +47,8 @@ async function fetchAll(state, record, wanted, draw) {
       Object.assign(record.arrays, answer.arrays);
     }
   } catch {
+    names.forEach((name) => state.asked.delete(name));
+    state.glass.refused = true;
     return; // the numbers that are stored stay
   }
   if (!state.leaving.signal.aborted) draw();

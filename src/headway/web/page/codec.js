@@ -11,6 +11,7 @@ export class Codec {
     Object.assign(this, { header, source, target });
     this.eosId = header.config.eos_id;
     this.longestSource = header.config.max_length - 1; // <eos> takes a place
+    this.tags = source.targetTags.map((language) => `>>${language}<<`); // one of which a text begins with; none of a model of one
   }
 
   /** A source as a record has it: {text, tokens}, its tag, where it has one, and <eos> among the tokens; no tokens but
@@ -21,9 +22,8 @@ export class Codec {
     const characters = [...rest].length;
     if (characters > CHARACTERS_PER_PIECE * this.header.config.max_length) return null;
     const { ids, pieces } = this.source.encode(rest);
-    const tags = this.source.targetTags.map((language) => `>>${language}<<`);
-    if (ids.length && tags.length && !tag) {
-      throw new Refused(`this model has several target languages: begin the text with one of ${tags.join(" ")}`);
+    if (ids.length && this.tags.length && !tag) {
+      throw new Refused(`this model has several target languages: begin the text with one of ${this.tags.join(" ")}`);
     }
     const tokens = ids.map((id, at) => tokenOf(id, pieces[at]));
     if (tag && ids.length) tokens.unshift({ id: this.source.vocabulary.indexOf(tag), piece: tag, start: 0, end: 0 });

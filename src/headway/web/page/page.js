@@ -85,9 +85,12 @@ class Page {
     }
   }
 
-  /** As the box asks its live model; the record that is shown is kept. */
+  /** As the box asks its live model; the record that is shown is kept. A text without a tag goes into the same language. */
   inspect = async (text, options) => {
-    const record = await this.model.inspect(text, options);
+    const { tags } = this.model.about;
+    const last = this.record?.source.tokens[0].piece;
+    const tag = tags.includes(last) && !tags.some((one) => text.trimStart().startsWith(one)) ? `${last} ` : "";
+    const record = await this.model.inspect(tag + text, options);
     if (options.arrays !== "none") this.record = record;
     return record;
   };

@@ -28,7 +28,7 @@ export class Translator {
   /** What a page may want to know before it translates. */
   get about() {
     const { source_language, target_language, config, decoding, examples, card, head_importance } = this.header;
-    return { source_language, target_language, config, decoding, examples, card, kernel: this.kernel, analyses: namesOfAnalyses(head_importance) };
+    return { source_language, target_language, config, decoding, examples, card, tags: this.codec.tags, kernel: this.kernel, analyses: namesOfAnalyses(head_importance) };
   }
 
   /** options: beamSize, lengthPenalty, maxLength, nBest, noRepeatNgram; those of the model where they are left out.
