@@ -10,6 +10,7 @@ import pytest
 from benchmarks.load import ServerProcess
 
 from headway import Translator
+from headway.insight.analyses import NAMES
 from headway.storage import load_model, save_model
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -21,6 +22,11 @@ HOSTILE = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>
 GLASS = """let mounts = 0;
 export function mount(element, { record, inspect, language }) {
   element.textContent = [++mounts, typeof record, typeof inspect, language].join(" ");
+}"""
+
+MEASURING = """export async function mount(element, { inspect, analyses }) {
+  element.textContent = analyses.join(" ");
+  if (analyses.includes("head_importance")) await inspect("ant", { analyses: ["head_importance"] });
 }"""
 
 
@@ -268,7 +274,7 @@ def test_on_a_phone_nothing_is_cut(open_page, width):
 def test_a_key_is_asked_for(open_page, trained, tmp_path):
     (tmp_path / "keys").write_text(KEY)
     with ServerProcess(trained, "--api-keys", tmp_path / "keys") as guarded:
-        page = open_page(at=guarded)
+        page = open_page(at=guarded, glass=MEASURING)
         page.fill("#text", "ant bee")
         sync_api.expect(page.locator("#status")).to_have_text("Type the API key above.")
         page.fill("#key", KEY[1:])
@@ -278,6 +284,8 @@ def test_a_key_is_asked_for(open_page, trained, tmp_path):
         page.press("#key", "Enter")
         sync_api.expect(page.locator("#translation")).to_have_text("bee ant")
         assert page.evaluate("() => JSON.stringify(localStorage)").find(KEY) == -1
+        page.click("#inside summary")
+        sync_api.expect(page.locator("#glass")).to_have_text(" ".join(NAMES).replace(" head_importance", ""))
         open_page.said.clear()  # the browser notes each 403
 
 
@@ -326,6 +334,25 @@ def test_the_glass_box_has_its_room(open_page):
 def is_look(request) -> bool:
     """Whether the glass box asks: the page itself asks what the model makes of a translation that it has."""
     return request.url.endswith("/inspect") and "translation" not in request.post_data_json
+
+
+def test_where_a_busy_server_measures_no_heads_it_is_not_asked_again(open_page):
+    page, refused = open_page(glass=MEASURING), []
+
+    def busy(route) -> None:
+        if "analyses" not in route.request.post_data_json or "translation" in route.request.post_data_json:
+            route.continue_()
+            return
+        refused.append(route.request.post_data_json["analyses"])
+        route.fulfill(status=503, headers={"Retry-After": "1"}, json={"error": "busy"})
+
+    page.route("**/inspect", busy)
+    translated(page, "ant bee", "bee ant")
+    page.click("#inside summary")
+    sync_api.expect(page.locator("#glass")).to_have_text(" ".join(NAMES))
+    page.wait_for_timeout(2000)
+    assert refused == [["head_importance"]]
+    open_page.said.clear()
 
 
 def test_a_view_of_the_text_before_is_asked_for_no_longer(open_page):

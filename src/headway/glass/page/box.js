@@ -101,7 +101,7 @@ function tourTo(state, at) {
   state.tour = at === null ? null : { at, open: false };
   if (at !== null) lastView = enterStop(state.glass, at);
   draw(state);
-  const scroll = () => state.place.querySelector(".panel:not(:has(.scene), [hidden]), .panel .scene")?.scrollIntoView({ block: "start" });
+  const scroll = () => state.place.querySelector(".panel:not(:has(.scene), [hidden]), .panel .scene, .view:not(:has(.panel))")?.scrollIntoView({ block: "start" });
   requestAnimationFrame(() => requestAnimationFrame(scroll)); // when the pictures have their heights
   writeAddress(state);
 }
