@@ -26,7 +26,7 @@ export function headImportance(glass) {
     if (kept.found) place.replaceChildren(...pictures(glass, kept.found, kind));
     else if (glass.measured.includes("head_importance")) place.replaceChildren();
     else if (analyses.computes("head_importance")) place.replaceChildren(make("button", { type: "button", click: ask }, say("measureHeads")));
-    else place.replaceChildren(make("p", { class: "quiet" }, say(glass.inspect ? "absentHere" : "absentInPage", { names: "head_importance" })));
+    else place.replaceChildren(make("p", { class: "quiet" }, say(glass.inspect ? "notMeasured" : "absentInPage", { names: "head_importance" })));
   };
   const toggle = () => (kept.open = element.open);
   if (!kept.found && glass.measured.includes("head_importance")) ask();

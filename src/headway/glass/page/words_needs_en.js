@@ -58,6 +58,7 @@ export const needsEnglish = {
   importanceTitle: "How much the model needs each head",
   importanceText: "Not for this sentence alone: over many reference translations, each head is switched off by itself.",
   measureHeads: "Measure",
+  notMeasured: "Not measured here, because no validation pairs of the model are at hand. headway inspect … --analysis head_importance=PAIRS.tsv --output page.html measures it over pairs of your own.",
   importance_ablation: "Lost without the head, nats per token",
   importance_gradient: "Michel et al.'s gradient proxy",
   importanceOver: "Over {sentences} sentences of {tokens} tokens in all. The model as it is gives them {score} nats per token. The proxy is near 0 where the model is sure, so the two can differ.",

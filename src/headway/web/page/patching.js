@@ -42,12 +42,12 @@ export function patching({ model, source, words, read, given }, theirs, text) {
     encoder: patched(
       statesOf(model.encoder, x(source), sourceMask),
       statesOf(model.encoder, x(theirs), sourceMask),
-      (layer, state) => share(decoded(from(model.encoder, layer).forward(state, sourceMask, unseen))),
+      (layer, state) => share(decoded(restOf(model.encoder, layer).forward(state, sourceMask, unseen))),
     ),
     decoder: patched(
       statesOf(model.decoder, y, memory, ...masks),
       statesOf(model.decoder, y, theirMemory, ...masks),
-      (layer, state) => share(from(model.decoder, layer).forward(state, memory, ...masks, unseen)),
+      (layer, state) => share(restOf(model.decoder, layer).forward(state, memory, ...masks, unseen)),
     ),
   };
 }
@@ -73,7 +73,7 @@ function statesOf({ layers }, x, ...rest) {
 }
 
 /** The rest of a stack, from the input of layer `first` on, and its last norm. */
-function from(stack, first) {
+function restOf(stack, first) {
   return Object.assign(alike(stack), { layers: stack.layers.slice(first) });
 }
 
