@@ -66,9 +66,9 @@ def recipe_page() -> str:
     about = (
         "A recipe is YAML in five sections. Precedence is defaults < file < command line (`key.path=value`). `model` "
         "takes `preset` and any field of [the model's config](model.md). `data.train`, `data.monolingual`, "
-        "`data.valid` and `data.held_out` may be lists of corpora. Paths in a file are relative to its folder, paths "
-        "on the command line to the current folder. A recipe that comes with headway and is given by name reads "
-        "`data/` of the current folder, where `headway data` puts its corpus."
+        "`data.distilled`, `data.valid` and `data.held_out` may be lists of corpora. Paths in a file are relative to "
+        "its folder, paths on the command line to the current folder. A recipe that comes with headway and is given "
+        "by name reads `data/` of the current folder, where `headway data` puts its corpus."
     )
     return f"{NOTICE}# Recipe keys\n\n{about}\n\n{table(('Key', 'Default', 'Meaning'), rows)}"
 

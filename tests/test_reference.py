@@ -53,10 +53,11 @@ WITH_OTHERS = ("export", "import", "serve", "plan")
 
 def test_options_stay_few():
     """Recipe keys and flags, each name once: `--beam-size` is `decoding.beam_size`."""
-    groups = ("data.train", "data.monolingual", "data.valid", "data.held_out", "data.filters", "data.noise")
+    corpora = ("data.train", "data.monolingual", "data.distilled", "data.valid", "data.held_out")
+    groups = (*corpora, "data.filters", "data.noise")
     keys = {key for key in MAKER["recipe_keys"]() if key not in groups and not key.startswith("data.held_out.")}
     of_corpora = {key.removeprefix("data.train.") for key in keys if key.startswith("data.train.")}
-    keys -= {f"data.monolingual.{name}" for name in of_corpora}
+    keys -= {f"data.{corpora}.{name}" for corpora in ("monolingual", "distilled") for name in of_corpora}
     known = {key.rpartition(".")[2] for key in keys} | {"d_model"}
     known |= {f"valid_{side}" for side in ("source", "target")}
     flags = {

@@ -23,7 +23,6 @@ from headway.text.filters import HeldOut
 from headway.text.processes import LOOK_AROUND_EVERY, encode_chunks
 from headway.text.shards import ShardsWriter, no_usable_pair, write_ids
 from headway.text.tokenizer import language_tag
-from headway.training.back_translation import back_translate
 from headway.training.journal import Clock, Journal, Show, begin, refuse_other_recipe, refuse_other_text
 from headway.training.prepared import (
     REPORT,
@@ -40,6 +39,7 @@ from headway.training.prepared import (
     write_manifest,
 )
 from headway.training.recipe import ParallelFiles, Recipe
+from headway.training.synthetic import write_synthetic
 from headway.training.vocabulary import Tokenizers, learn_tokenizers, sampled_texts
 
 Notice = Callable[[str], None]
@@ -140,9 +140,9 @@ class _Preparing:
     def finish(self, tokenizers: Tokenizers | None) -> None:
         """Makes everything that isn't there yet. Raises UserError."""
         data = self.recipe.data
-        to_translate = [CorpusFiles(tuple(corpus.target), ()) for corpus in data.monolingual]
+        to_translate = [CorpusFiles(tuple(corpus.given), ()) for corpus in data.synthetic]
         _check_files([*self.train[: len(data.train)], *to_translate, *self.valid, *self.held_out])
-        back_translate(data, self.notice, self.look_around)
+        write_synthetic(data, self.notice, self.look_around)
         files = _all_files([*self.train, *self.valid, *self.held_out])
         text = begin(self.folder, self.recipe, self.max_length, files)
         with unchanged(files):

@@ -169,7 +169,7 @@ def _resolved(recipe: Recipe) -> Recipe:
 
 def _language_of(data: DataSection, side: str) -> str:
     """The language of a side, by the suffix of its first file."""
-    files: list[Path] = getattr(data.train[0], side)
+    files: list[Path] = getattr(data.corpora[0], side)
     if side == "target" and data.tags:
         return "mul"
     if not files or is_two_sided(files[0]):
@@ -239,14 +239,17 @@ def _anchored(document: dict[str, Any], folder: Path, *, exists: bool = True) ->
             return [anchored_corpora(corpus) for corpus in value]
         if not isinstance(value, dict):
             return value
-        return {key: anchor(below) if key in ("source", "target", "reverse") else below for key, below in value.items()}
+        return {
+            key: anchor(below) if key in ("source", "target", "reverse", "teacher") else below
+            for key, below in value.items()
+        }
 
     document = dict(document)
     data, training = document.get("data"), document.get("training")
     if isinstance(data, dict):
         document["data"] = {
             key: anchored_corpora(value)
-            if key in ("train", "monolingual", "valid", "held_out")
+            if key in ("train", "monolingual", "distilled", "valid", "held_out")
             else anchor(value)
             if key == "prepared"
             else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_type_hints
 
 import yaml
 from pydantic import (
@@ -88,7 +88,45 @@ class TrainingFiles(ParallelFiles):
     draws anew."""
 
 
-class MonolingualFiles(TrainingFiles):
+class SyntheticFiles(TrainingFiles):
+    """A corpus with one side that a model writes before training."""
+
+    target: OptionalFiles = Field(..., min_length=1)
+    key: ClassVar[str]
+    """Where a recipe names the model."""
+    is_reversed: ClassVar[bool]
+    """Whether the model translates from the recipe's target language."""
+
+    @property
+    def writer(self) -> Path:
+        """The model or run directory that translates."""
+        raise NotImplementedError
+
+    @property
+    def by_sampling(self) -> bool:
+        """Whether translations are samples, not what the model's own search finds."""
+        return False
+
+    @property
+    def given(self) -> list[Path]:
+        """The text to translate, one sentence per line."""
+        return self.target if self.is_reversed else self.source
+
+    @property
+    def written(self) -> list[Path]:
+        """The file to write the translations of each to."""
+        return self.source if self.is_reversed else self.target
+
+    @model_validator(mode="after")
+    def _named_singly(self) -> SyntheticFiles:
+        if patterns := [file for file in (*self.source, *self.target) if is_pattern(file)]:
+            raise ValueError(f"{patterns[0]} is a pattern; name each file, and the file of its translations")
+        return self
+
+
+class MonolingualFiles(SyntheticFiles):
+    key = "data.monolingual.reverse"
+    is_reversed = True
     source: Files
     """The file to write the translations of `target` to. It is made once, for all recipes that name it."""
     target: OptionalFiles = Field(..., min_length=1)
@@ -98,11 +136,29 @@ class MonolingualFiles(TrainingFiles):
     sample: bool = False
     """Sample the translations instead of using the reverse model's own search."""
 
-    @model_validator(mode="after")
-    def _named_singly(self) -> MonolingualFiles:
-        if patterns := [file for file in (*self.source, *self.target) if is_pattern(file)]:
-            raise ValueError(f"{patterns[0]} is a pattern; name each file, and the file of its translations")
-        return self
+    @property
+    def writer(self) -> Path:
+        return self.reverse
+
+    @property
+    def by_sampling(self) -> bool:
+        return self.sample
+
+
+class DistilledFiles(SyntheticFiles):
+    key = "data.distilled.teacher"
+    is_reversed = False
+    source: Files
+    """Text in the source language, one sentence per line: one file or a list, each with a target file to make. It may
+    be that of `data.train`."""
+    target: OptionalFiles = Field(..., min_length=1)
+    """The file to write the translations of `source` to. It is made once, for all recipes that name it."""
+    teacher: Path
+    """Model or run directory that translates `source` into the target language."""
+
+    @property
+    def writer(self) -> Path:
+        return self.teacher
 
 
 Range = Annotated[tuple[int, int], AfterValidator(_rising)]
@@ -150,11 +206,14 @@ class NoiseSection(Section):
 
 
 class DataSection(Section):
-    train: OneOrMore[TrainingFiles]
-    """One corpus, or a list of them."""
+    train: Annotated[list[TrainingFiles], BeforeValidator(_listed)] = []
+    """One corpus, or a list of them. It may be left out if there is `data.distilled`."""
     monolingual: Annotated[list[MonolingualFiles], BeforeValidator(_listed)] = []
     """Text in the target language only, one corpus or a list, for back-translation. Preparation translates it with a
     model of the other direction, and training uses these pairs together with those of `data.train`."""
+    distilled: Annotated[list[DistilledFiles], BeforeValidator(_listed)] = []
+    """Source text, one corpus or a list, for sequence-level distillation. Preparation translates it with a teacher, and
+    training uses these pairs together with those of `data.train`."""
     valid: OneOrMore[ParallelFiles]
     """Validation text, one corpus or a list. The run is never trained on it; it chooses the best model and decides when
     to stop."""
@@ -180,6 +239,8 @@ class DataSection(Section):
 
     @model_validator(mode="after")
     def _tags(self) -> DataSection:
+        if not self.corpora:
+            raise ValueError("train is missing")
         tags = {files.tag for files in self.corpora}
         if "" in tags and len(tags) > 1:
             raise ValueError("some training corpora have a tag and others don't; give each its tag")
@@ -189,7 +250,7 @@ class DataSection(Section):
                 raise ValueError(f"a validation corpus has tag {files.tag!r}, the training corpora have {known}")
         return self
 
-    @field_serializer("train", "monolingual", "valid", "held_out")
+    @field_serializer("train", "monolingual", "distilled", "valid", "held_out")
     def _serialized(self, corpora: list[ParallelFiles], info: FieldSerializationInfo) -> Any:
         plain = [files.model_dump(mode=info.mode, exclude_defaults=True) for files in corpora]
         return plain[0] if len(plain) == 1 else plain
@@ -197,7 +258,12 @@ class DataSection(Section):
     @property
     def corpora(self) -> list[TrainingFiles]:
         """All that is trained on."""
-        return [*self.train, *self.monolingual]
+        return [*self.train, *self.synthetic]
+
+    @property
+    def synthetic(self) -> list[SyntheticFiles]:
+        """The corpora with a side that a model writes."""
+        return [*self.monolingual, *self.distilled]
 
     @property
     def languages(self) -> list[tuple[str, str]]:

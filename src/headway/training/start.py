@@ -14,7 +14,6 @@ from headway.storage import StoredModel, load_model
 from headway.storage.steps import step_folders
 from headway.text.batches import CorpusShare
 from headway.training.averaging import MovingAverage
-from headway.training.back_translation import work_of_reverse_models
 from headway.training.batches import Batches
 from headway.training.checkpoint import (
     Progress,
@@ -38,6 +37,7 @@ from headway.training.ranks import Alone
 from headway.training.recipe import DataSection, Recipe
 from headway.training.run import Run
 from headway.training.run_directory import open_run, rate_will_jump, refuse_changes, write_recipe
+from headway.training.synthetic import work_of_writers
 
 Notice = Callable[[str], None]
 
@@ -88,7 +88,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
     if state is not None:
         progress = state.progress
     else:
-        before = [*([initial.training_flops] if initial else []), *work_of_reverse_models(recipe.data)]
+        before = [*([initial.training_flops] if initial else []), *work_of_writers(recipe.data)]
         known = [work for work in before if work is not None]
         progress = Progress(flops=sum(known) if len(known) == len(before) else None)
     if checkpoint is not None:

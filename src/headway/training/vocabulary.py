@@ -30,7 +30,7 @@ def learn_tokenizers(recipe: Recipe, texts: Texts, max_length: int) -> tuple[Tok
     if not texts:
         most = CHARACTERS_PER_PIECE * max_length
         raise UserError(
-            f"{recipe.data.train[0].source[0]}: holds no pair with text on both sides, of at most {most:,} "
+            f"{recipe.data.corpora[0].source[0]}: holds no pair with text on both sides, of at most {most:,} "
             f"characters{', that data.filters leaves' if recipe.data.filters.chosen() != Filters() else ''}"
         )
 

@@ -1,4 +1,4 @@
-"""Target text alone: it is translated once, by the model that the recipe names, and trained on as pairs are."""
+"""Text in one language: it is translated once, by the model that the recipe names, and trained on as pairs are."""
 
 from dataclasses import replace
 from unittest.mock import Mock
@@ -11,11 +11,11 @@ from tests.training.test_prepare import PAIRS, write
 from headway.errors import UserError
 from headway.storage import load_model, save_model
 from headway.text import lines
-from headway.training import back_translation
-from headway.training.back_translation import work_of_reverse_models
+from headway.training import synthetic
 from headway.training.prepare import prepare, prepare_folder
 from headway.training.reading import make_recipe
 from headway.training.start import shares_of
+from headway.training.synthetic import work_of_writers
 from headway.translator import Translator
 
 TEXT = ["the cat sat", "", "a dog ran after the mat", "the dog", "mat " * 30]
@@ -64,7 +64,7 @@ def test_its_pairs_are_those_of_the_text_and_its_translation(tmp_path, document,
     wanted = [one.text for one in translations]
     cut = sum(one.stopped == "max_length" for one in translations)
     assert cut
-    assert f"monolingual: {cut} translations are missing or were cut off" in notices
+    assert f"{tmp_path / 'mono.tgt'}: {cut} translations are missing or were cut off" in notices
     assert (tmp_path / "mono.src").read_text() == "".join(f"{text}\n" for text in wanted)
     mono = document["data"].pop("monolingual")
     del mono["reverse"]
@@ -74,9 +74,38 @@ def test_its_pairs_are_those_of_the_text_and_its_translation(tmp_path, document,
     assert data.train.sizes[1] == sum(bool(text.strip()) for text in wanted) > 0
 
 
+def test_a_teacher_translates_the_source(tmp_path, document):
+    torch.manual_seed(2)
+    save_model(tmp_path / "teacher", replace(stored(), source_language="src", target_language="tgt"))
+    del document["data"]["monolingual"]
+    (tmp_path / "text.src").write_text("".join(f"{line}\n" for line in TEXT))
+    taught = {"source": str(tmp_path / "text.src"), "target": str(tmp_path / "taught.tgt")}
+    document["data"]["distilled"] = {**taught, "teacher": str(tmp_path / "teacher")}
+    prepared(document, tmp_path / "data")
+    wanted = [one.text for one in Translator(load_model(tmp_path / "teacher")).translate(TEXT)]
+    assert (tmp_path / "taught.tgt").read_text() == "".join(f"{text}\n" for text in wanted)
+    del document["data"]["distilled"]
+    document["data"]["train"] = [document["data"]["train"], taught]
+    prepared(document, tmp_path / "plain")
+    assert all_bytes(tmp_path / "data") == all_bytes(tmp_path / "plain")
+
+
+def test_a_student_needs_no_other_pairs(tmp_path, document):
+    save_model(tmp_path / "teacher", replace(stored(), source_language="src", target_language="tgt"))
+    del document["data"]["monolingual"], document["data"]["source_language"], document["data"]["target_language"]
+    train = document["data"].pop("train")
+    with pytest.raises(UserError, match="train is missing"):
+        make_recipe(document)
+    taught = {"source": train["source"], "target": str(tmp_path / "taught.tgt"), "teacher": str(tmp_path / "teacher")}
+    document["data"]["distilled"] = taught
+    recipe = make_recipe(document)
+    assert (recipe.data.source_language, recipe.data.target_language) == ("src", "tgt")
+    assert prepared(document, tmp_path / "data").train.sizes == [30]
+
+
 def test_it_is_translated_once(tmp_path, document, monkeypatch):
     prepared(document, tmp_path / "first")
-    monkeypatch.setattr(back_translation.LineTranslator, "translate", None)  # would fail
+    monkeypatch.setattr(synthetic.LineTranslator, "translate", None)  # would fail
     prepared(document, tmp_path / "second")
     assert all_bytes(tmp_path / "first") == all_bytes(tmp_path / "second")
 
@@ -109,7 +138,7 @@ def test_a_stopped_translation_continues(tmp_path, document, monkeypatch, sample
 
 def test_a_kill_after_the_rename_is_no_harm(tmp_path, document, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(back_translation.Job, "_end", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(synthetic.Job, "_end", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             prepared(document, tmp_path / "data")
     assert (tmp_path / "mono.src").exists()
@@ -130,9 +159,13 @@ def test_the_work_of_the_reverse_model_counts_once(tmp_path, document, reverse):
     save_model(tmp_path / "known", replace(load_model(reverse), training_flops=5.0))
     mono = document["data"]["monolingual"]
     document["data"]["monolingual"] = [{**mono, "reverse": str(tmp_path / "known")}] * 2
-    assert list(work_of_reverse_models(make_recipe(document).data)) == [5.0]
+    assert list(work_of_writers(make_recipe(document).data)) == [5.0]
+    taught = {"source": mono["target"], "target": mono["source"], "teacher": str(tmp_path / "known")}
+    document["data"]["distilled"] = [taught, {**taught, "teacher": str(reverse)}]
+    assert list(work_of_writers(make_recipe(document).data)) == [5.0, None]
+    del document["data"]["distilled"]
     document["data"]["monolingual"] = [mono, {**mono, "reverse": str(tmp_path / "gone")}]
-    assert list(work_of_reverse_models(make_recipe(document).data)) == [None, None]
+    assert list(work_of_writers(make_recipe(document).data)) == [None, None]
 
 
 def test_an_epoch_has_it_by_its_weight(document):
@@ -145,7 +178,10 @@ def test_what_can_not_be_is_told_in_a_line(tmp_path, document, reverse):
     mono = document["data"]["monolingual"]
 
     def refused(**changes):
-        changed = {**document, "data": {**document["data"], "monolingual": {**mono, **changes}}}
+        return refused_data(monolingual={**mono, **changes})
+
+    def refused_data(**data):
+        changed = {**document, "data": {**document["data"], **data}}
         with pytest.raises(UserError) as error:
             prepared(changed, tmp_path / "data")
         assert not (tmp_path / "data").exists()
@@ -154,6 +190,8 @@ def test_what_can_not_be_is_told_in_a_line(tmp_path, document, reverse):
 
     save_model(tmp_path / "forward", replace(load_model(reverse), source_language="src", target_language="tgt"))
     assert "needs a model from tgt to src" in refused(reverse=str(tmp_path / "forward"))
+    taught = {"source": mono["target"], "target": mono["source"], "teacher": str(reverse)}
+    assert "distilled.teacher needs a model from src to tgt" in refused_data(monolingual=[], distilled=taught)
     assert "no such" in refused(reverse=str(tmp_path / "none"))
     assert "none.tgt: no such file" in refused(target=str(tmp_path / "none.tgt"))
     (tmp_path / "mono.src").write_text("something of the user's\n")
@@ -172,7 +210,7 @@ def test_what_can_not_be_is_told_in_a_line(tmp_path, document, reverse):
 
 
 def test_all_files_are_looked_at_before_any_is_translated(tmp_path, document, monkeypatch):
-    monkeypatch.setattr(back_translation.LineTranslator, "translate", None)  # would fail
+    monkeypatch.setattr(synthetic.LineTranslator, "translate", None)  # would fail
     data, mono = document["data"], document["data"]["monolingual"]
     (tmp_path / "empty").write_text("")
     (tmp_path / "made").write_text("something of the user's\n")
