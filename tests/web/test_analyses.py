@@ -120,7 +120,7 @@ def told_apart(model: Transformer, step: int) -> tuple[list[int], list[int], lis
             layer.cross_attention.output.weight *= 4
     generator = torch.Generator().manual_seed(1)
     pool = torch.cat([torch.randint(4, VOCABULARY, (400, 5), generator=generator), torch.full((400, 1), 3)], dim=1)
-    target: list[int] = []
+    target, rest = list[int](), pool
     for _ in range(step + 1):
         best = model(pool, torch.tensor([[model.config.bos_id, *target]]).expand(len(pool), -1))[:, -1].argmax(dim=1)
         target.append(int(best.mode().values))
