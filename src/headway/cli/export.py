@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 TARGETS = ("huggingface", "ctranslate2", "onnx", "argos", "web")
 QUANTIZED = ("ctranslate2", "argos")
-FEW_SENTENCES, SENTENCES = 10, 60
+FEW_SENTENCES, SENTENCES = 10, 50
 """Over which the heads of a page are measured."""
-WORK = 2.6e10
-"""Sentences times heads times parameters of that: at most ten seconds on one core, unless the model is large."""
+WORK = 2.2e10
+"""Sentences times heads times parameters of that: 10 seconds on one core, unless FEW_SENTENCES are more than that."""
 
 
 def export(
