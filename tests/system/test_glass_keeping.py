@@ -13,6 +13,17 @@ MOUNT = """async (record) => {
   await mount(document.getElementById("place"), { record, inspect: async () => record });
 }"""
 
+BUSY = """async (record) => {
+  Object.assign(window, { asked: [], busy: true });
+  const inspect = async (text, options) => {
+    window.asked.push(JSON.stringify(options));
+    if (window.busy) throw new Error("busy");
+    return record;
+  };
+  const { mount } = await import("/glass/glass.js");
+  await mount(document.getElementById("place"), { record, inspect });
+}"""
+
 
 @pytest.fixture
 def window(browser):
@@ -60,24 +71,24 @@ def test_choices_stay_with_the_model_and_its_target_language(window, random):
 
 
 def test_what_was_refused_is_asked_again_when_another_view_is_opened(window, random):
-    requests = open_live(window, random, TEXT)
+    open_live(window, random, "a dog")
+    window.page.evaluate(BUSY, random.inspect(TEXT).to_dict("layers"))
+    asked = "(part) => window.asked.filter((options) => options.includes(part)).length"
 
-    def refuse(route) -> None:
-        route.fulfill(status=503, body="busy")
+    def wait_for(part: str, count: int) -> None:
+        window.page.wait_for_function(f"([part, count]) => ({asked})(part) === count", arg=[part, count])
 
-    window.context.route("**/inspect", refuse)
     window.view("needs")
     window.contains("#glass-view .status >> nth=0", "busy")
     window.view("whatIf")
     window.contains("#glass-view", "busy")  # it looks for two sentences of the same words
     window.page.click(".tool-exact")
-    with window.page.expect_response("**/inspect"):
-        window.view("heads")
-    window.context.unroute("**/inspect", refuse)
-    del requests[:]
-    window.view("needs")
-    window.contains("#glass-looksAndNeeds .saying", "To write")
-    with window.page.expect_request(lambda request: '"order":true' in (request.post_data or "")):
-        window.view("whatIf")
-    with window.page.expect_request(lambda request: '.weights"' in (request.post_data or "")):
-        window.view("heads")
+    window.view("heads")
+    wait_for('.weights"', 1)
+    before = {part: window.page.evaluate(asked, part) for part in ("erasure", '"order":true', '.weights"')}
+    window.page.evaluate("window.busy = false")
+    for view, part in (("needs", "erasure"), ("whatIf", '"order":true')):
+        window.view(view)
+        wait_for(part, before[part] + 1)
+    window.view("heads")
+    window.page.wait_for_function(f"(count) => ({asked})('.weights\"') > count", arg=before['.weights"'])

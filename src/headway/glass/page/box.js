@@ -173,7 +173,7 @@ function glassOf(state, arriving) {
     inspect: state.inspect,
     computes: state.computes,
     measured: state.measured,
-    refused: false, // whether a question has had no answer: the next view that is opened asks again
+    unanswered: false, // whether a view has asked by itself in vain: the next one that is opened asks again
     get: state.exact ? exactly(state, stored, () => draw(state)) : stored,
     languageName: (code) => nameOfLanguage(language, code),
 
@@ -201,7 +201,6 @@ function glassOf(state, arriving) {
         status.textContent = "";
         return answer;
       } catch (problem) {
-        glass.refused = true;
         if (!overtaken()) status.textContent = say("failed", { problem: visible(problem.message) });
         return null;
       }
@@ -239,8 +238,8 @@ function views(state, glass) {
     make("button", { type: "button", role: "tab", id: `glass-tab-${name}`, "aria-controls": "glass-view", click: () => show(name) }, say(`view_${name}`)),
   );
   const show = (name) => {
-    if (glass.refused && name !== lastView) made.clear();
-    glass.refused = false;
+    if (glass.unanswered && name !== lastView) made.clear();
+    glass.unanswered = false;
     lastView = name;
     if (!made.has(name)) made.set(name, [name === "translate" ? null : make("p", { class: "lead" }, termed(say, say(`lead_${name}`))), VIEWS[name](glass)].filter((part) => part));
     tabs.forEach((tab, at) => {

@@ -48,7 +48,7 @@ async function fetchAll(state, record, wanted, draw) {
     }
   } catch {
     names.forEach((name) => state.asked.delete(name));
-    state.glass.refused = true;
+    state.glass.unanswered = true;
     return; // the numbers that are stored stay
   }
   if (!state.leaving.signal.aborted) draw();

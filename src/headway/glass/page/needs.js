@@ -38,7 +38,7 @@ export function needsView(glass) {
   const follow = () => [tokens, ...sections.filter(({ follows }) => follows)].forEach((one) => one.refresh());
   refresh();
   const missing = QUICK.filter((name) => analyses.computes(name) && !analyses.found(name));
-  if (missing.length) analyses.ask(missing, status).then((worked) => worked && refresh());
+  if (missing.length) analyses.ask(missing, status).then((worked) => (worked ? refresh() : (glass.unanswered = true)));
   return make("div", { class: "view needs", "data-rows": "target", chosen: follow }, tokens.element, status, sections.map(({ element }) => element), absent, make("p", { class: "quiet" }, say("needsSources")));
 }
 

@@ -35,6 +35,7 @@ async function lookFor(glass, kept, status, show, fill) {
   kept.asked = true;
   const answer = await glass.request(sourceAsItWas(glass.record), { order: true, arrays: "none" }, status);
   kept.asked = Boolean(answer);
+  glass.unanswered ||= !answer;
   if (!answer) return;
   if (answer.order) {
     show(answer.order);
