@@ -51,7 +51,7 @@ def test_the_choice_is_that_of_training(model, tmp_path):
 def test_what_can_not_be_chosen(model, tmp_path):
     blank = tmp_path / "blank"
     blank.write_text("\n\n")
-    for output, said in ((tmp_path / "new", "no pair has text on both sides"), (model, "exists already")):
+    for output, said in ((tmp_path / "new", "no pair has text on both sides"), (model, "is there already")):
         with pytest.raises(UserError, match=said):
             aligner(model, output, blank, blank, "cpu")
     assert not (tmp_path / "new").exists()

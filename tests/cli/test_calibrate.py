@@ -47,5 +47,5 @@ def test_a_calibrated_model(tmp_path):
     assert sum(confidences) / 200 == pytest.approx(share, abs=1e-4), "what logistic regression with a bias promises"
     average_models([tmp_path / "calibrated", tmp_path / "model"], tmp_path / "mean")
     assert load_model(tmp_path / "mean").calibration is None
-    with pytest.raises(UserError, match="exists already"):
+    with pytest.raises(UserError, match="is there already"):
         headway("calibrate", tmp_path / "model", *files, "--output", tmp_path / "calibrated")

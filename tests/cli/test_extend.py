@@ -30,6 +30,13 @@ def extend(model, *options: str) -> str:
     return done.stderr
 
 
+def test_without_text_there_is_nothing_to_learn(model):
+    (model.parent / "new.empty").write_text("\n \n")
+    with pytest.raises(UserError, match=r"new\.empty: has no text to learn tokens from"):
+        extend(model, "--source", "new.empty")
+    assert not (model.parent / "larger").exists()
+
+
 def test_a_file_of_both_sides_teaches_both_and_a_calibration_is_left_out(model):
     said = extend(model, "--source", "new.tsv")
     assert "notice: the calibration is left out; after training, make one by `headway calibrate`" in said

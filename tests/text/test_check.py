@@ -1,5 +1,6 @@
 """Each doubt about a corpus is found where it was put, and nowhere else."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def test_a_good_corpus_raises_no_doubt():
         (("Собака бежит по лугу.", "A dog runs on a meadow."), "source script"),
         (("Ein Hund auf der Wiese.", "개가 풀밭을 달린다."), "target script"),
         (("Ein MÃ¤dchen lÃ¤uft.", "A girl runs."), "encoding"),
-        (("Ein M\ufffddchen läuft.", "A girl runs."), "encoding"),
+        (("Ein M\ufffddchen läuft.", "A girl runs."), "not UTF-8"),
         (("Ein\x00 Hund.", "A dog."), "control characters"),
         (GOOD[7], "repeated pair"),
         ((GOOD[7][0], "Another translation."), "repeated source"),
@@ -72,4 +73,7 @@ def test_summary_by_hand():
     found = check_corpus(pairs)
     assert (found.pairs, found.source.words, found.source.characters, found.target.longest_words) == (3, 3, 6, 2)
     assert found.target.longest_place == "f:3"
+    pairs[2] = replace(pairs[2], target_file=Path("g"))
+    found = check_corpus(pairs)
+    assert (found.source.longest_place, found.target.longest_place) == ("f:1", "g:3")
     assert found.character_ratio == pytest.approx(7 / 6)

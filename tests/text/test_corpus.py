@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway.text.corpus import Pair, read_lines, read_pairs, same_text, unchanged
+from headway.text.corpus import Pair, columns_of, read_lines, read_pairs, same_text, unchanged
 
 
 def write(path, data: bytes):
@@ -43,6 +43,20 @@ def test_a_byte_order_mark_later_on_is_text(tmp_path):
 def test_invalid_utf8_names_file_and_line(tmp_path, bad):
     path = write(tmp_path / "a.txt", b"fine\nnot " + bad + b"\n")
     assert f"{path}, line 2" in complaint(lambda: read_lines(path))
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+def test_utf16_is_told_before_lines_are_counted(tmp_path, lenient):
+    (tmp_path / "a").write_text("Größe\nEin Hund.\n", encoding="utf-16")
+    (tmp_path / "b").write_text("size\n")
+    with pytest.raises(UserError, match="a, line 1: is UTF-16; convert the file"):
+        list(read_pairs([tmp_path / "a"], [tmp_path / "b"], lenient=lenient))
+
+
+def test_columns_of_a_file(tmp_path):
+    (tmp_path / "a.tsv").write_text("\n1\tx\ty\n2\tx\n")
+    (tmp_path / "a.de").write_text("1\tx\ty\n")
+    assert [columns_of(tmp_path / name) for name in ("a.tsv", "a.de")] == [3, 0]
 
 
 def test_missing_file_folder_and_broken_gzip(tmp_path):

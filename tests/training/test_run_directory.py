@@ -2,7 +2,8 @@
 
 import pytest
 
-from headway.training.run_directory import MARK, open_run
+from headway.errors import UserError
+from headway.training.run_directory import MARK, open_run, removed_where_refused
 
 LEFT = ("data", "tensorboard", "log.jsonl", "best.json")
 
@@ -23,3 +24,17 @@ def test_what_a_failed_start_left_goes_and_nothing_of_others(tmp_path, ours):
     assert open_run(tmp_path, print) is None
     assert [(tmp_path / name).exists() for name in LEFT] == [not ours] * len(LEFT)
     assert (tmp_path / "recipe.yaml").exists()
+
+
+@pytest.mark.parametrize("left", [None, "data/part", "checkpoints/step-00000001/state.json", "notes.txt"])
+def test_a_refused_run_leaves_no_folder_unless_something_is_in_it(tmp_path, left):
+    run = tmp_path / "run"
+    open_run(run, print)
+    (run / "recipe.yaml").write_text(f"{MARK}data: {{}}\n")
+    if left is not None:
+        (run / left).parent.mkdir(parents=True, exist_ok=True)
+        (run / left).write_text("left\n")
+    with pytest.raises(UserError, match="refused"), removed_where_refused(run):
+        raise UserError("refused")
+    assert run.exists() == (left is not None)
+    assert left is None or ((run / left).exists() and (run / "recipe.yaml").exists())

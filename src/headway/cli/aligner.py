@@ -38,7 +38,7 @@ def aligner(
     from headway.text.corpus import is_blank, read_pairs
 
     if output.exists():
-        raise UserError(f"{output}: exists already")
+        raise UserError(f"{output}: is there already; choose another --output")
     translator = load_translator(model, device)
     pairs = (pair for pair in read_pairs([source], [target] if target else []) if not is_blank(pair.source))
     texts = list(islice((pair for pair in pairs if not is_blank(pair.target)), PAIRS))

@@ -37,6 +37,6 @@ def average(
         raise UserError(f"{run}: has {len(models)} models, --last {last} are asked for")
     models = models[-last:] if last is not None else models
     if output.exists():
-        raise UserError(f"{output}: exists already")
+        raise UserError(f"{output}: is there already; choose another --output")
     average_models(models, output)
     typer.echo(f"mean of {', '.join(model.name for model in models)} in {output}", err=True)

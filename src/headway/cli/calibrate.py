@@ -40,7 +40,7 @@ def calibrate(
     from headway.translator.lines import language_prefix
 
     if output.exists():
-        raise UserError(f"{output}: exists already")
+        raise UserError(f"{output}: is there already; choose another --output")
     use_threads(threads)
     test_set = TestSet.read(source, reference, [])
     translator = load_translator(model, device, engine=engine)

@@ -43,7 +43,7 @@ def check(
     headway check --source train.de --target train.en --valid-source test.de --valid-target test.en
     """
     from headway.text.check import check_corpus
-    from headway.text.corpus import read_pairs
+    from headway.text.corpus import columns_of, read_pairs
 
     if valid_target and not valid_source:
         raise UserError("--valid-target needs its --valid-source")
@@ -52,12 +52,15 @@ def check(
     if not pairs:
         raise UserError(f"{source[0]}: is empty")
     found = check_corpus(pairs, held_out)
+    for file in [*source, *(valid_source or [])]:
+        if (columns := columns_of(file)) > 2:
+            typer.echo(f"headway: {file}: has {columns} columns; the third and later ones are left out", err=True)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2, ensure_ascii=False))
         return
     typer.echo(f"{found.pairs:,} pairs, {found.character_ratio:.2f} target characters for each source character")
-    for name, side in (("source", found.source), ("target", found.target)):
-        mean = side.words / max(1, found.usable)
+    for name, side in (("source", found.source), ("target", found.target)) if found.usable else ():
+        mean = side.words / found.usable
         typer.echo(
             f"{name}: {side.words:,} words, {mean:.1f} a line, at most {side.longest_words} ({side.longest_place}), "
             f"mainly {side.script}"

@@ -62,9 +62,11 @@ def extend(
             else "--source and --target are for --add-pieces, which is missing"
         )
     if output.exists():
-        raise UserError(f"{output}: exists already")
+        raise UserError(f"{output}: is there already; choose another --output")
     stored = load_model(model)
     source_texts, target_texts = _texts(source or [], target or [])
+    if add_pieces and not any(text.strip() for text in (*source_texts, *target_texts)):
+        raise UserError(f"{[*(source or []), *(target or [])][0]}: has no text to learn tokens from")
     extended = extend_model(stored, add_pieces, source_texts, target_texts, add_language or [])
     save_model(output, extended)
     for line in _report(stored, extended, source_texts, target_texts):

@@ -103,6 +103,8 @@ def inspect(
     if output is not None and suffix in WHOLE:
         content = record.to_page() if suffix == ".html" else record.to_json() + "\n"
         output.write_text(content, encoding="utf-8", newline="\n")
+        if suffix == ".html":
+            typer.echo(f"{output}: written", err=True)
         return
     if analyses:
         target_names, source_names = record.maps.labels("cross")

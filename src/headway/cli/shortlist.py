@@ -33,7 +33,7 @@ def shortlist(
     from headway.text.shortlist import shortlist_of_files
 
     if output.exists():
-        raise UserError(f"{output}: exists already")
+        raise UserError(f"{output}: is there already; choose another --output")
     stored = load_model(model)
     sides = stored.source_tokenizer, stored.target_tokenizer
     found = shortlist_of_files(source, target, *sides, stored.model.config.max_length)

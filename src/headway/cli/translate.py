@@ -223,7 +223,10 @@ def translate(
 def _read_glossary(path: Path) -> tuple[tuple[str, str], ...]:
     from headway.text.glossary import Glossary
 
-    return tuple((term.source, term.target) for term in Glossary.read(path).terms)
+    terms = Glossary.read(path).terms
+    if not terms:
+        typer.echo(f"headway: {path}: has no terms", err=True)
+    return tuple((term.source, term.target) for term in terms)
 
 
 def _here(

@@ -80,7 +80,10 @@ def _find(folder: Path, published: str) -> bytes:
                 return gzip.decompress(data) if candidate.suffix == ".gz" else data
             except (OSError, EOFError, zlib.error) as error:
                 raise UserError(f"{candidate}: can't be read ({error})") from None
-    raise UserError(f"{folder}: has no {published} (nor {published.removeprefix('raw/').removesuffix('.gz')})")
+    raise UserError(
+        f"{folder}: has no {published} (nor {published.removeprefix('raw/').removesuffix('.gz')}); "
+        "it must be like the folder data/task1 of the repository multi30k/dataset on GitHub"
+    )
 
 
 def _download(published: str) -> bytes:

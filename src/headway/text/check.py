@@ -82,7 +82,8 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
         ("copied", "source and target are the same text", lambda pair: pair.source.strip() == pair.target.strip()),
         ("source script", f"source not mainly in {sides[0].script}", _other_script("source", sides[0].script)),
         ("target script", f"target not mainly in {sides[1].script}", _other_script("target", sides[1].script)),
-        ("encoding", "bytes that aren't UTF-8, or text that was once decoded wrongly", _is_mojibake),
+        ("not UTF-8", "bytes that aren't UTF-8: training refuses the file; convert it, as with iconv", _is_not_utf8),
+        ("encoding", "text that was once decoded wrongly", _is_mojibake),
         ("control characters", "characters that are no text", _has_controls),
         ("repeated pair", "the pair stands in the corpus already", _repeats()),
         ("repeated source", "the source stands there already, with another translation", _another_translation()),
@@ -121,7 +122,8 @@ def _summary(pairs: Sequence[Pair], side: str) -> SideSummary:
         words, characters = words + count, characters + len(text)
         scripts.update(_scripts(text))
         if count > longest:
-            longest, place = count, f"{pair.file}:{pair.line}"
+            file = pair.target_file if side == "target" and pair.target_file else pair.file
+            longest, place = count, f"{file}:{pair.line}"
     script = scripts.most_common(1)[0][0] if scripts else "any script"
     return SideSummary(words, characters, longest, place, script)
 
@@ -172,8 +174,12 @@ def _other_script(side: str, script: str) -> Callable[[Pair], bool]:
     return lambda pair: script_of(getattr(pair, side)) not in (script, "")
 
 
+def _is_not_utf8(pair: Pair) -> bool:
+    return any("\ufffd" in text for text in (pair.source, pair.target))
+
+
 def _is_mojibake(pair: Pair) -> bool:
-    return any("\ufffd" in text or _was_utf8(text) for text in (pair.source, pair.target))
+    return any(map(_was_utf8, (pair.source, pair.target)))
 
 
 def _was_utf8(text: str) -> bool:

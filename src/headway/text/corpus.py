@@ -24,6 +24,7 @@ from headway.errors import UserError
 from headway.text.compressed import damages, open_bytes, plain_name
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 TWO_SIDED = (".tsv", ".jsonl")
 """Suffixes of files that hold both sides."""
 LONGEST_LINE = 64 << 20
@@ -41,6 +42,8 @@ class Pair:
     """The source file."""
     line: int
     """Counted from 1, the same on both sides."""
+    target_file: Path | None = None
+    """The file of the translation, where it is another one."""
 
 
 def read_lines(path: Path, *, lenient: bool = False, offset: int = 0, first: int = 1) -> Generator[str]:
@@ -75,6 +78,8 @@ def decode_lines(
     """Bytes that end at "\\n" to lines of text; `name` is what an error calls their origin, `faults` what the stream
     raises where it can't be read, `first` the number of the first line in its file."""
     for number, raw in enumerate(raw_lines(stream, name, faults, first), start=first):
+        if number == 1 and raw.startswith(UTF16_MARKS):
+            raise UserError(f"{name}, line 1: is UTF-16; convert the file, for example with `iconv -f UTF-16 -t UTF-8`")
         text = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
         if not text:  # an empty file that has a mark
             return
@@ -172,6 +177,14 @@ def is_tsv(path: Path) -> bool:
     return plain_name(path).suffix.lower() == ".tsv"
 
 
+def columns_of(path: Path) -> int:
+    """The columns of the first line of a .tsv file that isn't blank; 0 for another file."""
+    if not is_tsv(path):
+        return 0
+    with closing(read_lines(path, lenient=True)) as lines:
+        return next((len(line.split("\t")) for line in lines if not is_blank(line)), 0)
+
+
 def _columns_splitter(usual: int) -> Callable[[str], tuple[str, str] | str]:
     """A function from a line to source and target, or to what is wrong."""
 
@@ -221,7 +234,7 @@ def _pairs_of_files(source_file: Path, target_file: Path, lenient: bool) -> Iter
                 longer = number + sum(1 for _ in (targets if source is None else sources))
                 counts = (shorter, longer) if source is None else (longer, shorter)
                 raise uneven(source_file, target_file, *counts)
-            yield Pair(source, target, source_file, number)
+            yield Pair(source, target, source_file, number, target_file)
 
 
 def uneven(source_file: Path, target_file: Path, source_lines: int, target_lines: int) -> UserError:

@@ -63,8 +63,9 @@ def load_recipe(path: Path, overrides: Iterable[str] = (), *, as_in: Path | None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8 text") from None
     except _NOT_YAML as error:
-        problem = " ".join(str(error).replace('in "<unicode string>", ', "").split())
-        raise UserError(f"{path}: is not YAML: {problem}") from None
+        mark = getattr(error, "problem_mark", None)
+        place = f"{path}, line {mark.line + 1}" if mark else path
+        raise UserError(f"{place}: is not YAML: {getattr(error, 'problem', None) or error}") from None
     if not isinstance(document, dict):
         raise UserError(f"{path}: must hold the sections data, tokenizer, model, training, decoding")
     document = _anchored(document, path.parent) if as_in is None else _anchored(document, as_in, exists=False)
@@ -265,6 +266,15 @@ def _problems(error: ValidationError) -> list[str]:
     return [_told(problem) for problem in sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")]
 
 
+_NEEDED = {
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("float_parsing", "float_type"), "must be a number"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "must be true or false"),
+    "string_type": "must be text",
+}
+"""What pydantic's problems with a value come down to."""
+
+
 def _told(problem: Any) -> str:
     """One of pydantic's problems, in a line."""
     place = [str(part) for part in problem["loc"] if part != 0]  # the first corpus is mostly the only one
@@ -276,7 +286,8 @@ def _told(problem: Any) -> str:
         return f"{name} is missing"
     if problem["type"] == "model_type":
         return f"{name}: must be a section of keys, not {problem['input']!r}"
-    message = problem["msg"].removeprefix("Value error, ")
+    message = _NEEDED.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+    message = message.replace("Input should be", "must be")
     given = problem["input"]
     return f"{name}: {message}" + ("" if isinstance(given, (dict, list, BaseModel)) else f" (given: {given!r})")
 

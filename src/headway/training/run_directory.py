@@ -104,6 +104,21 @@ def open_run(run: Path, notice: Callable[[str], None]) -> Path | None:
     return checkpoint
 
 
+@contextmanager
+def removed_where_refused(run: Path) -> Iterator[None]:
+    """Removes a run that a UserError ends before it has anything but its recipe."""
+    try:
+        yield
+    except UserError:
+        with suppress(OSError):  # what holds something stays
+            for name in ("models", "checkpoints"):
+                (run / name).rmdir()
+            if [file.name for file in run.iterdir()] == ["recipe.yaml"] and is_run(run):
+                (run / "recipe.yaml").unlink()
+                run.rmdir()
+        raise
+
+
 CHANGEABLE = {
     "data.domain",
     *(

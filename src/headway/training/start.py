@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,7 +37,7 @@ from headway.training.prepared import PreparedData, read_prepared_for
 from headway.training.ranks import Alone
 from headway.training.recipe import DataSection, Recipe
 from headway.training.run import Run
-from headway.training.run_directory import open_run, rate_will_jump, refuse_changes, write_recipe
+from headway.training.run_directory import open_run, rate_will_jump, refuse_changes, removed_where_refused, write_recipe
 from headway.training.synthetic import work_of_writers
 
 Notice = Callable[[str], None]
@@ -61,8 +62,9 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
         if ranks.leads:
             write_recipe(folder, recipe)
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
-        initial = load_initial_model(recipe, config) if state is None else None
-        data = _prepare(recipe, folder, config, initial, state, notice, show)
+        with removed_where_refused(folder) if ranks.leads else nullcontext():
+            initial = load_initial_model(recipe, config) if state is None else None
+            data = _prepare(recipe, folder, config, initial, state, notice, show)
     model = _make_model(config, data, initial, options.seed).to(device)
     loss_of = TranslationLoss(
         model,

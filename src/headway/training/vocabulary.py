@@ -56,6 +56,11 @@ def learn_tokenizers(recipe: Recipe, texts: Texts, max_length: int) -> tuple[Tok
             f"tokenizer: the text doesn't give tokenizer.vocab_size={options.vocab_size} tokens, "
             "so the vocabulary is smaller"
         )
+    elif options.kind != "word" and options.vocab_size > len(texts):
+        notices.append(
+            f"tokenizer: {options.vocab_size:,} tokens are many for {len(texts):,} pairs; a smaller "
+            "tokenizer.vocab_size may give better translations"
+        )
     return (source, target), notices
 
 

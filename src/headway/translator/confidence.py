@@ -49,7 +49,8 @@ def learn_calibration(
     if acceptable.all() or not acceptable.any():
         which = "all" if acceptable.all() else "none"
         raise UserError(
-            f"{which} of the {len(known)} translations have a chrF of {ACCEPTABLE:g}: nothing tells them apart"
+            f"{which} of the {len(known)} translations have a chrF of {ACCEPTABLE:g} or more: nothing to learn from; "
+            f"calibrate on text that is {'harder' if acceptable.all() else 'easier'} for the model"
         )
     weights, bias = fit_weights(_features(stored.model, translated), acceptable)
     domain = learn_domain(
