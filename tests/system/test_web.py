@@ -183,6 +183,26 @@ def test_examples_and_language(window):
     assert "Translation from" in window.page.text_content("footer pre")
 
 
+def test_page_and_box_have_one_language(browser, window, one_file):
+    """Whether it comes from the address, from the button or from going back."""
+
+    def shown(window):
+        return [window.page.get_attribute(place, "lang") for place in ("html", ".glass")]
+
+    window.page.click("[role=tab] >> nth=2")
+    assert "lang=en" in window.page.url
+    window.page.click(".masthead button")
+    assert (shown(window), "lang=ko" in window.page.url) == (["ko", "ko"], True)
+    window.page.click("[role=tab] >> nth=3")
+    window.page.click(".masthead button")
+    assert (shown(window), "lang=en" in window.page.url) == (["en", "en"], True)
+    window.page.go_back()
+    assert shown(window) == ["ko", "ko"]
+    korean = opened(browser, f"{one_file.as_uri()}#view=heads&lang=ko")
+    assert shown(korean) == ["ko", "ko"]
+    closed(korean)
+
+
 def test_int8_is_the_default_and_a_quarter_of_the_bytes(browser, trained, one_file, tmp_path, translator, corpus):
     page = tmp_path / "page.html"
     test_set = ("--source", corpus.file("test.src"), "--reference", corpus.file("test.tgt"))

@@ -8,7 +8,7 @@ import { percent } from "./numbers.js";
 import { chip, phrase } from "./phrases.js";
 import { loosePiece, pieceTexts, readTexts, visible } from "./tokens.js";
 
-/** A sentence of as many tokens. */
+/** A sentence of as many tokens: the reader changes a word of the shown one. */
 export function patchingForm({ record, say }, ask) {
   const input = make("input", { type: "text", id: "glass-other", value: record.source.original ?? record.source.text, dir: "auto" });
   const submit = (event) => {

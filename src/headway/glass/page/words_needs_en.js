@@ -32,7 +32,7 @@ export const needsEnglish = {
   contrastText: "What speaks for one token and against another. What speaks for both alike cancels out.",
   ratherThan: "{token} rather than {foil}: {nats} nats likelier. This much of that is lost without each source token:",
   insteadLabel: "Compare with another translation",
-  otherLabel: "Another sentence, of as many tokens",
+  otherLabel: "Another sentence of as many tokens: change a word",
   logitLensTitle: "What each decoder layer would write",
   logitLensText: "The output layer over every layer of the decoder, as if it were the last. What the translation has is bold; the deeper the colour, the surer.",
   decoderLensTitle: "What the decoder makes of each encoder layer",

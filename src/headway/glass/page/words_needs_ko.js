@@ -32,7 +32,7 @@ export const needsKorean = {
   contrastText: "한 토큰을 편들고 다른 토큰을 막는 것만 보입니다. 둘을 똑같이 편드는 것은 상쇄됩니다.",
   ratherThan: "{foil} 대신 {token} – 로그 확률이 {nats}nat 높습니다. 원문 토큰마다, 지우면 그 차이가 이만큼 줄어듭니다.",
   insteadLabel: "다른 번역과 견주기",
-  otherLabel: "토큰 수가 같은 다른 문장",
+  otherLabel: "토큰 수가 같은 다른 문장: 단어 하나를 바꿔 보세요",
   logitLensTitle: "디코더의 층마다 쓸 토큰",
   logitLensText: "디코더의 각 층을 마지막 층처럼 출력층에 넣어 봅니다. 번역과 같은 토큰은 굵게 나오며, 색이 짙을수록 확률이 높습니다.",
   decoderLensTitle: "인코더의 층마다 나올 번역",

@@ -23,9 +23,15 @@ export async function showPage(open) {
   }
 }
 
+/** "en", "ko" or null: what the address holds of the box's view. */
+function languageOfAddress() {
+  const language = new URLSearchParams(location.hash.slice(1)).get("lang");
+  return ["en", "ko"].includes(language) ? language : null;
+}
+
 class Page {
   constructor() {
-    this.language = navigator.language.startsWith("ko") ? "ko" : "en";
+    this.language = languageOfAddress() ?? (navigator.language.startsWith("ko") ? "ko" : "en");
     this.model = null;
     this.record = null;
     this.latest = 0;
@@ -35,6 +41,9 @@ class Page {
     this.box = make("div", {});
     this.foot = make("footer", {});
     document.querySelector("main").replaceChildren(this.head, this.notice, this.box, this.foot);
+    window.addEventListener("popstate", () => {
+      if ((languageOfAddress() ?? this.language) !== this.language) this.turn();
+    });
   }
 
   /** What stands around the box; the box too, where there is a record. */
@@ -66,8 +75,14 @@ class Page {
     this.notice.textContent = name === null ? "" : say(this.language, name, values);
   }
 
+  /** To the other language, which the address holds too, where it holds one. */
   turn() {
     this.language = this.language === "en" ? "ko" : "en";
+    if (languageOfAddress()) {
+      const parts = new URLSearchParams(location.hash.slice(1));
+      parts.set("lang", this.language);
+      history.replaceState(null, "", `#${parts}`);
+    }
     this.draw();
   }
 
