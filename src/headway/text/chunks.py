@@ -81,7 +81,7 @@ class Chunk:
     def pairs(self) -> Iterator[Pair]:
         """Its pairs, as `read_pairs` gives them. Raises UserError."""
         for line, (source, target) in enumerate(zip(*self.texts(), strict=True), start=self.first):
-            yield Pair(source, target, self.source_file, line)
+            yield Pair(source, target, self.source_file, line, self.target_file)
 
     def texts(self) -> tuple[list[str], list[str]]:
         """The sources and the targets of its pairs. Raises UserError."""
