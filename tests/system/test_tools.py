@@ -80,7 +80,7 @@ def test_a_glossary(corpus, trained, tmp_path):
 def test_an_ensemble_and_an_average(corpus, trained, tmp_path):
     averaged = tmp_path / "averaged"
     lines(run_headway("average", trained, "--last", "2", "--output", averaged))
-    assert "exists already" in complaint("average", trained, "--last", "2", "--output", averaged)
+    assert "is there already" in complaint("average", trained, "--last", "2", "--output", averaged)
     assert "--last 99" in complaint("average", trained, "--last", "99", "--output", tmp_path / "x")
     source, reference = corpus.file("test.src"), corpus.file("test.tgt")
     outcome = run_headway(

@@ -117,7 +117,7 @@ def test_a_model_with_a_shortlist(trained, corpus, tmp_path):
     )
     assert short.code == 0, short
     assert sum(a == b for a, b in zip(plain.out.splitlines(), short.out.splitlines(), strict=True)) >= 48
-    assert "exists already" in complaint("shortlist", trained, *text, "--output", tmp_path / "short")
+    assert "is there already" in complaint("shortlist", trained, *text, "--output", tmp_path / "short")
     (tmp_path / "empty").write_text("\n\n")
     blank = ("--source", tmp_path / "empty", "--target", tmp_path / "empty")
     assert "no pair with text" in complaint("shortlist", trained, *blank, "--output", tmp_path / "other")
