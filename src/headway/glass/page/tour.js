@@ -19,7 +19,7 @@ export function tourBar(glass, tour, go) {
   const answer = make("p", { class: "tour-answer", "aria-live": "polite" });
   const show = (chosen = null) => {
     tour.open = true;
-    answer.replaceChildren(...verdict(chosen), ...termed(say, say(`tour_${stop.name}_${values.answer ?? "answer"}`, values)));
+    answer.replaceChildren(...verdict(chosen), ...termed(say, say(values.answer ?? `tour_${stop.name}_answer`, values)));
     reveal.hidden = true;
   };
   let right = null;

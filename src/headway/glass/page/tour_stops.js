@@ -21,7 +21,7 @@ function open(glass, block, stage = null, kind = null, { layer, head } = { layer
 const first = (record, kind) => record.attention[kind].names.replace("{layer}", 0);
 
 /** Each: name (of its texts), view, enter(glass), answer(glass) -> the values of its texts, and `answer` where another text
- * than that of this name is the answer; options(glass) -> [texts, the right one's number] where there are some to choose
+ * than the usual one is the answer; options(glass) -> [texts, the right one's number] where there are some to choose
  * from. */
 export const STOPS = [
   {
@@ -81,7 +81,7 @@ export const STOPS = [
     answer: (glass) => {
       const { kind, layer, head, measures, isSink } = sink(glass);
       const values = { kind: glass.say(`kind_${kind}`), layer: layer + 1, head: head + 1, share: percent(measures.control), token: controlOf(glass.record, kind) };
-      return isSink ? values : { ...values, answer: "none" };
+      return isSink ? values : { ...values, answer: "tour_heads_none" };
     },
   },
   {
