@@ -284,8 +284,9 @@ def test_beside_a_live_model(browser, translator, language):
     page.wait_for_selector(".result:has(h4) .comparison")
     assert requests[-1] == {"text": "fox gnu hen", "edits": edits, "cases": [[*edits, off]], "arrays": "none"}
     [wanted] = translator.inspect("fox gnu hen", cases=[read_edits([*edits, off])]).cases
-    shown = [words_in(line) for line in page.locator(".result:has(h4) dd").all()]
-    assert shown == list(dict.fromkeys([edited, wanted.after.text]))
+    blank = " \u2581"  # a translation that was cut off may end in a token without letters
+    shown = [words_in(line).rstrip(blank) for line in page.locator(".result:has(h4) dd").all()]
+    assert shown == list(dict.fromkeys(text.rstrip(blank) for text in (edited, wanted.after.text)))
     bars = shares_in(page.locator(".result:has(h4) dd").last, "after")
     assert bars == pytest.approx([word.probability for word in wanted.after.words], abs=1e-3)
     page.click("#glass-as-it-is")
