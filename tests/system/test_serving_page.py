@@ -6,6 +6,7 @@ import shlex
 import shutil
 from dataclasses import replace
 
+import httpx
 import pytest
 from benchmarks.load import ServerProcess
 
@@ -68,6 +69,8 @@ def open_page(browser, server):
     open_.said, open_.asked = said, asked
     yield open_
     for context in contexts:
+        for page in context.pages:
+            page.unroute_all(behavior="ignoreErrors")
         context.close()
     assert said == []
     assert {url.split("/")[2].split(":")[0] for url in asked} == {"127.0.0.1"}
@@ -478,15 +481,11 @@ def test_the_description_has_examples_in_the_languages_of_the_server(
         assert commands(page) == {"/translate": whole, "/inspect": inspected, "/detect": {"q": text}}
 
 
-def test_examples_in_the_description_are_safe_to_paste(open_page):
+def test_examples_in_the_description_are_safe_to_paste(open_page, server):
     hostile = "l'\"8\" $(ls) \\ `ls` '; ls"
-
-    def settings(route) -> None:
-        found = route.fetch().json()
-        found["models"][0]["examples"][0]["source"] = hostile
-        route.fulfill(json=found)
-
+    settings = httpx.get(f"http://127.0.0.1:{server.port}/frontend/settings").json()
+    settings["models"][0]["examples"][0]["source"] = hostile
     page = open_page()
-    page.route("**/frontend/settings", settings)
+    page.route("**/frontend/settings", lambda route: route.fulfill(json=settings))
     page.goto(page.url + "docs")
     assert {fields["q"] for fields in commands(page).values()} == {hostile}

@@ -27,7 +27,8 @@ from headway.training.loss import TranslationLoss
 from headway.training.memory import try_batch
 from headway.training.ranks import Alone
 from headway.training.reading import make_recipe
-from headway.training.recipe import NoiseSection, TokenizerSection
+from headway.training.recipe import TokenizerSection
+from headway.training.recipe_data import NoiseSection
 from headway.training.reporter import Reporter
 from headway.training.run import Run
 from headway.training.run_directory import open_run, refuse_used_folder

@@ -229,7 +229,7 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tup
 def check_corpora(recipe: Recipe) -> None:
     """Raises UserError for a missing file that `headway data` makes, and says how."""
     files = [file for corpus in (*recipe.data.train, *recipe.data.valid) for file in (*corpus.source, *corpus.target)]
-    files += [file for corpus in recipe.data.synthetic for file in corpus.given]
+    files += [file for synthesis in recipe.data.syntheses for file in synthesis.given]
     for file in files:
         command = command_that_makes(file)
         if command and not file.exists():

@@ -149,9 +149,9 @@ class Batcher(Generic[Group, Answer]):
     def _wake(self) -> None:
         """Gives work to idle workers: at once where there is a whole batch, or as much as can be expected; else when no
         more has come for a moment."""
-        waiting = self._awaited
-        if not waiting or len(self._started) >= self._workers:
+        if not self._groups or len(self._started) >= self._workers:
             return
+        waiting = self._awaited
         fair = self._fair_part()
         if not self._linger or waiting >= min(self._batch_size, max(FEWEST_TO_SHARE, fair)):
             self._dispatch()

@@ -38,7 +38,8 @@ from headway.training.prepared import (
     undamaged_sums,
     write_manifest,
 )
-from headway.training.recipe import ParallelFiles, Recipe
+from headway.training.recipe import Recipe
+from headway.training.recipe_data import ParallelFiles
 from headway.training.synthetic import write_synthetic
 from headway.training.vocabulary import Tokenizers, learn_tokenizers, sampled_texts
 
@@ -140,7 +141,7 @@ class _Preparing:
     def finish(self, tokenizers: Tokenizers | None) -> None:
         """Makes everything that isn't there yet. Raises UserError."""
         data = self.recipe.data
-        to_translate = [CorpusFiles(tuple(corpus.given), ()) for corpus in data.synthetic]
+        to_translate = [CorpusFiles(tuple(synthesis.given), ()) for synthesis in data.syntheses]
         _check_files([*self.train[: len(data.train)], *to_translate, *self.valid, *self.held_out])
         write_synthetic(data, self.notice, self.look_around)
         files = _all_files([*self.train, *self.valid, *self.held_out])

@@ -23,7 +23,8 @@ from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import Tokenizer, fingerprint
 from headway.text.tokenizer_files import read_tokenizer
 from headway.text.words import WordTokenizer
-from headway.training.recipe import ParallelFiles, Recipe
+from headway.training.recipe import Recipe
+from headway.training.recipe_data import ParallelFiles
 from headway.training.vocabulary import Tokenizers
 
 MANIFEST = "prepared.json"

@@ -23,7 +23,8 @@ from headway.model import ModelConfig
 from headway.text.compressed import plain_name
 from headway.text.corpus import is_two_sided
 from headway.training.initial import initial_sections
-from headway.training.recipe import DEFAULT_LEARNING_RATE, DataSection, Recipe, model_keys
+from headway.training.recipe import DEFAULT_LEARNING_RATE, Recipe, model_keys
+from headway.training.recipe_data import DataSection
 from headway.training.run_directory import check_name
 
 _NOT_YAML = (yaml.YAMLError, ValueError, TypeError, RecursionError)

@@ -35,7 +35,8 @@ from headway.training.optim import make_optimizer
 from headway.training.prepare import prepare
 from headway.training.prepared import PreparedData, read_prepared_for
 from headway.training.ranks import Alone
-from headway.training.recipe import DataSection, Recipe
+from headway.training.recipe import Recipe
+from headway.training.recipe_data import DataSection
 from headway.training.run import Run
 from headway.training.run_directory import open_run, rate_will_jump, refuse_changes, removed_where_refused, write_recipe
 from headway.training.synthetic import work_of_writers

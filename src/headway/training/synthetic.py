@@ -20,52 +20,52 @@ from headway.storage.checksums import checksum
 from headway.storage.model_directory import model_fingerprint
 from headway.text.corpus import read_lines
 from headway.text.lines import Layout, Line
-from headway.training.recipe import DataSection, SyntheticFiles
+from headway.training.recipe_data import DataSection, Synthesis
 from headway.translator import Translator
 from headway.translator.job import Job
 from headway.translator.lines import LineOptions, LineTranslator, Written
 
 
 def write_synthetic(data: DataSection, notice: Callable[[str], None], look_around: Callable[[], None]) -> None:
-    """Writes the translations of `data.synthetic` that aren't there. look_around: called between chunks of lines, and
+    """Writes the translations of `data.syntheses` that aren't there. look_around: called between chunks of lines, and
     may raise. Raises UserError, also for a file that is there and was made otherwise, before it translates."""
-    for corpus in data.synthetic:
-        _jobs(_translator(corpus, data), corpus)
-    for corpus in data.synthetic:
-        translator = _translator(corpus, data)
-        for text, job in zip(corpus.given, _jobs(translator, corpus), strict=True):
-            notice(f"{text}: translated by {corpus.writer}")
+    for synthesis in data.syntheses:
+        _jobs(_translator(synthesis), synthesis)
+    for synthesis in data.syntheses:
+        translator = _translator(synthesis)
+        for text, job in zip(synthesis.given, _jobs(translator, synthesis), strict=True):
+            notice(f"{text}: translated by {synthesis.writer}")
             _translate_file(translator, text, job, notice, look_around)
 
 
 def work_of_writers(data: DataSection) -> Sequence[float | None]:
     """The floating-point operations that training each model has taken; None where that is unknown, or it is gone."""
-    models = dict.fromkeys(corpus.writer for corpus in data.synthetic)
+    models = dict.fromkeys(synthesis.writer for synthesis in data.syntheses)
     return [load_model(model).training_flops if model.exists() else None for model in models]
 
 
-def _translator(corpus: SyntheticFiles, data: DataSection) -> LineTranslator:
+def _translator(synthesis: Synthesis) -> LineTranslator:
     """Raises UserError for a model of the other direction than is needed."""
-    stored = load_model(corpus.writer)
-    languages = data.source_language, corpus.tag or data.target_language
-    source, target = reversed(languages) if corpus.is_reversed else languages
+    stored = load_model(synthesis.writer)
+    source, target = synthesis.source_language, synthesis.target_language
     if (stored.source_language, stored.target_language) == (target, source) != (source, target):
         raise UserError(
-            f"{corpus.writer}: translates {target} to {source}; {corpus.key} needs a model from {source} to {target}"
+            f"{synthesis.writer}: translates {target} to {source}; {synthesis.key} needs a model from {source} to "
+            f"{target}"
         )
     options = LineOptions(
-        sample=Sampling() if corpus.by_sampling else None,
+        sample=Sampling() if synthesis.sample else None,
         target_language=target if stored.source_tokenizer.target_tags else None,
     )
     return LineTranslator(Translator(stored), options)
 
 
-def _jobs(translator: LineTranslator, corpus: SyntheticFiles) -> list[Job]:
+def _jobs(translator: LineTranslator, synthesis: Synthesis) -> list[Job]:
     """One for each file. Raises UserError for a file that is there and none of them made."""
     jobs = []
-    for text, translations in zip(corpus.given, corpus.written, strict=True):
+    for text, translations in zip(synthesis.given, synthesis.written, strict=True):
         identity = {
-            "model": model_fingerprint(corpus.writer),
+            "model": model_fingerprint(synthesis.writer),
             "options": translator.options.to_dict(),
             "device": translator.translator.device.type,
             "text": checksum(text),
@@ -73,8 +73,8 @@ def _jobs(translator: LineTranslator, corpus: SyntheticFiles) -> list[Job]:
         job = Job(translations, identity, how_to_continue="the same command", how_to_restart="delete it")
         if translations.exists() and not job.is_begun:
             raise UserError(
-                f"{translations}: is there already, and isn't {text} as {corpus.writer} translates it; delete it, name "
-                "another file, or make the two files a corpus of data.train"
+                f"{translations}: is there already, and isn't {text} as {synthesis.writer} translates it; delete it, "
+                "name another file, or make the two files a corpus of data.train"
             )
         jobs.append(job)
     return jobs

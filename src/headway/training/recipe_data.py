@@ -1,0 +1,268 @@
+"""The recipe's section `data`: the corpora, where each comes from, and what is done to it before training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FieldSerializationInfo,
+    field_serializer,
+    model_validator,
+)
+
+from headway.storage.model_directory import LONGEST_DOMAIN
+from headway.text.chunks import CorpusFiles, as_corpus
+from headway.text.corpus import is_pattern, is_two_sided
+from headway.text.filters import DuplicateOf, Filters, Overlap
+from headway.text.noise import KINDS, Noise, NoiseKind
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, protected_namespaces=())
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _rising(bounds: tuple[int, int]) -> tuple[int, int]:
+    if not 0 <= bounds[0] <= bounds[1]:
+        raise ValueError("must be the fewest and the most, such as [1, 200]")
+    return bounds
+
+
+Corpus = TypeVar("Corpus")
+OptionalFiles = Annotated[list[Path], BeforeValidator(_listed)]
+Files = Annotated[OptionalFiles, Field(min_length=1)]
+OneOrMore = Annotated[list[Corpus], BeforeValidator(_listed), Field(min_length=1)]
+
+
+class ParallelFiles(Section):
+    source: Files
+    """One text file, or a list; .gz, .xz and .zst work too. A .tsv or .jsonl file holds both sides. A pattern such as
+    `part-*.de.gz` stands for all matching files, in sorted order."""
+    target: OptionalFiles = []
+    """The translations, line for line, in as many files or patterns. Leave it out for .tsv and .jsonl."""
+    tag: str = Field("", pattern=r"^[^\s<>]*$")
+    """The target language of this corpus, such as `ko`, for a model with several target languages. Its source texts
+    then begin with `>>ko<<`, and so must every text to be translated into that language."""
+
+    @model_validator(mode="after")
+    def _in_pairs(self) -> ParallelFiles:
+        if not self.target:
+            if one_sided := [file for file in self.source if not is_two_sided(file)]:
+                raise ValueError(f"target is missing, and {one_sided[0]} isn't a .tsv or .jsonl file with both sides")
+        elif two_sided := [file for file in (*self.source, *self.target) if is_two_sided(file)]:
+            raise ValueError(f"{two_sided[0]} holds both sides; leave target out")
+        elif len(self.source) != len(self.target):
+            raise ValueError(f"{len(self.source)} source files but {len(self.target)} target files")
+        return self
+
+    def files(self) -> CorpusFiles:
+        """Those on disk. Raises UserError for a pattern that matches nothing."""
+        return as_corpus(self.source, self.target)
+
+
+class TrainingFiles(ParallelFiles):
+    weight: float = Field(1.0, gt=0, le=1000)
+    """How often each pair of this corpus occurs in an epoch. 2 means twice; 0.5 means a random half, which each epoch
+    draws anew."""
+
+
+class SyntheticFiles(TrainingFiles):
+    """A corpus with one side that a model writes before training."""
+
+    target: OptionalFiles = Field(..., min_length=1)
+
+    @model_validator(mode="after")
+    def _named_singly(self) -> SyntheticFiles:
+        if patterns := [file for file in (*self.source, *self.target) if is_pattern(file)]:
+            raise ValueError(f"{patterns[0]} is a pattern; name each file, and the file of its translations")
+        return self
+
+
+class MonolingualFiles(SyntheticFiles):
+    source: Files
+    """The file to write the translations of `target` to. It is made once, for all recipes that name it."""
+    target: OptionalFiles = Field(..., min_length=1)
+    """Text in the target language, one sentence per line: one file or a list, each with a source file to make."""
+    reverse: Path
+    """Model or run directory that translates `target` into the source language."""
+    sample: bool = False
+    """Sample the translations instead of using the reverse model's own search."""
+
+
+class DistilledFiles(SyntheticFiles):
+    source: Files
+    """Text in the source language, one sentence per line: one file or a list, each with a target file to make. It may
+    be that of `data.train`."""
+    target: OptionalFiles = Field(..., min_length=1)
+    """The file to write the translations of `source` to. It is made once, for all recipes that name it."""
+    teacher: Path
+    """Model or run directory that translates `source` into the target language."""
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What a model translates before training, so that a corpus gets its other side."""
+
+    given: list[Path]
+    """Text, one sentence per line."""
+    written: list[Path]
+    """The file to write the translations of each to."""
+    writer: Path
+    """The model or run directory that translates."""
+    key: str
+    """Where the recipe names it."""
+    source_language: str
+    target_language: str
+    """What it translates from and to."""
+    sample: bool = False
+    """Whether translations are samples, not what the model's own search finds."""
+
+
+Range = Annotated[tuple[int, int], AfterValidator(_rising)]
+
+
+class FiltersSection(Section):
+    words: Range | None = None
+    """Minimum and maximum number of words on each side, such as `[1, 200]`. Other pairs are dropped."""
+    characters: Range | None = None
+    """Minimum and maximum number of characters on each side, for languages without spaces between words."""
+    max_ratio: float | None = Field(None, gt=1)
+    """Drop pairs with one side more than this many times as long as the other, in characters. Sides of up to 20
+    characters always pass."""
+    copies: bool = False
+    """Drop pairs with the same text on both sides."""
+    script: bool = False
+    """Drop pairs with a side written mostly in another script than that of its language."""
+    language: float | None = Field(None, gt=0, lt=1)
+    """Drop pairs with a side that lingua assigns to its language with less than this confidence, among the languages
+    of the same script (extra `detect`). 0.1 drops text that is clearly in another language."""
+    overlap: Overlap | None = None
+    """Drop pairs that also occur in `data.valid` or `data.held_out`: the same `pair`, or the same text on a `side`."""
+    duplicates: Annotated[list[DuplicateOf], BeforeValidator(_listed)] = []
+    """Drop repetitions of a `pair`, a `source`, a `target`, or a list of them, among the pairs that pass the other
+    filters. Takes 8 bytes of memory per pair and entry, for a hash of 64 bits."""
+
+    def chosen(self) -> Filters:
+        """As `text.filters` takes them."""
+        return Filters(**{**self.model_dump(), "duplicates": tuple(dict.fromkeys(self.duplicates))})
+
+
+class NoiseSection(Section):
+    share: float = Field(gt=0, le=1)
+    """The share of the source sentences that get noise, such as 0.3."""
+    kinds: Annotated[list[NoiseKind], BeforeValidator(_listed), Field(min_length=1)] = list(KINDS)
+    """One or two of these kinds are applied to such a sentence: `lower` or `upper` case, `typos` in one word of ten, no
+    final `punctuation`, no `diacritics`."""
+    versions: int = Field(8, ge=2, le=1000)
+    """Number of times that the training text is prepared, each time with different noise; each epoch uses the next
+    version. If `tokenizer.segmentations` is larger, that number counts. Prepared data grow in proportion."""
+
+    def chosen(self) -> Noise:
+        """As `text.encoding` takes it."""
+        return Noise(self.share, tuple(dict.fromkeys(self.kinds)))
+
+
+class DataSection(Section):
+    train: Annotated[list[TrainingFiles], BeforeValidator(_listed)] = []
+    """One corpus, or a list of them. It may be left out if there is `data.monolingual` or
+    `data.distilled`."""
+    monolingual: Annotated[list[MonolingualFiles], BeforeValidator(_listed)] = []
+    """Text in the target language only, one corpus or a list, for back-translation. Preparation translates it with a
+    model of the other direction, and training uses these pairs together with those of `data.train`."""
+    distilled: Annotated[list[DistilledFiles], BeforeValidator(_listed)] = []
+    """Source text, one corpus or a list, for sequence-level distillation. Preparation translates it with a teacher, and
+    training uses these pairs together with those of `data.train`."""
+    valid: OneOrMore[ParallelFiles]
+    """Validation text, one corpus or a list. The run is never trained on it; it chooses the best model and decides when
+    to stop."""
+    held_out: Annotated[list[ParallelFiles], BeforeValidator(_listed)] = []
+    """Text for later tests, one corpus or a list. Only `data.filters.overlap` uses it."""
+    filters: FiltersSection = FiltersSection()  # type: ignore[call-arg]
+    """Filters for training pairs; all are off by default."""
+    noise: NoiseSection | None = None
+    """Noise in the training sources, so that the model learns to translate noisy text; by default none."""
+    temperature: float = Field(1.0, ge=1, le=100)
+    """Balances corpora of different sizes. A corpus's share of an epoch is proportional to (pairs times weight) to the
+    power of 1 / temperature: 1 keeps the proportions, 100 makes the shares nearly equal. The length of an epoch doesn't
+    change."""
+    prepared: Path | None = None
+    """Folder that `headway prepare` made from this recipe; by default the run prepares its own data."""
+    source_language: str = ""
+    """Language code such as `de`; by default that of `training.init_from`, or else the suffix of the training file."""
+    target_language: str = ""
+    """Language code; by default that of `training.init_from`, or else the suffix of the training file, or `mul` if the
+    corpora have tags."""
+    domain: str = Field("", max_length=LONGEST_DOMAIN)
+    """What the text is about, such as `captions of photographs`. The model card and the page of a server say it."""
+
+    @model_validator(mode="after")
+    def _tags(self) -> DataSection:
+        if not self.corpora:
+            raise ValueError("train is missing")
+        tags = {files.tag for files in self.corpora}
+        if "" in tags and len(tags) > 1:
+            raise ValueError("some training corpora have a tag and others don't; give each its tag")
+        for files in self.valid:
+            if files.tag not in tags:
+                known = ", ".join(map(repr, sorted(tags)))
+                raise ValueError(f"a validation corpus has tag {files.tag!r}, the training corpora have {known}")
+        return self
+
+    @field_serializer("train", "monolingual", "distilled", "valid", "held_out")
+    def _serialized(self, corpora: list[ParallelFiles], info: FieldSerializationInfo) -> Any:
+        plain = [files.model_dump(mode=info.mode, exclude_defaults=True) for files in corpora]
+        return plain[0] if len(plain) == 1 else plain
+
+    @property
+    def corpora(self) -> list[TrainingFiles]:
+        """All that is trained on."""
+        return [*self.train, *self.monolingual, *self.distilled]
+
+    @property
+    def syntheses(self) -> list[Synthesis]:
+        """What models translate before training."""
+        return [
+            *(
+                Synthesis(
+                    given=files.target,
+                    written=files.source,
+                    writer=files.reverse,
+                    key="data.monolingual.reverse",
+                    source_language=files.tag or self.target_language,
+                    target_language=self.source_language,
+                    sample=files.sample,
+                )
+                for files in self.monolingual
+            ),
+            *(
+                Synthesis(
+                    given=files.source,
+                    written=files.target,
+                    writer=files.teacher,
+                    key="data.distilled.teacher",
+                    source_language=self.source_language,
+                    target_language=files.tag or self.target_language,
+                )
+                for files in self.distilled
+            ),
+        ]
+
+    @property
+    def languages(self) -> list[tuple[str, str]]:
+        """Of each training corpus, source and target."""
+        return [(self.source_language, files.tag or self.target_language) for files in self.corpora]
+
+    @property
+    def tags(self) -> list[str]:
+        """The target languages that texts ask for by tags; none where there is one alone."""
+        return sorted({files.tag for files in self.corpora if files.tag})
