@@ -106,7 +106,7 @@ def headway_step(config: ModelConfig) -> Callable[[PackedBatch], None]:
 
     def step(batch: PackedBatch) -> None:
         tokens = target_tokens([batch])
-        train_step(loss_of, optimizer, [batch], tokens=tokens, rate=0.0, max_gradient_norm=1.0, dtype=dtype)
+        train_step(loss_of, optimizer, [batch], divisor=tokens, rate=0.0, max_gradient_norm=1.0, dtype=dtype)
 
     return step
 

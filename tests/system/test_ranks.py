@@ -110,6 +110,18 @@ training: {{max_steps: 12, validate_every: 100, tokens_per_batch: 1200, tokens_p
     assert first == second
 
 
+def test_ranks_draw_the_samples_of_one_process(corpus, tmp_path):
+    """In minimum-risk training. The second step's depend on the first one's gradients, to the last digit."""
+    assert run_headway("train", *train_options(corpus, 20), "--out", tmp_path / "start").code == 0
+    more = ["--init-from", tmp_path / "start", "training.risk_samples=3", "training.precision=fp32"]
+    for count in (1, 2, 3):
+        options = [*train_options(corpus, 2), *more, "--out", tmp_path / str(count), "--processes", count]
+        outcome = run_headway("train", *options)
+        assert outcome.code == 0, outcome.err
+    first, *others = (losses(tmp_path / str(count))[0] for count in (1, 2, 3))
+    assert all(other == (first[0], pytest.approx(first[1], rel=1e-5)) for other in others)
+
+
 @pytest.mark.parametrize(
     "more", [[], ["training.consistency=1", "tokenizer.segmentations=2"]], ids=["", "consistency and segmentations"]
 )

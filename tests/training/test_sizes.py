@@ -231,7 +231,7 @@ def test_peak_is_what_torch_allocates(precision, micro_batches):
         loss_of, optimizer = TranslationLoss(model, 0.1), make_optimizer(model, 0.98)
         for step in steps:
             todo, options = map(batches.tensors, step), {"rate": 0.0, "max_gradient_norm": 1.0, "dtype": dtype}
-            train_step(loss_of, optimizer, todo, tokens=100, **options)
+            train_step(loss_of, optimizer, todo, divisor=100, **options)
     events = [one for one in profiled.profiler.kineto_results.events() if one.name() == "[memory]"]
     allocated = max(accumulate(one.nbytes() for one in sorted(events, key=lambda one: one.start_ns())))
     lengths = tuple(length + 1 for length in corpus.mean_lengths)

@@ -54,7 +54,7 @@ class Root(nn.Module):
 
 def step(loss_of, optimizer, batches, tokens=1, rate=0.1, norm=0.0, **options):
     return train_step(
-        loss_of, optimizer, batches, tokens=tokens, rate=rate, max_gradient_norm=norm, dtype=torch.float32, **options
+        loss_of, optimizer, batches, divisor=tokens, rate=rate, max_gradient_norm=norm, dtype=torch.float32, **options
     )
 
 

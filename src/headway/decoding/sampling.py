@@ -38,13 +38,20 @@ def sample(
 def draw_tokens(log_probabilities: Tensor, chances: Tensor, sampling: Sampling) -> Tensor:
     """log_probabilities: (rows, vocabulary), chances: (rows, 1) uniform in [0, 1) -> tokens (rows,). On CPU: not every
     device has numbers of double precision, which sums over a vocabulary need."""
-    ranked, tokens = (log_probabilities / sampling.temperature).log_softmax(-1).sort(dim=-1, descending=True)
+    logarithms = (log_probabilities / sampling.temperature).log_softmax(-1)
+    if not sampling.top_k and sampling.top_p == 1.0:
+        return _drawn(logarithms.double().exp(), chances)
+    ranked, tokens = logarithms.sort(dim=-1, descending=True)
     probabilities = ranked.double().exp()  # (rows, vocabulary), likeliest first
     if sampling.top_k:
         probabilities[:, sampling.top_k :] = 0.0
     before = probabilities.cumsum(-1) - probabilities
     probabilities = probabilities.masked_fill(before >= sampling.top_p, 0.0)
+    return tokens.gather(1, _drawn(probabilities, chances)[:, None])[:, 0]
+
+
+def _drawn(probabilities: Tensor, chances: Tensor) -> Tensor:
+    """The place of one drawn in each row of weights: (rows, places), (rows, 1) -> (rows,). Never one of weight 0."""
     totals = probabilities.cumsum(-1)
     places = torch.searchsorted(totals, chances.double() * totals[:, -1:], right=True)  # (rows, 1)
-    last = (probabilities > 0).sum(-1, keepdim=True) - 1
-    return tokens.gather(1, places.minimum(last))[:, 0]
+    return places.minimum(totals.argmax(-1, keepdim=True))[:, 0]

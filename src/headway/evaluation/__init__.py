@@ -11,6 +11,7 @@ from headway.evaluation.scores import (
     compare_measured,
     compare_translations,
     score_translations,
+    sentence_bleu,
     sentence_chrf,
     tokenization,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "load_metric",
     "parse_pharaoh",
     "score_translations",
+    "sentence_bleu",
     "sentence_chrf",
     "tokenization",
 ]

@@ -78,6 +78,11 @@ def score_translations(
     )
 
 
+def sentence_bleu(hypothesis: str, reference: str, tokenize: str = "13a") -> float:
+    """BLEU of one sentence, 0 to 100: smoothed, over the n-grams that it has."""
+    return BLEU(tokenize=tokenize, effective_order=True).sentence_score(hypothesis, [reference]).score
+
+
 def sentence_chrf(hypothesis: str, reference: str) -> float:
     """chrF of one sentence, 0 to 100."""
     return CHRF().sentence_score(hypothesis, [reference]).score

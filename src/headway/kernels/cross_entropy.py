@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ def output_cross_entropy(
     label_smoothing: float = 0.0,
     ignore_index: int = -1,
     consistency: float = 0.0,
+    weights: Tensor | None = None,
 ) -> Tensor:
     """torch's cross_entropy(hidden @ weight.T + bias, targets, reduction="sum", label_smoothing=..., ignore_index=...),
     in less time and memory. hidden: (tokens, d_model), weight: (vocabulary, d_model), bias: (vocabulary,), targets:
@@ -31,11 +33,15 @@ def output_cross_entropy(
     With `consistency` hidden is (2 * tokens, d_model): the states of the tokens, then the states of the same tokens in
     a second pass. Added is consistency * KL(p || q) of each token, where p is predicted by its first state and q by its
     second; gradients go both ways (Gao et al. 2022, Bi-SimCut, equations 3 and 4).
+
+    weights: (tokens,), by which the loss of each token is multiplied, without consistency.
     """
     kind = hidden.device.type
     if torch.is_autocast_enabled(kind):
         hidden, weight = (x.to(torch.get_autocast_dtype(kind)) for x in (hidden, weight))
-    loss: Tensor = _OutputCrossEntropy.apply(hidden, weight, bias, targets, label_smoothing, ignore_index, consistency)  # type: ignore[assignment]
+    loss: Tensor = _OutputCrossEntropy.apply(  # type: ignore[assignment]
+        hidden, weight, bias, targets, label_smoothing, ignore_index, consistency, weights
+    )
     return loss
 
 
@@ -56,6 +62,7 @@ class _OutputCrossEntropy(torch.autograd.Function):
         label_smoothing: float,
         ignore_index: int,
         consistency: float,
+        weights: Tensor | None,
     ) -> Tensor:
         vocabulary = len(weight)
         uniform, one_hot = label_smoothing / vocabulary, 1.0 - label_smoothing
@@ -67,7 +74,8 @@ class _OutputCrossEntropy(torch.autograd.Function):
         rows = max(1, (CHUNK if hidden.device.type == "cpu" else ACCELERATOR_CHUNK) // vocabulary // passes)
         buffers = hidden.new_empty(2 * passes, min(rows, len(targets)), vocabulary, dtype=wide)
         parts = zip(*(logits.split(rows) for logits in (first, *second)), strict=True)
-        for (part, *other), target in zip(parts, targets[:, None].split(rows), strict=True):
+        shares = repeat(None) if weights is None else weights.to(wide).split(rows)
+        for (part, *other), target, share in zip(parts, targets[:, None].split(rows), shares, strict=False):
             logits, p, *of_other = buffers[:, : len(part)]  # (rows, vocabulary) each
             log_sums = _softmax(part, bias, logits, p)
             losses = log_sums - one_hot * logits.gather(1, target)[:, 0] - uniform * logits.sum(dim=-1)
@@ -81,10 +89,12 @@ class _OutputCrossEntropy(torch.autograd.Function):
                 other_part.copy_(q.sub_(p).mul_(consistency))
                 differences.sub_(divergences[:, None]).mul_(consistency).add_(1.0)
                 p *= differences
-            loss += losses.masked_fill_(target[:, 0] == ignore_index, 0.0).sum()
+            losses.masked_fill_(target[:, 0] == ignore_index, 0.0)
+            loss += losses.sum() if share is None else losses @ share
             if any(ctx.needs_input_grad):
                 p -= uniform
-                part.copy_(p.scatter_add_(1, target, torch.full_like(target, -one_hot, dtype=wide)))
+                p.scatter_add_(1, target, torch.full_like(target, -one_hot, dtype=wide))
+                part.copy_(p if share is None else p.mul_(share[:, None]))
         for logits in (first, *second):
             logits.index_fill_(0, (targets == ignore_index).nonzero()[:, 0], 0.0)
         ctx.save_for_backward(hidden, weight, gradient)
@@ -96,7 +106,7 @@ class _OutputCrossEntropy(torch.autograd.Function):
         [scale] = gradients
         hidden, weight, gradient = ctx.saved_tensors
         of_bias = gradient.sum(dim=0, dtype=scale.dtype) * scale if ctx.has_bias else None
-        return gradient @ weight * scale, gradient.T @ hidden * scale, of_bias, None, None, None, None
+        return gradient @ weight * scale, gradient.T @ hidden * scale, of_bias, None, None, None, None, None
 
 
 def _softmax(part: Tensor, bias: Tensor | None, logits: Tensor, p: Tensor) -> Tensor:

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headway.text.packing import pack, row_size
-from headway.text.shards import ParallelIds
 from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
 ROW = 64
@@ -240,7 +240,20 @@ def _deal(rows: list[list[int]], count: int, random: np.random.Generator) -> lis
     return [rows[start:end] + [[]] * (count - end + start) for start, end in itertools.pairwise(cuts)]
 
 
-def collate(corpus: ParallelIds, batch: MicroBatch) -> tuple[PackedIds, PackedIds, NDArray[np.int64]]:
+class IdsOfPairs(Protocol):
+    """The ids of pairs by their numbers, without control ids."""
+
+    @property
+    def source(self) -> IdsByNumber: ...
+    @property
+    def target(self) -> IdsByNumber: ...
+
+
+class IdsByNumber(Protocol):
+    def __getitem__(self, number: int, /) -> NDArray[Any]: ...
+
+
+def collate(corpus: IdsOfPairs, batch: MicroBatch) -> tuple[PackedIds, PackedIds, NDArray[np.int64]]:
     """Source + <eos> and <bos> + target of each pair, and the labels: target + <eos>, (rows, target length)."""
     sources = [[[*corpus.source[pair].tolist(), EOS_ID] for pair in row] for row in batch.rows]
     targets = [[corpus.target[pair].tolist() for pair in row] for row in batch.rows]

@@ -17,6 +17,8 @@ from headway.text.shards import ParallelIds
 
 Batch = tuple[Packed, Packed, Tensor]
 """A micro-batch as the loss takes it, on the device: sources, what the decoder reads, and the labels."""
+WeightedBatch = tuple[Packed, Packed, Tensor, Tensor]
+"""The same with a weight for each label."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,7 @@ class Batches:
 
     def tensors(self, micro_batch: MicroBatch) -> Batch:
         """The micro-batch as the loss takes it."""
-        source, target, labels = collate(self.corpus, micro_batch)
-        return self._packed(source), self._packed(target), self._tensor(labels)
+        return on_device(*collate(self.corpus, micro_batch), self.device)
 
     def target_tokens(self, micro_batches: Iterable[MicroBatch]) -> int:
         """The tokens that the model is trained to give."""
@@ -68,9 +69,14 @@ class Batches:
         source, target = self.corpus.lengths_of(pairs)
         return source + 1, target + 1
 
-    def _packed(self, side: PackedIds) -> Packed:
-        ids, sentences, positions = (self._tensor(array) for array in (side.ids, side.sentences, side.positions))
+
+def on_device(source: PackedIds, target: PackedIds, labels: NDArray[np.int64], device: torch.device) -> Batch:
+    """A collated micro-batch as tensors."""
+
+    def packed(side: PackedIds) -> Packed:
+        ids, sentences, positions = (
+            torch.from_numpy(array).to(device) for array in (side.ids, side.sentences, side.positions)
+        )
         return Packed(ids, sentences, positions, side.longest)
 
-    def _tensor(self, array: NDArray[np.int64]) -> Tensor:
-        return torch.from_numpy(array).to(self.device)
+    return packed(source), packed(target), torch.from_numpy(labels).to(device)

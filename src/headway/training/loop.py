@@ -7,6 +7,8 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
+import torch
+
 from headway.errors import UserError
 from headway.evaluation import tokenization
 from headway.text.batches import MicroBatch
@@ -90,24 +92,32 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: 
     progress, options = run.progress, run.recipe.training
     step, tokens = progress.step + 1, run.train.target_tokens(micro_batches)
     rate = rate_of_step(step, options, run.model.config.d_model, run.last_step)
+    mine = run.ranks.mine(micro_batches)
     with naming_batch(run.train, micro_batches):
+        sampled = run.sampler.step(mine, step) if run.sampler is not None else None
+        divisor = options.risk_samples * sum(len(one.pairs) for one in micro_batches) if sampled else tokens
         result = train_step(
             run.exchanging,
             run.optimizer,
-            map(run.train.tensors, run.ranks.mine(micro_batches)),
-            tokens=tokens / run.ranks.count,
+            sampled.batches if sampled else map(run.train.tensors, mine),
+            divisor=divisor / run.ranks.count,
             rate=rate,
             max_gradient_norm=options.max_gradient_norm,
             dtype=run.dtype,
-            sums=run.ranks.sums,
+            sums=lambda losses: run.ranks.sums(losses.sum(dim=0, keepdim=True)),
         )
-        loss = sum(result.losses.tolist()) / tokens
+        loss = result.losses.item() / divisor
         _refuse_broken_step(progress, loss, result.gradient_norm.item())
         if run.average is not None:
             run.average.update(step)
     progress.step, progress.step_in_epoch = step, progress.step_in_epoch + 1
+    if sampled:
+        risk, work = run.ranks.sums(torch.tensor([sampled.risk, sampled.work], device=run.device)).tolist()
+        loss = risk / divisor
+    else:
+        work = options.passes * work_of_step(run.model.config, micro_batches)
     if progress.flops is not None:
-        progress.flops += options.passes * work_of_step(run.model.config, micro_batches)
+        progress.flops += work
     progress.minutes = run.minutes()
     speed = tokens / (time.monotonic() - began)
     log.write(

@@ -33,9 +33,10 @@ class TranslationLoss(nn.Module):
         self.consistency = consistency
         self.cutoff_probability = cutoff_probability
 
-    def forward(self, source: Packed, target: Packed, labels: Tensor) -> Tensor:
+    def forward(self, source: Packed, target: Packed, labels: Tensor, weights: Tensor | None = None) -> Tensor:
         """Sum of the losses of a batch, in nats. source: tokens with <eos>. target: <bos> and the tokens except the
         last. labels: for each target token the next one, (rows, target length), with padding where there is none.
+        weights: of each label, (rows, target length), for a weighted sum of plain cross-entropies.
 
         Label smoothing and consistency, like dropout, apply only in training: in evaluation mode the loss is the plain
         cross-entropy. For consistency the rows go through the model twice, in one batch, the second time with random
@@ -43,7 +44,9 @@ class TranslationLoss(nn.Module):
         first, times `consistency`, is added to the loss of the first.
         """
         config, output = self.model.config, self.model.output
-        smoothing, consistency = (self.label_smoothing, self.consistency) if self.training else (0.0, 0.0)
+        smoothing, consistency = (
+            (self.label_smoothing, self.consistency) if self.training and weights is None else (0.0, 0.0)
+        )
         if consistency:
             source = self._twice(source, config.eos_id)
             target = self._twice(target, config.bos_id)
@@ -56,6 +59,7 @@ class TranslationLoss(nn.Module):
             smoothing,
             ignore_index=config.pad_id,
             consistency=consistency,
+            weights=None if weights is None else weights.flatten(),
         )
 
     def _twice(self, side: Packed, never_cut: int) -> Packed:

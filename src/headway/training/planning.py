@@ -206,10 +206,11 @@ def plan_training(
     bf16: bool,
     sharding: Sharding = "none",
     moving_average: bool = False,
-    passes: int = 1,
+    passes: float = 1,
+    at_once: int = 1,
 ) -> TrainingPlan:
     """Assumes that the efficiency already contains the time of communication, validations and checkpoints. passes: how
-    often each token of a step goes through the model."""
+    often each token of a step goes through the model; at_once: in the same batch."""
     parameters = count_parameters(config)
     steps = batches.steps(corpus)
     epochs = steps * min(1, batches.tokens_of_step / corpus.tokens_per_epoch)
@@ -228,7 +229,7 @@ def plan_training(
         micro_batches=micro_batches,
         moving_average=moving_average,
     )
-    memory = replace(memory, activations=passes * memory.activations)
+    memory = replace(memory, activations=at_once * memory.activations)
     return TrainingPlan(
         parameters=parameters.total,
         parameters_in_products=parameters.in_products,

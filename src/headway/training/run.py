@@ -15,6 +15,7 @@ from headway.text.batches import MicroBatch
 from headway.training.averaging import MovingAverage
 from headway.training.batches import Batches
 from headway.training.checkpoint import Progress
+from headway.training.minimum_risk import RiskSampler
 from headway.training.prepared import PreparedData
 from headway.training.ranks import Alone
 from headway.training.recipe import Recipe
@@ -39,6 +40,8 @@ class Run:
     """The model and its loss: a micro-batch's tensors -> the sum of its losses."""
     exchanging: nn.Module
     """The same as a step takes it: its gradients are the means of all ranks'."""
+    sampler: RiskSampler | None
+    """What minimum-risk training samples with."""
     optimizer: torch.optim.Adam
     average: MovingAverage | None
     """What is validated and kept in place of the weights themselves."""

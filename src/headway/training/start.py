@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
+from headway.evaluation import tokenization
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, load_model
 from headway.storage.steps import step_folders
@@ -31,6 +32,7 @@ from headway.training.keeping import take_back_models, write_best
 from headway.training.limits import last_step, steps_between_validations
 from headway.training.log import check_tensorboard
 from headway.training.loss import TranslationLoss
+from headway.training.minimum_risk import RiskSampler
 from headway.training.optim import make_optimizer
 from headway.training.prepare import prepare
 from headway.training.prepared import PreparedData, read_prepared_for
@@ -115,6 +117,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
         model=model,
         loss_of=loss_of,
         exchanging=ranks.exchanging(loss_of),
+        sampler=_sampler(recipe, data, model, train, dtype) if options.risk_samples else None,
         optimizer=optimizer,
         average=average,
         largest=train.largest_of_run(beginning),
@@ -199,6 +202,19 @@ def _batches(recipe: Recipe, data: PreparedData, device: torch.device) -> tuple[
     return (
         Batches(data.train, device, options.tokens_per_batch, budget, options.seed, shares),
         Batches(data.valid, device, budget, budget),
+    )
+
+
+def _sampler(recipe: Recipe, data: PreparedData, model: Transformer, train: Batches, dtype: torch.dtype) -> RiskSampler:
+    """Of minimum-risk training."""
+    return RiskSampler(
+        model=model,
+        tokenizer=data.target_tokenizer,
+        train=train,
+        tokenize=tokenization(recipe.data.target_language, tokenized=recipe.tokenizer.kind == "word"),
+        count=recipe.training.risk_samples,
+        seed=recipe.training.seed,
+        dtype=dtype,
     )
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from headway.devices import autocast
-from headway.training.batches import Batch
+from headway.training.batches import Batch, WeightedBatch
 
 
 @dataclass(frozen=True)
@@ -28,23 +28,24 @@ class StepResult:
 def train_step(
     loss_of: nn.Module,
     optimizer: torch.optim.Adam,
-    batches: Iterable[Batch],
+    batches: Iterable[Batch | WeightedBatch],
     *,
-    tokens: float,
+    divisor: float,
     rate: float,
     max_gradient_norm: float,
     dtype: torch.dtype,
     sums: Callable[[Tensor], Tensor] = lambda losses: losses,
 ) -> StepResult:
-    """Updates the weights by the mean loss of `tokens` target tokens, those of all the batches.
+    """Updates the weights by the sum of all batches' losses over the `divisor`, such as the number of target tokens.
 
     Gradients are scaled down to `max_gradient_norm`; 0: never. Where a loss or a gradient is not finite, weights and
     optimizer stay as they were; the result shows it. dtype: of matrix products. Where several ranks share a step, their
-    gradients are averaged: `tokens` are those of all of them for each of them then, and `sums` adds up their losses.
+    gradients are averaged: each divides by its share of the divisor of all of them then, and `sums` adds up their
+    losses.
     The optimizer must be a fused one: only those leave a step out on the device.
     """
     loss_of.train()
-    losses = sums(accumulate(loss_of, batches, tokens, dtype))
+    losses = sums(accumulate(loss_of, batches, divisor, dtype))
     norm = torch.nn.utils.clip_grad_norm_(loss_of.parameters(), max_gradient_norm or math.inf)
     finite = losses.isfinite().all() & norm.isfinite()
     for group in optimizer.param_groups:
@@ -55,16 +56,19 @@ def train_step(
     return StepResult(losses, norm)
 
 
-def accumulate(loss_of: nn.Module, batches: Iterable[Batch], tokens: float, dtype: torch.dtype) -> Tensor:
-    """Forward and backward of each batch in turn. Adds the gradients of the mean loss of `tokens` target tokens to the
-    weights' own, and returns the sum of each batch's losses: (batches,). Ranks exchange gradients once, at the end."""
+def accumulate(
+    loss_of: nn.Module, batches: Iterable[Batch | WeightedBatch], divisor: float, dtype: torch.dtype
+) -> Tensor:
+    """Forward and backward of each batch in turn. Adds the gradients of the sum of their losses over the `divisor` to
+    the weights' own, and returns the sum of each batch's losses: (batches,). Ranks exchange gradients once, at the
+    end."""
     device = next(loss_of.parameters()).device
     losses, todo = [], list(batches)
     for number, batch in enumerate(todo, start=1):
         with _among_ranks(loss_of, exchange=number == len(todo)):
             with autocast(device, dtype):
                 loss = loss_of(*batch)
-            (loss / tokens).backward()
+            (loss / divisor).backward()
         losses.append(loss.detach())
     return torch.stack(losses)
 

@@ -1,0 +1,130 @@
+"""Minimum-risk training (Shen et al. 2016, https://arxiv.org/abs/1512.02433): the model samples translations, and those
+become likelier that are better than its other translations of the same sentence.
+
+The risk of a translation is 1 minus its sentence BLEU. The gradient of the expected risk is estimated from a few
+samples of each sentence: each has as its baseline the mean of the others (Kool et al. 2019, "Buy 4 REINFORCE samples,
+get a baseline for free!").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from headway.decoding import Hypothesis, Sampling, SearchOptions, TorchEngine, TorchSearcher
+from headway.evaluation import sentence_bleu
+from headway.model import Transformer
+from headway.text.batches import CorpusShare, MicroBatch, Plan, collate
+from headway.text.tokenizer import Tokenizer
+from headway.training.batches import Batches, WeightedBatch, on_device
+from headway.training.sizes import work_of_step
+
+FORWARD = 1 / 3
+"""The part of a training step's work that a pass without gradients takes, as sampling does."""
+SLACK = 10
+"""A sample may have twice as many tokens as the reference and this many more. A longer one is cut off."""
+
+
+@dataclass(frozen=True)
+class WeightedPairs:
+    """Sources and sampled translations, a small corpus of its own."""
+
+    source: list[NDArray[np.int64]]
+    target: list[NDArray[np.int64]]
+    weights: list[float]
+
+    def add(self, source: NDArray[np.int64], target: Sequence[int], weight: float) -> None:
+        self.source.append(source)
+        self.target.append(np.array(target, dtype=np.int64))
+        self.weights.append(weight)
+
+    def micro_batches(self, mean_lengths: tuple[float, float], budget: int) -> list[MicroBatch]:
+        """All pairs, of up to so many places each; at least one, if need be without pairs. mean_lengths: of the corpus
+        that the sources come from, so that most have the shape of its own."""
+        if not self.source:
+            return [MicroBatch(1, 1, [[]])]
+        source, target = (np.array([len(ids) + 1 for ids in side]) for side in (self.source, self.target))
+        shares, (mean_source, mean_target) = [CorpusShare(len(source))], mean_lengths
+        plan = Plan(
+            lambda pairs: (source[pairs], target[pairs]), (mean_source + 1, mean_target + 1), shares, budget, budget
+        )
+        return [one for step in plan.steps(0) for one in step]
+
+
+@dataclass(frozen=True)
+class RiskStep:
+    """What a step of minimum-risk training trains on."""
+
+    batches: list[WeightedBatch]
+    """At least one, with a weight for each label: how much likelier it should become."""
+    risk: float
+    """The sum of the risks of all samples."""
+    work: float
+    """FLOPs of sampling, and of training on the batches."""
+
+
+@dataclass(frozen=True)
+class RiskSampler:
+    """Samples translations of training sentences, and weighs them."""
+
+    model: Transformer
+    tokenizer: Tokenizer
+    """Of the target language."""
+    train: Batches
+    tokenize: str
+    """sacreBLEU's, for BLEU."""
+    count: int
+    """Samples of each sentence, at least 2."""
+    seed: int
+    dtype: torch.dtype
+    """Of matrix products in sampling."""
+
+    def step(self, micro_batches: Sequence[MicroBatch], number: int) -> RiskStep:
+        """Samples of all sentences of the micro-batches. `number` is the step's: the same model draws the same samples
+        in it. Samples that were cut off, and those as good as their baseline, are not in the batches."""
+        corpus, config = self.train.corpus, self.model.config
+        pairs = [pair for one in micro_batches for pair in one.pairs]
+        drawn = self._drawn(pairs, number)
+        risks = np.array(
+            [
+                self._risks(self.tokenizer.decode(corpus.target[pair].tolist()), of_pair)
+                for pair, of_pair in zip(pairs, drawn, strict=True)
+            ]
+        ).reshape(len(pairs), self.count)
+        weights = (risks.mean(axis=1, keepdims=True) - risks) * self.count / (self.count - 1)
+        samples = WeightedPairs([], [], [])
+        for pair, of_pair, of_risks in zip(pairs, drawn, weights, strict=True):
+            for one, weight in zip(of_pair, of_risks, strict=True):
+                if one.stopped == "eos" and weight:
+                    samples.add(corpus.source[pair], one.ids, weight)
+        planned = samples.micro_batches(corpus.mean_lengths, self.train.tokens_per_micro_batch)
+        return RiskStep(
+            batches=[self._weighted(samples, one) for one in planned],
+            risk=float(risks.sum()),
+            work=(1 + FORWARD) * work_of_step(config, planned),
+        )
+
+    def _drawn(self, pairs: Sequence[int], number: int) -> list[list[Hypothesis]]:
+        """The samples of each pair's source."""
+        config, corpus = self.model.config, self.train.corpus
+        engine = TorchEngine(self.model.eval(), self.tokenizer.never_generated, self.dtype)
+        searcher = TorchSearcher(engine, config.pad_id, self.train.device)
+        options = SearchOptions(beam_size=1, n_best=self.count, sample=Sampling(seed=(self.seed << 32) + number))
+        caps = [min(2 * len(corpus.target[pair]) + SLACK, config.max_length - 1) for pair in pairs]
+        return searcher.search([corpus.source[pair].tolist() for pair in pairs], options, caps, [[] for _ in pairs])
+
+    def _risks(self, reference: str, samples: Sequence[Hypothesis]) -> list[float]:
+        texts = (self.tokenizer.decode(one.ids) for one in samples)
+        return [1 - sentence_bleu(text, reference, self.tokenize) / 100 for text in texts]
+
+    def _weighted(self, samples: WeightedPairs, micro_batch: MicroBatch) -> WeightedBatch:
+        source, target, labels = collate(samples, micro_batch)
+        weights = np.zeros(labels.shape, dtype=np.float32)
+        for number, row in enumerate(micro_batch.rows):
+            of_row = [np.full(len(samples.target[pair]) + 1, samples.weights[pair]) for pair in row]
+            weights[number, : sum(map(len, of_row))] = np.concatenate([[], *of_row])
+        return (*on_device(source, target, labels, self.train.device), torch.from_numpy(weights).to(self.train.device))

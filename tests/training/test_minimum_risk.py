@@ -1,0 +1,149 @@
+"""Minimum-risk training: what is sampled, how it is weighed, and that the risk falls."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.training.test_loop import StopAfter, begin, log, losses, recipe, run
+from tests.training.test_loop import files as files  # noqa: PLC0414  # a fixture
+from tests.training.test_loop import weights as bytes_of_weights
+
+from headway.evaluation import sentence_bleu
+from headway.kernels.cross_entropy import output_cross_entropy
+from headway.training.minimum_risk import RiskSampler
+from headway.training.recipe import TrainingSection
+from headway.training.sizes import work_of_step
+from headway.training.stopping import Interrupted
+
+RISK = {"risk_samples": 4, "max_steps": 24, "learning_rate": 1e-3}
+
+
+@pytest.fixture(scope="module")
+def trained(files, tmp_path_factory):
+    """A run that has learned a part of its task."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    run(recipe(files, max_steps=160, validate_every=160), folder)
+    return folder
+
+
+@pytest.fixture
+def sampler(files, trained, tmp_path) -> RiskSampler:
+    opened = begin(recipe(files, init_from=str(trained), **RISK), tmp_path / "run")
+    assert opened.sampler is not None
+    return opened.sampler
+
+
+def step_of(sampler):
+    return next(sampler.train.plan.steps(0))
+
+
+def test_weighted_losses_are_those_of_torch():
+    torch.manual_seed(1)
+    hidden, weight = torch.randn(30, 8, requires_grad=True), torch.randn(11, 8, requires_grad=True)
+    targets, shares = torch.randint(11, (30,)), torch.randn(30)
+    targets[5] = 0
+    found = torch.autograd.grad(
+        output_cross_entropy(hidden, weight, None, targets, ignore_index=0, weights=shares), (hidden, weight)
+    )
+    alone = torch.nn.functional.cross_entropy(hidden @ weight.T, targets, reduction="none", ignore_index=0)
+    wanted = torch.autograd.grad((alone * shares).sum(), (hidden, weight))
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_sample_weighs_what_its_bleu_is_above_the_mean_of_the_others(sampler):
+    """By sentences and weights as the batches have them."""
+    found = sampler.step(step_of(sampler), 1)
+    by_source: dict[tuple[int, ...], list[tuple[list[int], float]]] = {}
+    for source, target, labels, shares in found.batches:
+        for row in range(len(labels)):
+            for number in range(1, int(source.sentences[row].max()) + 1):
+                ids = source.ids[row][source.sentences[row] == number].tolist()
+                places = target.sentences[row] == number
+                assert shares[row][places].unique().numel() == 1
+                *sample, end = labels[row][places].tolist()
+                assert end == sampler.model.config.eos_id
+                by_source.setdefault(tuple(ids[:-1]), []).append((sample, shares[row][places][0].item()))
+        assert not shares[target.sentences == 0].any()
+    corpus, decode = sampler.train.corpus, sampler.tokenizer.decode
+    references = {
+        tuple(corpus.source[pair].tolist()): decode(corpus.target[pair].tolist()) for pair in range(len(corpus))
+    }
+    times = Counter(tuple(corpus.source[pair].tolist()) for one in step_of(sampler) for pair in one.pairs)
+    whole = 0
+    for source, samples in by_source.items():
+        if times[source] == 1 and len(samples) == sampler.count:  # none was cut off, or is as good as its baseline
+            whole += 1
+            bleu = [sentence_bleu(decode(ids), references[source], sampler.tokenize) / 100 for ids, _ in samples]
+            for place, (_, weight) in enumerate(samples):
+                others = bleu[:place] + bleu[place + 1 :]
+                assert weight == pytest.approx(bleu[place] - np.mean(others), abs=1e-5)
+    assert whole > 3
+
+
+def test_the_gradient_is_that_of_the_expected_risk(sampler):
+    """Its direction, of one short sentence. The expected risk is the sum of p(y) * risk(y). All translations that are
+    drawn in many draws stand for all there are; the others have their mean risk."""
+    sampler = replace(sampler, count=400, model=sampler.model.double())
+    model, corpus = sampler.model, sampler.train.corpus
+    pair = int(np.argmin(sampler.train.corpus.lengths_of(np.arange(120))[1]))
+    micro_batch = sampler.train.plan.alone(pair)
+    draws = range(1, 6)
+    for number in draws:
+        for source, target, labels, shares in sampler.step([micro_batch], number).batches:
+            logarithms = model.output(model.packed_hidden_states(source, target)).log_softmax(dim=-1)
+            chosen = logarithms.gather(2, labels[..., None])[..., 0]
+            (-(shares * chosen).sum() / sampler.count / len(draws)).backward()
+    found = model.output.weight.grad.clone()
+    model.zero_grad()
+    drawn = [tuple(one.ids) for number in draws for one in sampler._drawn([pair], number)[0] if one.stopped == "eos"]
+    reference = sampler.tokenizer.decode(corpus.target[pair].tolist())
+    risk = {
+        ids: 1 - sentence_bleu(sampler.tokenizer.decode(list(ids)), reference, sampler.tokenize) / 100 for ids in drawn
+    }
+    mean = np.mean([risk[ids] for ids in drawn])
+    read = torch.tensor([[*corpus.source[pair].tolist(), model.config.eos_id]])
+    for ids, one in risk.items():
+        logits = model(read, torch.tensor([[model.config.bos_id, *ids]]))[0]
+        labels = torch.tensor([*ids, model.config.eos_id])
+        probability = logits.log_softmax(dim=-1).gather(1, labels[:, None]).sum().exp()
+        (probability * (one - mean)).backward()
+    wanted = model.output.weight.grad
+    assert torch.nn.functional.cosine_similarity(found.flatten(), wanted.flatten(), dim=0) > 0.9
+
+
+def test_the_work_is_about_what_a_plan_says(sampler):
+    """A sample goes through the model forward when it is drawn, and forward and backward when it is trained on."""
+    [micro_batch] = step_of(sampler)
+    planned = TrainingSection(max_steps=1, init_from=Path("m"), risk_samples=sampler.count).passes
+    work = work_of_step(sampler.model.config, [micro_batch])
+    assert sampler.step([micro_batch], 1).work == pytest.approx(planned * work, rel=0.4)
+
+
+def test_the_risk_falls(files, trained, tmp_path):
+    run(recipe(files, init_from=str(trained), **{**RISK, "max_steps": 40, "risk_samples": 8}), tmp_path / "run")
+    risks = [entry["loss"] for entry in log(tmp_path / "run") if "loss" in entry]
+    assert 0 < np.mean(risks[-8:]) < 0.9 * np.mean(risks[:8])
+
+
+def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, trained, tmp_path):
+    wanted = recipe(files, init_from=str(trained), **RISK)
+    run(wanted, tmp_path / "whole")
+    with pytest.raises(Interrupted):
+        run(wanted, tmp_path / "parts", StopAfter(9))
+    torch.manual_seed(999)
+    run(wanted, tmp_path / "parts")
+    assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
+    assert bytes_of_weights(tmp_path / "parts") == bytes_of_weights(tmp_path / "whole")
+
+
+def test_a_step_without_a_lesson_changes_nothing(sampler, monkeypatch):
+    """Where all samples of a sentence are alike, none is better."""
+    monkeypatch.setattr(RiskSampler, "_risks", lambda self, reference, samples: [0.5] * len(samples))
+    found = sampler.step(step_of(sampler), 1)
+    assert found.risk == 0.5 * sampler.count * sum(len(one.pairs) for one in step_of(sampler))
+    assert len(found.batches) == 1
+    assert not found.batches[0][3].any()
