@@ -99,13 +99,24 @@ def test_minutes_of_a_readme_are_those_of_the_results(readme):
     for recipe, [row] in of_recipes(readme).items():
         if recipe in results:
             minutes = [Decimal(one) for other in results[recipe] for one in re.findall(r"([\d.]+) minutes", other[-1])]
-            [told] = numbers(row[3])
+            [told] = numbers(row[4])
             assert any(round(one) == told for one in minutes), f"{recipe}: {told}, {minutes}"
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_work_of_a_readme_is_that_of_the_results(readme):
+    """Where they tell it."""
+    results = of_recipes("docs/results.md")
+    for recipe, [row] in of_recipes(readme).items():
+        for work in re.findall(
+            r"([\d.]+) PFLOP", " ".join(cell for other in results.get(recipe, []) for cell in other)
+        ):
+            assert round(Decimal(work), 2) == Decimal(row[3]), recipe
 
 
 def test_both_readmes_have_the_same_figures():
     english, korean = (
-        {recipe: (claimed(row[2]), numbers(row[3])) for recipe, [row] in of_recipes(readme).items()}
+        {recipe: (claimed(row[2]), numbers(f"{row[3]} {row[4]}")) for recipe, [row] in of_recipes(readme).items()}
         for readme in READMES
     )
     assert english == korean

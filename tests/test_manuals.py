@@ -34,6 +34,8 @@ KEY = re.compile(rf"(?:{SECTIONS})(?:\.[a-z_0-9]+)+")
 TEXT = {"source": "a.de", "target": "a.en"}
 KEYS = {*MAKER["recipe_keys"](), *(f"model.{name}" for name in ModelConfig.__dataclass_fields__)}
 PARTS_OF_KEYS = {key[: match.end()] for key in KEYS for match in re.finditer(r"[^.]+", key)}
+OF_A_MODEL = ("training.init_from=", "training.risk_samples=")
+"""Keys that need a trained model."""
 
 
 def blocks(manual: Path) -> Iterator[tuple[str, str]]:
@@ -93,7 +95,7 @@ def test_commands_that_are_shown_can_be_parsed(manual):
         redirected = next((place for place, word in enumerate(words) if word in "<>"), None)
         arguments = [re.sub(r"\$\w+", "1", word) for word in words[:redirected]]
         COMMANDS[name].make_context(name, list(arguments))
-        overrides = [one for one in arguments if KEY.match(one) and not one.startswith("training.init_from=")]
+        overrides = [one for one in arguments if KEY.match(one) and not one.startswith(OF_A_MODEL)]
         make_recipe({"data": {"train": TEXT, "valid": TEXT}, "training": {"max_steps": 1}}, overrides)
 
 

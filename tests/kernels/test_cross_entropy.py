@@ -31,13 +31,6 @@ def test_logits_far_apart_give_finite_losses():
     assert loss_of(logits, [2, 1]) == pytest.approx(1000.0 + 1e4)
 
 
-def test_divergence_by_hand():
-    """p = (1/2, 1/2), q = (3/4, 1/4): KL(p || q) = (log 2/3 + log 2) / 2."""
-    logits = torch.tensor([[0.0, 0.0], [math.log(3), 0.0]])
-    loss = output_cross_entropy(logits, torch.eye(2), None, torch.tensor([1]), consistency=2.0)
-    assert loss.item() == pytest.approx(math.log(2) + math.log(4 / 3), abs=1e-6)
-
-
 def test_no_tokens_have_no_loss():
     hidden, weight = torch.zeros(0, 4, requires_grad=True), torch.zeros(9, 4, requires_grad=True)
     loss = output_cross_entropy(hidden, weight, None, torch.zeros(0, dtype=torch.long))
@@ -53,16 +46,15 @@ def test_the_loss_alone_is_that_of_training():
     assert alone.item() == output_cross_entropy(hidden, weight, None, targets, 0.1).item()
 
 
-@pytest.mark.parametrize("consistency", [0.0, 1.0])
-def test_in_bf16_the_loss_is_near_that_of_fp32(consistency):
+def test_in_bf16_the_loss_is_near_that_of_fp32():
     random = torch.Generator().manual_seed(1)
     hidden, weight = torch.randn(200, 32, generator=random), torch.randn(500, 32, generator=random) / 6
-    targets = torch.randint(500, (100 if consistency else 200,), generator=random)
+    targets = torch.randint(500, (200,), generator=random)
     losses, gradients = [], []
     for enabled in (False, True):
         leaf = weight.clone().requires_grad_()
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-            loss = output_cross_entropy(hidden, leaf, None, targets, 0.1, consistency=consistency)
+            loss = output_cross_entropy(hidden, leaf, None, targets, 0.1)
         loss.backward()
         losses.append(loss.item())
         gradients.append(leaf.grad)

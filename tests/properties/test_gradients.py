@@ -88,13 +88,13 @@ def test_loss(with_bias, label_smoothing):
 
 
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_loss_with_consistency(with_bias):
-    """Of the states of both passes; one target is ignored."""
-    targets = torch.tensor([4, 0, 2])
-    inputs = (normal(6, 2), normal(5, 2), *([normal(5)] if with_bias else []))
+def test_weighted_loss(with_bias):
+    """One target is ignored."""
+    targets, weights = torch.tensor([4, 0, 2]), torch.tensor([0.5, 2.0, -1.0])
+    inputs = (normal(3, 2), normal(5, 2), *([normal(5)] if with_bias else []))
 
     def loss(hidden: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        return output_cross_entropy(hidden, weight, bias, targets, 0.1, ignore_index=0, consistency=1.5)
+        return output_cross_entropy(hidden, weight, bias, targets, 0.1, ignore_index=0, weights=weights)
 
     assert gradcheck(loss, inputs)
 

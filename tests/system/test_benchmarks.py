@@ -212,8 +212,8 @@ def test_quality(recipe, corpus, tmp_path):
     test = {"source": str(corpus.file("test.src")), "reference": str(corpus.file("test.tgt")), "tokenize": "none"}
     rows = [
         {"name": "plain", "recipe": str(recipe), "seeds": [1, 2], "tests": [test], "beam_size": 2},
-        {"name": "consistent", "recipe": str(recipe), "changes": ["training.consistency=1"], "average": 1},
-        {"name": "later", "recipe": str(recipe), "after": "consistent"},
+        {"name": "smoothed", "recipe": str(recipe), "changes": ["training.label_smoothing=0.3"], "average": 1},
+        {"name": "later", "recipe": str(recipe), "after": "smoothed"},
         {"name": "named", "recipe": str(recipe), "changes": ["training.init_from=$WORK/plain-$SEED"]},
     ]
     table, work = tmp_path / "table.yaml", tmp_path / "work"
@@ -226,7 +226,7 @@ def test_quality(recipe, corpus, tmp_path):
     found = {
         (one["name"], one["seed"]): one for one in map(json.loads, (work / "finished.jsonl").read_bytes().splitlines())
     }
-    assert list(found) == [("plain", 1), ("plain", 2), ("consistent", 1), ("later", 1), ("named", 1)]
+    assert list(found) == [("plain", 1), ("plain", 2), ("smoothed", 1), ("later", 1), ("named", 1)]
     plain, other, consistent, later, named = found.values()
     assert plain["petaflop"] == pytest.approx(other["petaflop"], rel=0.1)
     assert consistent["petaflop"] == pytest.approx(2 * plain["petaflop"], rel=0.1)

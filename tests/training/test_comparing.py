@@ -90,9 +90,9 @@ def test_what_is_no_run(tmp_path):
 
 
 def test_the_keys_that_differ_are_those_that_were_changed(tmp_path):
-    changes = ({}, {"seed": 2, "consistency": 3.0}, {"seed": 3})
+    changes = ({}, {"seed": 2, "label_smoothing": 0.3}, {"seed": 3})
     runs = [a_run(tmp_path / str(number), WHOLE, **change) for number, change in enumerate(changes)]
     found = differing_keys([read_run(run, pytest.fail).recipe for run in runs])
-    assert found == {"training.seed": [1, 2, 3], "training.consistency": [0.0, 3.0, 0.0]}
+    assert found == {"training.seed": [1, 2, 3], "training.label_smoothing": [0.1, 0.3, 0.1]}
     assert differing_keys([{"a": 1, "b": [1]}, {"a": 1, "b": [1]}]) == {}
     assert differing_keys([{"a": 1}, {"b": 1}]) == {"a": [1, None], "b": [None, 1]}

@@ -12,7 +12,6 @@ from tests.training.test_loop import files as files  # noqa: PLC0414  # a fixtur
 from tests.training.test_loop import weights as bytes_of_weights
 
 from headway.evaluation import sentence_bleu
-from headway.kernels.cross_entropy import output_cross_entropy
 from headway.training.minimum_risk import RiskSampler
 from headway.training.recipe import TrainingSection
 from headway.training.sizes import work_of_step
@@ -38,20 +37,6 @@ def sampler(files, trained, tmp_path) -> RiskSampler:
 
 def step_of(sampler):
     return next(sampler.train.plan.steps(0))
-
-
-def test_weighted_losses_are_those_of_torch():
-    torch.manual_seed(1)
-    hidden, weight = torch.randn(30, 8, requires_grad=True), torch.randn(11, 8, requires_grad=True)
-    targets, shares = torch.randint(11, (30,)), torch.randn(30)
-    targets[5] = 0
-    found = torch.autograd.grad(
-        output_cross_entropy(hidden, weight, None, targets, ignore_index=0, weights=shares), (hidden, weight)
-    )
-    alone = torch.nn.functional.cross_entropy(hidden @ weight.T, targets, reduction="none", ignore_index=0)
-    wanted = torch.autograd.grad((alone * shares).sum(), (hidden, weight))
-    for one, other in zip(found, wanted, strict=True):
-        torch.testing.assert_close(one, other)
 
 
 def test_a_sample_weighs_what_its_bleu_is_above_the_mean_of_the_others(sampler):

@@ -179,8 +179,6 @@ def test_numbers_have_their_bounds(recipe_file, key, last, beyond):
         ("training.tokens_per_micro_batch=100000", "is more than tokens_per_batch"),
         ("training.risk_samples=1", "risk_samples must be 0 or at least 2"),
         ("training.risk_samples=4", "risk_samples needs init_from"),
-        ("training={risk_samples: 4, consistency: 1, max_steps: 1}", "set one of them to 0"),
-        ("training.cutoff_probability=0.1", "cutoff_probability is for consistency, which is 0"),
         ("decoding.max_length=5000", "decoding.max_length=5000 must be less than model.max_length=1024"),
         ("data.train.source=[x,y]", "2 source files but 1 target files"),
         ("training", "must be key.path=value"),

@@ -133,7 +133,6 @@ def plan(
             sharding="full" if sharding == "full" else "none",
             moving_average=bool(recipe.training.ema_decay),
             passes=recipe.training.passes,
-            at_once=recipe.training.passes_at_once,
         )
         lines = training_lines(
             training, corpus, recipe, speed_reached(using, hardware, bf16, guessed), hardware, devices

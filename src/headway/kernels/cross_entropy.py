@@ -19,7 +19,6 @@ def output_cross_entropy(
     targets: Tensor,
     label_smoothing: float = 0.0,
     ignore_index: int = -1,
-    consistency: float = 0.0,
     weights: Tensor | None = None,
 ) -> Tensor:
     """torch's cross_entropy(hidden @ weight.T + bias, targets, reduction="sum", label_smoothing=..., ignore_index=...),
@@ -30,17 +29,13 @@ def output_cross_entropy(
     Label smoothing mixes the one-hot target with the uniform distribution over the vocabulary: epsilon / V each
     (section 5.4).
 
-    With `consistency` hidden is (2 * tokens, d_model): the states of the tokens, then the states of the same tokens in
-    a second pass. Added is consistency * KL(p || q) of each token, where p is predicted by its first state and q by its
-    second; gradients go both ways (Gao et al. 2022, Bi-SimCut, equations 3 and 4).
-
-    weights: (tokens,), by which the loss of each token is multiplied, without consistency.
+    weights: (tokens,), by which the loss of each token is multiplied.
     """
     kind = hidden.device.type
     if torch.is_autocast_enabled(kind):
         hidden, weight = (x.to(torch.get_autocast_dtype(kind)) for x in (hidden, weight))
     loss: Tensor = _OutputCrossEntropy.apply(  # type: ignore[assignment]
-        hidden, weight, bias, targets, label_smoothing, ignore_index, consistency, weights
+        hidden, weight, bias, targets, label_smoothing, ignore_index, weights
     )
     return loss
 
@@ -49,7 +44,6 @@ class _OutputCrossEntropy(torch.autograd.Function):
     """With p = softmax(logits) and the smoothed target q, the loss of a token is log sum exp(logits) - q . logits, and
     its gradient with respect to the logits p - q. Both come from one walk over the logits, a few rows at a time while
     they are in the cache; of all that is as large as the logits only this gradient is kept, in the type of `hidden`.
-    Those of KL(p || q) are p (log p - log q - KL) and q - p.
     """
 
     @staticmethod
@@ -61,42 +55,27 @@ class _OutputCrossEntropy(torch.autograd.Function):
         targets: Tensor,
         label_smoothing: float,
         ignore_index: int,
-        consistency: float,
         weights: Tensor | None,
     ) -> Tensor:
         vocabulary = len(weight)
         uniform, one_hot = label_smoothing / vocabulary, 1.0 - label_smoothing
         wide = torch.promote_types(hidden.dtype, torch.float32)
         loss = torch.zeros((), dtype=wide, device=hidden.device)
-        gradient = torch.mm(hidden, weight.T)  # (passes * tokens, vocabulary): logits, until their turn has come
-        passes = 2 if consistency else 1
-        first, *second = gradient.view(passes, len(targets), vocabulary)
-        rows = max(1, (CHUNK if hidden.device.type == "cpu" else ACCELERATOR_CHUNK) // vocabulary // passes)
-        buffers = hidden.new_empty(2 * passes, min(rows, len(targets)), vocabulary, dtype=wide)
-        parts = zip(*(logits.split(rows) for logits in (first, *second)), strict=True)
+        gradient = torch.mm(hidden, weight.T)  # (tokens, vocabulary): logits, until their turn has come
+        rows = max(1, (CHUNK if hidden.device.type == "cpu" else ACCELERATOR_CHUNK) // vocabulary)
+        buffers = hidden.new_empty(2, min(rows, len(targets)), vocabulary, dtype=wide)
         shares = repeat(None) if weights is None else weights.to(wide).split(rows)
-        for (part, *other), target, share in zip(parts, targets[:, None].split(rows), shares, strict=False):
-            logits, p, *of_other = buffers[:, : len(part)]  # (rows, vocabulary) each
+        for part, target, share in zip(gradient.split(rows), targets[:, None].split(rows), shares, strict=False):
+            logits, p = buffers[:, : len(part)]  # (rows, vocabulary) each
             log_sums = _softmax(part, bias, logits, p)
             losses = log_sums - one_hot * logits.gather(1, target)[:, 0] - uniform * logits.sum(dim=-1)
-            if consistency:
-                [other_part], (other_logits, q) = other, of_other
-                other_log_sums = _softmax(other_part, bias, other_logits, q)
-                log_p, log_q = logits.sub_(log_sums[:, None]), other_logits.sub_(other_log_sums[:, None])
-                differences = log_p.sub_(log_q)
-                divergences = torch.linalg.vecdot(p, differences)  # (rows,)
-                losses += consistency * divergences
-                other_part.copy_(q.sub_(p).mul_(consistency))
-                differences.sub_(divergences[:, None]).mul_(consistency).add_(1.0)
-                p *= differences
             losses.masked_fill_(target[:, 0] == ignore_index, 0.0)
             loss += losses.sum() if share is None else losses @ share
             if any(ctx.needs_input_grad):
                 p -= uniform
                 p.scatter_add_(1, target, torch.full_like(target, -one_hot, dtype=wide))
                 part.copy_(p if share is None else p.mul_(share[:, None]))
-        for logits in (first, *second):
-            logits.index_fill_(0, (targets == ignore_index).nonzero()[:, 0], 0.0)
+        gradient.index_fill_(0, (targets == ignore_index).nonzero()[:, 0], 0.0)
         ctx.save_for_backward(hidden, weight, gradient)
         ctx.has_bias = bias is not None
         return loss
@@ -106,7 +85,7 @@ class _OutputCrossEntropy(torch.autograd.Function):
         [scale] = gradients
         hidden, weight, gradient = ctx.saved_tensors
         of_bias = gradient.sum(dim=0, dtype=scale.dtype) * scale if ctx.has_bias else None
-        return gradient @ weight * scale, gradient.T @ hidden * scale, of_bias, None, None, None, None, None
+        return gradient @ weight * scale, gradient.T @ hidden * scale, of_bias, None, None, None, None
 
 
 def _softmax(part: Tensor, bias: Tensor | None, logits: Tensor, p: Tensor) -> Tensor:

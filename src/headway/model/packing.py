@@ -23,8 +23,6 @@ class Packed:
     """Of each token in its sentence, from 0."""
     longest: int
     """Tokens of the longest sentence."""
-    cut: Tensor | None = None
-    """Boolean, (rows, length): the tokens that the model reads without their embedding, by their position alone."""
 
     def visible_to(self, queries: Packed) -> Tensor:
         """The mask of attention from `queries` to these keys: each place sees those of its own sentence.

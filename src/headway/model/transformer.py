@@ -173,11 +173,8 @@ class Transformer(nn.Module):
 
 
 def _embed_packed(side: Packed, embedding: nn.Module, positions: nn.Module) -> Tensor:
-    """Embeddings, but for those that are cut, plus positions. -> (rows, length, d_model)"""
-    x = embedding(side.ids)
-    if side.cut is not None:
-        x = x.masked_fill(side.cut[..., None], 0.0)
-    return x + F.embedding(side.positions, positions(side.longest))
+    """Embeddings plus positions. -> (rows, length, d_model)"""
+    return embedding(side.ids) + F.embedding(side.positions, positions(side.longest))
 
 
 def _positions(config: ModelConfig) -> nn.Module:

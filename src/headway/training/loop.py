@@ -115,7 +115,7 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: 
         risk, work = run.ranks.sums(torch.tensor([sampled.risk, sampled.work], device=run.device)).tolist()
         loss = risk / divisor
     else:
-        work = options.passes * work_of_step(run.model.config, micro_batches)
+        work = work_of_step(run.model.config, micro_batches)
     if progress.flops is not None:
         progress.flops += work
     progress.minutes = run.minutes()

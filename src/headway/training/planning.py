@@ -7,7 +7,7 @@ measured. `PAPER` holds what the times in section 5.2 of "Attention Is All You N
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headway.training.sizes import (
@@ -207,10 +207,9 @@ def plan_training(
     sharding: Sharding = "none",
     moving_average: bool = False,
     passes: float = 1,
-    at_once: int = 1,
 ) -> TrainingPlan:
     """Assumes that the efficiency already contains the time of communication, validations and checkpoints. passes: how
-    often each token of a step goes through the model; at_once: in the same batch."""
+    often each token of a step goes through the model."""
     parameters = count_parameters(config)
     steps = batches.steps(corpus)
     epochs = steps * min(1, batches.tokens_of_step / corpus.tokens_per_epoch)
@@ -229,7 +228,6 @@ def plan_training(
         micro_batches=micro_batches,
         moving_average=moving_average,
     )
-    memory = replace(memory, activations=at_once * memory.activations)
     return TrainingPlan(
         parameters=parameters.total,
         parameters_in_products=parameters.in_products,

@@ -95,11 +95,6 @@ class TrainingSection(Section):
     """Decay of Adam's average of squared gradients; the paper uses 0.98, and 0.999 is steadier at a constant rate."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Share of the target probability that is spread over the whole vocabulary (section 5.4)."""
-    consistency: float = Field(0.0, ge=0)
-    """Weight of SimCut's consistency loss, such as 3; 0 turns it off. It is the divergence between the predictions with
-    and without some of the tokens. Doubles the work and the memory of a step. The logged loss includes it."""
-    cutoff_probability: float = Field(0.05, ge=0, lt=1)
-    """Share of the tokens, on both sides, that are left out for `consistency`."""
     risk_samples: int = Field(0, ge=0, le=1000)
     """Minimum-risk training: translations that are sampled of each sentence, such as 8; 0 turns it off. The better ones
     by sentence BLEU become likelier. It is a second, short training, from a model in `training.init_from`. A step takes
@@ -140,13 +135,8 @@ class TrainingSection(Section):
             raise ValueError("schedule: paper needs warmup_steps of at least 1")
         if self.schedule == "cosine" and self.max_steps is None and self.max_epochs is None:
             raise ValueError("schedule: cosine must know its last step: set max_steps or max_epochs")
-        cutoff = type(self).model_fields["cutoff_probability"].default
-        if not self.consistency and self.cutoff_probability != cutoff:
-            raise ValueError("cutoff_probability is for consistency, which is 0")
         if self.risk_samples == 1:
             raise ValueError("risk_samples must be 0 or at least 2; each is compared with the others")
-        if self.risk_samples and self.consistency:
-            raise ValueError("risk_samples and consistency are two kinds of training; set one of them to 0")
         if self.risk_samples and self.init_from is None:
             raise ValueError("risk_samples needs init_from: the samples of an untrained model teach nothing")
         if (self.tokens_per_micro_batch or 0) > self.tokens_per_batch:
@@ -162,15 +152,10 @@ class TrainingSection(Section):
         return self.tokens_per_micro_batch or self.tokens_per_batch
 
     @property
-    def passes_at_once(self) -> int:
-        """How often each token of a micro-batch goes through the model together with the others."""
-        return 2 if self.consistency else 1
-
-    @property
     def passes(self) -> float:
         """How often each token of a step goes through the model, about: a sample passes it forward, too, when it is
         drawn."""
-        return self.risk_samples * 4 / 3 if self.risk_samples else self.passes_at_once
+        return self.risk_samples * 4 / 3 if self.risk_samples else 1
 
 
 class DecodingSection(Section):

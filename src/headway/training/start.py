@@ -69,12 +69,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
             initial = load_initial_model(recipe, config) if state is None else None
             data = _prepare(recipe, folder, config, initial, state, notice, show)
     model = _make_model(config, data, initial, options.seed).to(device)
-    loss_of = TranslationLoss(
-        model,
-        options.label_smoothing,
-        consistency=options.consistency,
-        cutoff_probability=options.cutoff_probability,
-    )
+    loss_of = TranslationLoss(model, options.label_smoothing)
     optimizer = make_optimizer(model, options.adam_beta2)
     average = MovingAverage(model, options.ema_decay) if options.ema_decay else None
 
