@@ -1,5 +1,5 @@
-"""Minimum-risk training (Shen et al. 2016, https://arxiv.org/abs/1512.02433): the model samples translations, and those that
-are better than its other samples of the same sentence become likelier.
+"""Minimum-risk training (Shen et al. 2016, https://arxiv.org/abs/1512.02433): the model samples translations of a
+sentence, and those that are better than its other samples become likelier.
 
 The risk of a translation is 1 minus its sentence BLEU. The gradient of the expected risk is estimated from a few
 samples of each sentence: each has as its baseline the mean of the others (Kool et al. 2019, "Buy 4 REINFORCE samples,
