@@ -12,7 +12,7 @@ from tests.training.test_loop import files as files  # noqa: PLC0414  # a fixtur
 from tests.training.test_loop import weights as bytes_of_weights
 
 from headway.evaluation import sentence_bleu
-from headway.training.minimum_risk import RiskSampler
+from headway.training.minimum_risk import SLACK, RiskSampler
 from headway.training.recipe import TrainingSection
 from headway.training.sizes import work_of_step
 from headway.training.stopping import Interrupted
@@ -42,16 +42,21 @@ def step_of(sampler):
 def test_a_sample_weighs_what_its_bleu_is_above_the_mean_of_the_others(sampler):
     """By sentences and weights as the batches have them."""
     found = sampler.step(step_of(sampler), 1)
+    lengths = []
     by_source: dict[tuple[int, ...], list[tuple[list[int], float]]] = {}
     for source, target, labels, shares in found.batches:
         for row in range(len(labels)):
             for number in range(1, int(source.sentences[row].max()) + 1):
                 ids = source.ids[row][source.sentences[row] == number].tolist()
                 places = target.sentences[row] == number
-                assert shares[row][places].unique().numel() == 1
                 *sample, end = labels[row][places].tolist()
+                of_tokens, of_end = shares[row][places].tensor_split([-1])
+                assert of_tokens.unique().numel() <= 1
+                was_cut_off = of_end.item() == 0
+                assert was_cut_off or not len(of_tokens) or of_end == of_tokens[0]
                 assert end == sampler.model.config.eos_id
                 by_source.setdefault(tuple(ids[:-1]), []).append((sample, shares[row][places][0].item()))
+                lengths.append((len(sample), was_cut_off))
         assert not shares[target.sentences == 0].any()
     corpus, decode = sampler.train.corpus, sampler.tokenizer.decode
     references = {
@@ -60,13 +65,14 @@ def test_a_sample_weighs_what_its_bleu_is_above_the_mean_of_the_others(sampler):
     times = Counter(tuple(corpus.source[pair].tolist()) for one in step_of(sampler) for pair in one.pairs)
     whole = 0
     for source, samples in by_source.items():
-        if times[source] == 1 and len(samples) == sampler.count:  # none was cut off, or is as good as its baseline
+        if times[source] == 1 and len(samples) == sampler.count:  # none is as good as its baseline
             whole += 1
             bleu = [sentence_bleu(decode(ids), references[source], sampler.tokenize) / 100 for ids, _ in samples]
             for place, (_, weight) in enumerate(samples):
                 others = bleu[:place] + bleu[place + 1 :]
                 assert weight == pytest.approx(bleu[place] - np.mean(others), abs=1e-5)
     assert whole > 3
+    assert {size for size, was_cut_off in lengths if was_cut_off} <= {size for size, _ in lengths if size >= SLACK}
 
 
 def test_the_gradient_is_that_of_the_expected_risk(sampler):
@@ -127,8 +133,8 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, trained, tmp_p
 
 def test_a_step_without_a_lesson_changes_nothing(sampler, monkeypatch):
     """Where all samples of a sentence are alike, none is better."""
-    monkeypatch.setattr(RiskSampler, "_risks", lambda self, reference, samples: [0.5] * len(samples))
+    monkeypatch.setattr(RiskSampler, "_risks", lambda self, reference, samples: [0.3] * len(samples))
     found = sampler.step(step_of(sampler), 1)
-    assert found.risk == 0.5 * sampler.count * sum(len(one.pairs) for one in step_of(sampler))
+    assert found.risk == pytest.approx(0.3 * sampler.count * sum(len(one.pairs) for one in step_of(sampler)))
     assert len(found.batches) == 1
     assert not found.batches[0][3].any()

@@ -61,7 +61,7 @@ class TorchSearcher:
         watch: BeamWatch | None = None,
     ) -> list[list[Hypothesis]]:
         """`watch` is called with the steps of beam search; it needs a single source."""
-        width = 1 if options.sample is not None else options.beam_size
+        width = options.n_best if options.sample is not None else options.beam_size
         batches = _batches(dict(enumerate(map(len, sources))), ROWS_PER_BATCH // width)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
@@ -126,11 +126,20 @@ class TorchSearcher:
         constraints = Constraints(prefixes if any(prefixes) else (), options.no_repeat_ngram)
         rows = on_cpu.to(self._device)  # (batch, source length)
         if options.sample is not None:
-            draws = [
-                sample(engine, rows, caps, options.sample, _generators(options.sample, number, sources), constraints)
-                for number in range(options.n_best)
-            ]
-            return [sorted(drawn, key=lambda one: -one.score) for drawn in zip(*draws, strict=True)]
+            count = options.n_best
+            constraints = Constraints(
+                [one for one in constraints.prefixes for _ in range(count)], options.no_repeat_ngram
+            )
+            drawn = sample(
+                engine,
+                rows.repeat_interleave(count, dim=0),
+                [cap for cap in caps for _ in range(count)],
+                options.sample,
+                [one for source in sources for one in _generators(options.sample, source, count)],
+                constraints,
+            )
+            of_source = (drawn[start : start + count] for start in range(0, len(drawn), count))
+            return [sorted(some, key=lambda one: -one.score) for some in of_source]
         return _search(engine, rows, caps, constraints, options, demands, watch)
 
     def _search_shortlist(
@@ -222,6 +231,7 @@ def _batches(lengths: Mapping[int, int], most: int) -> list[list[int]]:
     return batches
 
 
-def _generators(sampling: Sampling, number: int, sources: list[list[int]]) -> list[np.random.Generator]:
-    """One a source, from its ids: the same text with the same seed gives the same sample wherever it stands."""
-    return [np.random.default_rng([sampling.seed, number, *source]) for source in sources]
+def _generators(sampling: Sampling, source: list[int], count: int) -> list[np.random.Generator]:
+    """One for each sample, from the source's ids: the same text with the same seed gives the same samples wherever it
+    stands."""
+    return [np.random.default_rng([sampling.seed, number, *source]) for number in range(count)]

@@ -70,7 +70,9 @@ class _OutputCrossEntropy(torch.autograd.Function):
             log_sums = _softmax(part, bias, logits, p)
             losses = log_sums - one_hot * logits.gather(1, target)[:, 0] - uniform * logits.sum(dim=-1)
             losses.masked_fill_(target[:, 0] == ignore_index, 0.0)
-            loss += losses.sum() if share is None else losses @ share
+            if share is not None:
+                losses *= share
+            loss += losses.sum()
             if any(ctx.needs_input_grad):
                 p -= uniform
                 p.scatter_add_(1, target, torch.full_like(target, -one_hot, dtype=wide))

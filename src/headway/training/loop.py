@@ -104,9 +104,9 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: 
             rate=rate,
             max_gradient_norm=options.max_gradient_norm,
             dtype=run.dtype,
-            sums=lambda losses: run.ranks.sums(losses.sum(dim=0, keepdim=True)),
+            sums=(lambda losses: run.ranks.sums(losses.sum(dim=0, keepdim=True))) if sampled else run.ranks.sums,
         )
-        loss = result.losses.item() / divisor
+        loss = sum(result.losses.tolist()) / divisor
         _refuse_broken_step(progress, loss, result.gradient_norm.item())
         if run.average is not None:
             run.average.update(step)

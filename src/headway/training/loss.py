@@ -12,8 +12,7 @@ from headway.model.packing import Packed
 class TranslationLoss(nn.Module):
     """A model with its loss: ids in, loss out.
 
-    Everything happens inside `forward`, because wrappers for many devices (DDP, FSDP2) see only that. A loss that runs
-    the model more than once belongs here, too.
+    Everything happens inside `forward`, because wrappers for many devices (DDP, FSDP2) see only that.
     """
 
     def __init__(self, model: Transformer, label_smoothing: float = 0.0) -> None:

@@ -2,8 +2,8 @@
 sentence, and those that are better than its other samples become likelier.
 
 The risk of a translation is 1 minus its sentence BLEU. The gradient of the expected risk is estimated from a few
-samples of each sentence: each has as its baseline the mean of the others (Kool et al. 2019, "Buy 4 REINFORCE samples,
-get a baseline for free!").
+samples of each sentence with a leave-one-out baseline: the mean risk of the sentence's other samples (RLOO; Kool et al.
+2019, "Buy 4 REINFORCE samples, get a baseline for free!").
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from headway.model import Transformer
 from headway.text.batches import CorpusShare, MicroBatch, Plan, collate
 from headway.text.tokenizer import Tokenizer
 from headway.training.batches import Batches, WeightedBatch, on_device
-from headway.training.sizes import work_of_step
+from headway.training.sizes import forward_work, work_of_step
 
-FORWARD = 1 / 3
-"""The part of a training step's work that a pass without gradients takes, as sampling does."""
+NOTHING = 1e-9
+"""A smaller difference of risks is rounding."""
 SLACK = 10
 """A sample may have twice as many tokens as the reference and this many more. A longer one is cut off."""
 
@@ -35,16 +35,20 @@ class WeightedPairs:
 
     source: list[NDArray[np.int64]]
     target: list[NDArray[np.int64]]
-    weights: list[float]
+    weights: list[NDArray[np.float32]]
+    """Of each token of a translation, and of its end."""
 
-    def add(self, source: NDArray[np.int64], target: Sequence[int], weight: float) -> None:
+    def add(self, source: NDArray[np.int64], sample: Hypothesis, weight: float) -> None:
+        """The end of a sample that was cut off wasn't drawn, and weighs nothing."""
         self.source.append(source)
-        self.target.append(np.array(target, dtype=np.int64))
-        self.weights.append(weight)
+        self.target.append(np.array(sample.ids, dtype=np.int64))
+        self.weights.append(np.full(len(sample.ids) + 1, weight, dtype=np.float32))
+        if sample.stopped != "eos":
+            self.weights[-1][-1] = 0.0
 
     def micro_batches(self, mean_lengths: tuple[float, float], budget: int) -> list[MicroBatch]:
-        """All pairs, of up to so many places each; at least one, if need be without pairs. mean_lengths: of the corpus
-        that the sources come from, so that most have the shape of its own."""
+        """All pairs, in micro-batches of up to `budget` places; an empty one if there are no pairs. mean_lengths: of
+        the training corpus, so that rows have its shape."""
         if not self.source:
             return [MicroBatch(1, 1, [[]])]
         source, target = (np.array([len(ids) + 1 for ids in side]) for side in (self.source, self.target))
@@ -85,7 +89,7 @@ class RiskSampler:
 
     def step(self, micro_batches: Sequence[MicroBatch], number: int) -> RiskStep:
         """Samples of all sentences of the micro-batches. `number` is the step's: the same model draws the same samples
-        in it. Samples that were cut off, and those as good as their baseline, are not in the batches."""
+        in it. Samples as good as their baseline are not in the batches."""
         corpus, config = self.train.corpus, self.model.config
         pairs = [pair for one in micro_batches for pair in one.pairs]
         drawn = self._drawn(pairs, number)
@@ -99,13 +103,13 @@ class RiskSampler:
         samples = WeightedPairs([], [], [])
         for pair, of_pair, of_risks in zip(pairs, drawn, weights, strict=True):
             for one, weight in zip(of_pair, of_risks, strict=True):
-                if one.stopped == "eos" and weight:
-                    samples.add(corpus.source[pair], one.ids, weight)
+                if abs(weight) > NOTHING:
+                    samples.add(corpus.source[pair], one, weight)
         planned = samples.micro_batches(corpus.mean_lengths, self.train.tokens_per_micro_batch)
         return RiskStep(
             batches=[self._weighted(samples, one) for one in planned],
             risk=float(risks.sum()),
-            work=(1 + FORWARD) * work_of_step(config, planned),
+            work=self._work_of_drawing(pairs, drawn) + work_of_step(config, planned),
         )
 
     def _drawn(self, pairs: Sequence[int], number: int) -> list[list[Hypothesis]]:
@@ -117,6 +121,12 @@ class RiskSampler:
         caps = [min(2 * len(corpus.target[pair]) + SLACK, config.max_length - 1) for pair in pairs]
         return searcher.search([corpus.source[pair].tolist() for pair in pairs], options, caps, [[] for _ in pairs])
 
+    def _work_of_drawing(self, pairs: Sequence[int], drawn: Sequence[Sequence[Hypothesis]]) -> float:
+        corpus = self.train.corpus
+        sources = self.count * sum(len(corpus.source[pair]) + 1 for pair in pairs)
+        targets = sum(len(one.ids) + 1 for of_pair in drawn for one in of_pair)
+        return forward_work(self.model.config, sources, targets, *corpus.mean_lengths).total
+
     def _risks(self, reference: str, samples: Sequence[Hypothesis]) -> list[float]:
         texts = (self.tokenizer.decode(one.ids) for one in samples)
         return [1 - sentence_bleu(text, reference, self.tokenize) / 100 for text in texts]
@@ -125,6 +135,6 @@ class RiskSampler:
         source, target, labels = collate(samples, micro_batch)
         weights = np.zeros(labels.shape, dtype=np.float32)
         for number, row in enumerate(micro_batch.rows):
-            of_row = [np.full(len(samples.target[pair]) + 1, samples.weights[pair]) for pair in row]
-            weights[number, : sum(map(len, of_row))] = np.concatenate([[], *of_row])
+            of_row = np.concatenate([weights[number, :0], *(samples.weights[pair] for pair in row)])
+            weights[number, : len(of_row)] = of_row
         return (*on_device(source, target, labels, self.train.device), torch.from_numpy(weights).to(self.train.device))

@@ -97,9 +97,9 @@ class TrainingSection(Section):
     """Share of the target probability that is spread over the whole vocabulary (section 5.4)."""
     risk_samples: int = Field(0, ge=0, le=1000)
     """Minimum-risk training: translations that are sampled of each sentence, such as 8; 0 turns it off. The better ones
-    by sentence BLEU become likelier. It is a second, short training, from a model in `training.init_from`. A step takes
-    as many times the work and half as much again. Label smoothing doesn't apply, and the logged loss is the mean risk,
-    1 - BLEU."""
+    by sentence BLEU become likelier. It is a second, short training, from a model in `training.init_from`. With
+    n samples a step takes about 4n/3 times the work. Label smoothing doesn't apply, and the logged loss is the mean
+    risk, 1 - BLEU."""
     max_gradient_norm: float = Field(1.0, ge=0)
     """Gradients are scaled down to this norm if theirs is larger; 0 turns it off."""
     seed: int = Field(1, ge=0, lt=2**63)
@@ -153,8 +153,7 @@ class TrainingSection(Section):
 
     @property
     def passes(self) -> float:
-        """How often each token of a step goes through the model, about: a sample passes it forward, too, when it is
-        drawn."""
+        """About how many training passes each token takes; drawing a sample takes a third of one."""
         return self.risk_samples * 4 / 3 if self.risk_samples else 1
 
 

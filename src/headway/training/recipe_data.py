@@ -79,8 +79,6 @@ class TrainingFiles(ParallelFiles):
 class SyntheticFiles(TrainingFiles):
     """A corpus with one side that a model writes before training."""
 
-    target: OptionalFiles = Field(..., min_length=1)
-
     @model_validator(mode="after")
     def _named_singly(self) -> SyntheticFiles:
         if patterns := [file for file in (*self.source, *self.target) if is_pattern(file)]:
@@ -174,8 +172,7 @@ class NoiseSection(Section):
 
 class DataSection(Section):
     train: Annotated[list[TrainingFiles], BeforeValidator(_listed)] = []
-    """One corpus, or a list of them. It may be left out if there is `data.monolingual` or
-    `data.distilled`."""
+    """One corpus, or a list of them. It may be left out if there is `data.monolingual` or `data.distilled`."""
     monolingual: Annotated[list[MonolingualFiles], BeforeValidator(_listed)] = []
     """Text in the target language only, one corpus or a list, for back-translation. Preparation translates it with a
     model of the other direction, and training uses these pairs together with those of `data.train`."""

@@ -20,7 +20,7 @@ class StepResult:
     """What a step found. Reading it waits for the device."""
 
     losses: Tensor
-    """(micro-batches,): the sum of each one's losses, in nats."""
+    """(micro-batches,): the sum of each one's losses, in nats, or what `sums` made of that."""
     gradient_norm: Tensor
     """(): of the gradients together, before they were clipped."""
 
