@@ -107,11 +107,14 @@ def test_minutes_of_a_readme_are_those_of_the_results(readme):
 def test_work_of_a_readme_is_that_of_the_results(readme):
     """Where they tell it."""
     results = of_recipes("docs/results.md")
+    told = 0
     for recipe, [row] in of_recipes(readme).items():
         for work in re.findall(
             r"([\d.]+) PFLOP", " ".join(cell for other in results.get(recipe, []) for cell in other)
         ):
             assert round(Decimal(work), 2) == Decimal(row[3]), recipe
+            told += 1
+    assert told >= 3
 
 
 def test_both_readmes_have_the_same_figures():

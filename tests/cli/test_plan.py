@@ -14,6 +14,8 @@ from headway.cli import app
 from headway.errors import UserError
 from headway.text.encoding import EncodedChunk, PairCounts
 from headway.text.shards import ShardsWriter
+from headway.text.tokenizer import CONTROL_PIECES
+from headway.text.words import WordTokenizer
 from headway.training.planning import HARDWARE
 from headway.training.reading import make_recipe
 from headway.training.recipe import Recipe
@@ -107,8 +109,8 @@ def test_efficiency_and_measured_speed_lead_to_each_other():
     assert other["hours"] == pytest.approx(one["hours"])
 
 
-def write_prepared(folder: Path, *sizes: int, dtype: str = "<u2") -> None:
-    """Corpora of so many pairs, each of 2 + 1 tokens."""
+def write_prepared(folder: Path, *sizes: int, dtype: str = "<u2", vocab_size: tuple[int, int] = (100, 100)) -> None:
+    """Corpora of so many pairs, each of 2 + 1 tokens, with vocabularies of so many words."""
     writer = ShardsWriter(folder / "train", np.dtype(dtype))
     for corpus, size in enumerate(sizes):
         ids, ones = np.arange(2 * size), np.ones(size, dtype=np.int64)
@@ -116,12 +118,15 @@ def write_prepared(folder: Path, *sizes: int, dtype: str = "<u2") -> None:
         writer.add(EncodedChunk(corpus, 1, PairCounts(), ids, ids[:size], 2 * ones, ones, [], no_hashes))
     writer.finish(len(sizes))
     writer.close()
+    for side, size in zip(("source", "target"), vocab_size, strict=True):
+        words = WordTokenizer([f"w{number}" for number in range(size - len(CONTROL_PIECES))])
+        (folder / f"{side}{words.suffix}").write_bytes(words.to_bytes())
 
 
 @pytest.mark.parametrize(("dtype", "vocab_size"), [("<u2", 2**16), ("<i4", 2**16 + 1)])
 def test_prepared_data_is_counted(dtype, vocab_size, tmp_path):
     """Three pairs, in a folder and as a run's; they are as large as options would have told."""
-    write_prepared(tmp_path / "run" / "data", 3, dtype=dtype)
+    write_prepared(tmp_path / "run" / "data", 3, dtype=dtype, vocab_size=(vocab_size, vocab_size))
     model = f"tiny tokenizer.vocab_size={vocab_size} --hardware cpu --peak 0.1"
     told = run(f"headway plan {model} --pairs 3 --source-tokens 2 --target-tokens 1")
     for data in (tmp_path / "run", tmp_path / "run" / "data"):
@@ -129,6 +134,16 @@ def test_prepared_data_is_counted(dtype, vocab_size, tmp_path):
     files = (tmp_path / "run" / "data" / "train").rglob("*.*")
     written = sum(file.stat().st_size for file in files if file.suffix in (".ids", ".offsets"))
     assert f" {written} B when prepared" in told
+
+
+def test_prepared_data_has_its_own_vocabularies(tmp_path):
+    """Whatever the recipe asks for; a preset that shares the embeddings of both sides doesn't fit them."""
+    write_prepared(tmp_path, 3, vocab_size=(300, 200))
+    on_cpu = "--hardware cpu --peak 0.1"
+    separate = found(f"headway plan tiny model.share_embeddings=none --data {tmp_path} {on_cpu}")
+    smaller = found(f"headway plan tiny model.share_embeddings=none tokenizer.vocab_size=200 --pairs 3 {on_cpu}")
+    assert separate["parameters"] - smaller["parameters"] == 100 * 128
+    assert "differ; use 'decoder' or 'none'" in refusal(f"headway plan tiny --data {tmp_path} {on_cpu}")
 
 
 def recipe_of(folder: Path, *weights: float, prepared: Path | None = None) -> Recipe:

@@ -109,6 +109,25 @@ def test_a_missing_file_tells_what_makes_it(here, tmp_path):
     assert f"run `headway data multi30k --output {elsewhere}` to create it" in refusal(f"headway train {mine}")
 
 
+def test_a_missing_first_run_tells_what_makes_it(here, tmp_path, monkeypatch):
+    """The model that a recipe starts from, and a teacher; a recipe with its own preset can be planned without it."""
+    monkeypatch.setattr("headway.cli.train.command_that_makes", lambda file: None)
+    wanted = f"{here}/runs/multi30k-both-tiny: no such run; run `headway train multi30k-both-tiny` to create it"
+    assert refusal("headway train multi30k-de-en-tiny") == wanted
+    assert refusal("headway prepare multi30k-de-en-tiny --output prepared") == wanted
+    assert (
+        "2,349,568 parameters"
+        in run("headway plan multi30k-de-en-tiny --pairs 29000 --hardware cpu --measured 5000").stdout
+    )
+    assert "run `headway train multi30k-de-en-tiny` to create it" in refusal("headway train multi30k-de-en-fast")
+    mine = tmp_path / "recipes" / "mine.yaml"
+    mine.parent.mkdir()
+    mine.write_text((RECIPES / "multi30k-de-en-tiny.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    elsewhere = tmp_path.resolve() / "runs" / "multi30k-both-tiny"
+    assert f"run `headway train multi30k-both-tiny --out {elsewhere}` to create it" in refusal(f"headway train {mine}")
+    assert not (here / "runs").exists()
+
+
 @pytest.mark.parametrize("folder", ["data/tatoeba-ko-en", "other/tatoeba-ko-en"])
 def test_the_command_makes_the_file(folder, here, tmp_path):
     rows = [f"Sentence {number}.\t문장 {number}.\tCC-BY" for number in range(200)]

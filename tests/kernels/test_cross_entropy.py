@@ -46,15 +46,17 @@ def test_the_loss_alone_is_that_of_training():
     assert alone.item() == output_cross_entropy(hidden, weight, None, targets, 0.1).item()
 
 
-def test_in_bf16_the_loss_is_near_that_of_fp32():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_in_bf16_the_loss_is_near_that_of_fp32(weighted):
     random = torch.Generator().manual_seed(1)
     hidden, weight = torch.randn(200, 32, generator=random), torch.randn(500, 32, generator=random) / 6
     targets = torch.randint(500, (200,), generator=random)
+    weights = torch.rand(200, generator=random) if weighted else None
     losses, gradients = [], []
     for enabled in (False, True):
         leaf = weight.clone().requires_grad_()
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-            loss = output_cross_entropy(hidden, leaf, None, targets, 0.1)
+            loss = output_cross_entropy(hidden, leaf, None, targets, 0.1, weights=weights)
         loss.backward()
         losses.append(loss.item())
         gradients.append(leaf.grad)

@@ -9,7 +9,10 @@ def test_to_hugging_face_and_back(corpus, trained, tmp_path):
     transformers = pytest.importorskip("transformers")
     outcome = run_headway("export", trained, "--to", "huggingface", "--output", tmp_path / "hf")
     assert outcome.code == 0, outcome.err
-    assert outcome.err.splitlines() == [f"{tmp_path / 'hf'}: written and checked"]
+    assert outcome.err.splitlines() == [
+        f"{trained}: exporting, and checking that the result translates as the model does",
+        f"{tmp_path / 'hf'}: written and checked",
+    ]
     lines = corpus.file("test.src").read_text().splitlines()[:20]
     with pytest.warns(UserWarning, match="sacremoses"):
         tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")

@@ -11,8 +11,9 @@ from tests.training.test_loop import StopAfter, begin, log, losses, recipe, run
 from tests.training.test_loop import files as files  # noqa: PLC0414  # a fixture
 from tests.training.test_loop import weights as bytes_of_weights
 
+from headway.decoding import Hypothesis
 from headway.evaluation import sentence_bleu
-from headway.training.minimum_risk import SLACK, RiskSampler
+from headway.training.minimum_risk import SLACK, RiskSampler, WeightedPairs
 from headway.training.recipe import TrainingSection
 from headway.training.sizes import work_of_step
 from headway.training.stopping import Interrupted
@@ -29,10 +30,8 @@ def trained(files, tmp_path_factory):
 
 
 @pytest.fixture
-def sampler(files, trained, tmp_path) -> RiskSampler:
-    opened = begin(recipe(files, init_from=str(trained), **RISK), tmp_path / "run")
-    assert opened.sampler is not None
-    return opened.sampler
+def sampler(files, trained, tmp_path):
+    return begin(recipe(files, init_from=str(trained), **RISK), tmp_path / "run").sampler
 
 
 def step_of(sampler):
@@ -72,7 +71,14 @@ def test_a_sample_weighs_what_its_bleu_is_above_the_mean_of_the_others(sampler):
                 others = bleu[:place] + bleu[place + 1 :]
                 assert weight == pytest.approx(bleu[place] - np.mean(others), abs=1e-5)
     assert whole > 3
-    assert {size for size, was_cut_off in lengths if was_cut_off} <= {size for size, _ in lengths if size >= SLACK}
+    assert all(size >= SLACK for size, was_cut_off in lengths if was_cut_off)
+
+
+@pytest.mark.parametrize(("stopped", "end"), [("eos", 0.5), ("max_length", 0.0)])
+def test_the_end_of_a_sample_that_was_cut_off_weighs_nothing(stopped, end):
+    samples = WeightedPairs([], [], [])
+    samples.add(np.array([7, 8]), Hypothesis([4, 5, 6], -1.0, stopped), 0.5)
+    assert samples.weights[0].tolist() == [0.5, 0.5, 0.5, end]
 
 
 def test_the_gradient_is_that_of_the_expected_risk(sampler):

@@ -90,6 +90,7 @@ def export(
     if target is not None:
         stored = _with_shortlist(stored, source, target)
     ours = _our_translations(stored, [pair.source for pair in pairs])
+    typer.echo(f"{model}: exporting, and checking that the result translates as the model does", err=True)
     exported = (
         _export_web(stored, model, output, precision) if to == "web" else _export(stored, to, output, quantization)
     )

@@ -35,7 +35,7 @@ def plan(
     ] = 30,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Count pairs and tokens in this run directory or prepared data."),
+        typer.Option(metavar="FOLDER", help="Count pairs, tokens and vocabulary in this run or prepared data."),
     ] = None,
     devices: Annotated[
         int, typer.Option(metavar="N", min=1, max=10**7, help="GPUs, or processes on CPU, that work together.")
@@ -114,9 +114,9 @@ def plan(
     from headway.training import planning
 
     recipe = _recipe(arguments)
-    config = _config(recipe)
     in_training = translate is None and serve is None
     corpus = _corpus(recipe, pairs, (source_tokens, target_tokens), data, in_training=in_training)
+    config = _config(recipe, data)
     bf16 = _in_bf16(recipe, hardware, peak)
     if in_training:
         batches = _batches(recipe, corpus)
@@ -214,11 +214,21 @@ def _recipe(arguments: list[str]) -> Recipe:
     return read_recipe(name, overrides)[0]
 
 
-def _config(recipe: Recipe) -> ModelConfig:
+def _config(recipe: Recipe, data: Path | None) -> ModelConfig:
+    """With the vocabularies of prepared data, or those that the recipe asks for. Raises UserError."""
     from headway.model import ModelConfig
+    from headway.training.prepared import find_tokenizer
 
-    size = recipe.tokenizer.vocab_size
-    return ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
+    options = recipe.model_options()
+    if data is None:
+        size = recipe.tokenizer.vocab_size
+        return ModelConfig.preset(**options, source_vocab_size=size, target_vocab_size=size)
+    folder = _prepared_of(data)
+    source, target = (find_tokenizer(folder, side) for side in ("source", "target"))
+    try:
+        return ModelConfig.preset(**options, source_vocab_size=source.vocab_size, target_vocab_size=target.vocab_size)
+    except ValueError as error:
+        raise UserError(f"{data}: {error}") from None
 
 
 def _corpus(

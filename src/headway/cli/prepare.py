@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from headway.cli.recipes import read_recipe
-from headway.cli.train import check_corpora, program
+from headway.cli.train import check_given, program
 from headway.errors import UserError
 
 
@@ -50,7 +50,7 @@ def prepare(
         raise UserError("--output is missing: the folder to make")
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder}: is a file, the folder can't be made there")
-    check_corpora(recipe)
+    check_given(recipe)
     config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
     initial = load_initial_model(recipe, config)
     stop = StopRequests()

@@ -14,7 +14,7 @@ import typer
 
 from headway.cli.data import command_that_makes
 from headway.cli.options import Threads
-from headway.cli.recipes import read_recipe, recipe_list
+from headway.cli.recipes import read_recipe, recipe_list, shipped_recipes
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def train(
         if not ((or_resume or restarted()) and step_folders(run / "checkpoints")):
             refuse_used_folder(run)
             if recipe.data.prepared is None:
-                check_corpora(recipe)
+                check_given(recipe)
     if processes > 1 and not is_rank():
         from headway.training.processes import launch
 
@@ -226,14 +226,21 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tup
     return make_recipe(document, overrides, origin="command line"), None
 
 
-def check_corpora(recipe: Recipe) -> None:
-    """Raises UserError for a missing file that `headway data` makes, and says how."""
+def check_given(recipe: Recipe) -> None:
+    """Raises UserError for a missing file that `headway data` makes, or a missing run of a recipe that comes with
+    headway, and says how."""
     files = [file for corpus in (*recipe.data.train, *recipe.data.valid) for file in (*corpus.source, *corpus.target)]
     files += [file for synthesis in recipe.data.syntheses for file in synthesis.given]
     for file in files:
         command = command_that_makes(file)
         if command and not file.exists():
             raise UserError(f"{file}: no such file; run `{command}` to create it")
+    for run in (recipe.training.init_from, *(synthesis.writer for synthesis in recipe.data.syntheses)):
+        place = None if run is None else Path(os.path.abspath(run))  # noqa: PTH100 - `resolve` would follow links
+        if place and place.parent.name == "runs" and place.name in shipped_recipes() and not place.exists():
+            usual = place == Path.cwd() / "runs" / place.name
+            out = "" if usual else f" --out {shlex.quote(str(place))}"
+            raise UserError(f"{place}: no such run; run `headway train {place.name}{out}` to create it")
 
 
 def _resumed(run: Path, overrides: list[str]) -> Recipe:

@@ -135,12 +135,15 @@ def _names(problem: str, override: str) -> bool:
 
 def _with_initial_sections(document: dict[str, Any]) -> dict[str, Any]:
     """Where a run starts from a model, what the recipe leaves open of model, tokenizer, languages and searching is that
-    model's; a preset leaves nothing of the model open. Its vocabulary is taken whole."""
+    model's; a preset leaves nothing of the model open. Its vocabulary is taken whole. A recipe with a preset can be
+    read, such as for a plan, before the model is there; a run can't begin."""
     sections = {name: document.get(name) or {} for name in ("data", "tokenizer", "model", "training", "decoding")}
     if not all(isinstance(section, dict) for section in sections.values()):
         return document
     path, resolved = sections["training"].get("init_from"), model_keys().keys() <= sections["model"].keys()
     if not isinstance(path, str) or resolved:  # of a run that goes on, all is written out
+        return document
+    if "preset" in sections["model"] and not Path(path).exists():
         return document
     initial = initial_sections(Path(path))
     if "preset" in sections["model"]:
