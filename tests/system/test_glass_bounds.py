@@ -40,6 +40,20 @@ PACE = """() => {
   };
   return Array.from({ length: 5 }, laidOut).sort((one, other) => one - other)[2];
 }"""
+PLAIN_TABLE = """() => {
+  const button = document.createElement("button");
+  button.id = "plain";
+  button.style = "position: fixed; inset: 0 auto auto 0; z-index: 9";
+  const table = document.createElement("table");
+  button.onclick = () => {
+    for (let row = 0; row < 60; row++)
+      for (let column = 0, cells = table.insertRow(); column < 30; column++)
+        cells.insertCell().textContent = Math.sin(row * column).toFixed(3);
+    document.body.prepend(table);
+  };
+  button.textContent = "a plain table";
+  document.body.append(button, table);
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -148,15 +162,18 @@ def test_a_large_record_is_ready_and_answers_at_once(browser, large_page):
 
     tried: dict[str, list[float]] = {}
 
-    def timed(what: str, act) -> None:
+    def answer(act) -> float:
         """From the event to the next frame, as the browser itself has measured it; below 16 ms it tells nothing."""
         page.evaluate("window.events.length = 0")
         act()
         page.wait_for_timeout(80)
-        durations = page.evaluate("window.events.map(([, duration]) => duration)")
-        tried.setdefault(what, []).append(max(durations, default=0))
+        return max(page.evaluate("window.events.map(([, duration]) => duration)"), default=0)
+
+    def timed(what: str, act) -> None:
+        tried.setdefault(what, []).append(answer(act))
 
     slow: dict[str, list[float]] = {}
+    plain: list[float] = []
     for _ in range(8):
         page.reload()  # everything is seen for the first time again
         page.wait_for_timeout(300)
@@ -182,7 +199,11 @@ def test_a_large_record_is_ready_and_answers_at_once(browser, large_page):
             timed("step", page.locator(".player button >> nth=3").click)
         window.view("translate")
         timed("word", page.locator(".words.target .word >> nth=40").click)
-        slow = {what: times for what, times in tried.items() if min(times) > ANSWERED_WITHIN * slowness}
+        # Other work takes the cores from the processes that draw, too: then it's as long as for a plain table.
+        page.evaluate(PLAIN_TABLE)
+        plain.append(answer(lambda: page.click("#plain")))
+        bound = max(ANSWERED_WITHIN * slowness, min(plain))
+        slow = {what: times for what, times in tried.items() if min(times) > bound}
         if not slow:  # other work on the machine only ever adds
             break
     assert not slow
@@ -317,7 +338,7 @@ def test_numbers_are_decoded_as_in_python(browser, document, tmp_path):
     window.page.click(".encoder [data-place=embedding]")
     values = decoded(document["arrays"], "source_embedding.embedded")
     window.page.locator(".panel canvas >> nth=0").focus()
-    for _ in range(2):
+    for _ in range(8):
         window.page.keyboard.press("Shift+ArrowRight")
     shown = window.page.inner_text(".panel .readout b >> nth=0")
     assert re.fullmatch(r"−?\d\.\d{3}", shown)
