@@ -117,9 +117,7 @@ class Translator:
         if not self._single:
             raise UserError("confidence is calibrated for one model, not for an ensemble")
         if self.stored.calibration is None:
-            raise UserError(
-                f"{self.stored.name or 'the model'}: isn't calibrated; `headway calibrate` makes one that is"
-            )
+            raise UserError("the model isn't calibrated; `headway calibrate` makes one that is")
         return self.stored.calibration
 
     def search_options(self, *, mbr: int | None = None, **options: Any) -> SearchOptions:
