@@ -26,34 +26,34 @@ TEXTS = {"text", "piece", "source"}
 READY_WITHIN = 1000  # milliseconds, on a machine that needs as many as `PACE_OF_BOUNDS` for what `PACE` does
 ANSWERED_WITHIN = 50
 PACE_OF_BOUNDS = 25
-PACE = """() => {
-  const laidOut = () => {
-    const start = performance.now();
-    const table = document.createElement("table");
+FILL = """(table) => {
     for (let row = 0; row < 60; row++)
       for (let column = 0, cells = table.insertRow(); column < 30; column++)
         cells.insertCell().textContent = Math.sin(row * column).toFixed(3);
     document.body.append(table);
+  }"""
+PACE = f"""() => {{
+  const fill = {FILL};
+  const laidOut = () => {{
+    const start = performance.now();
+    const table = document.createElement("table");
+    fill(table);
     table.getBoundingClientRect();
     table.remove();
     return performance.now() - start;
-  };
-  return Array.from({ length: 5 }, laidOut).sort((one, other) => one - other)[2];
-}"""
-PLAIN_TABLE = """() => {
+  }};
+  return Array.from({{ length: 5 }}, laidOut).sort((one, other) => one - other)[2];
+}}"""
+PLAIN_TABLE = f"""() => {{
   const button = document.createElement("button");
   button.id = "plain";
   button.style = "position: fixed; inset: 0 auto auto 0; z-index: 9";
-  const table = document.createElement("table");
-  button.onclick = () => {
-    for (let row = 0; row < 60; row++)
-      for (let column = 0, cells = table.insertRow(); column < 30; column++)
-        cells.insertCell().textContent = Math.sin(row * column).toFixed(3);
-    document.body.prepend(table);
-  };
   button.textContent = "a plain table";
-  document.body.append(button, table);
-}"""
+  const table = document.createElement("table");
+  table.style = "position: fixed; inset: 0 auto auto 0";
+  button.onclick = () => ({FILL})(table);
+  document.body.prepend(button, table);
+}}"""
 
 
 @pytest.fixture(scope="module")
