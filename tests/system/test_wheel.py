@@ -60,15 +60,16 @@ def test_recipes_go_by_their_names(headway, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_corpus_and_its_recipe_make_a_model(headway, tmp_path):
+def test_a_corpus_and_its_recipes_make_a_model(headway, tmp_path):
     rows = [f"Sentence {number}.\t문장 {number}.\tCC-BY" for number in range(300)]
     (tmp_path / "kor.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
     short = [*TINY, "tokenizer.vocab_size=300", "training.max_steps=3", "training.max_epochs=null"]
     for command in (
         ("data", "tatoeba-ko-en", "--from", "."),
-        ("train", "tatoeba-ko-en", *short),
-        ("show", "runs/tatoeba-ko-en"),
+        ("train", "tatoeba-both", *short),
+        ("train", "tatoeba-en-ko", *short),
+        ("show", "runs/tatoeba-en-ko"),
     ):
         done = headway(*command, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-    assert "ko -> en" in done.stdout
+    assert "en -> ko" in done.stdout
