@@ -127,10 +127,11 @@ def write_prepared(folder: Path, *sizes: int, dtype: str = "<u2", vocab_size: tu
 def test_prepared_data_is_counted(dtype, vocab_size, tmp_path):
     """Three pairs, in a folder and as a run's; they are as large as options would have told."""
     write_prepared(tmp_path / "run" / "data", 3, dtype=dtype, vocab_size=(vocab_size, vocab_size))
-    model = f"tiny tokenizer.vocab_size={vocab_size} --hardware cpu --peak 0.1"
-    told = run(f"headway plan {model} --pairs 3 --source-tokens 2 --target-tokens 1")
+    on_cpu = "--hardware cpu --peak 0.1"
+    described = f"tokenizer.vocab_size={vocab_size} --pairs 3 --source-tokens 2 --target-tokens 1"
+    told = run(f"headway plan tiny {described} {on_cpu}")
     for data in (tmp_path / "run", tmp_path / "run" / "data"):
-        assert run(f"headway plan {model} --data {data}") == told
+        assert run(f"headway plan tiny --data {data} {on_cpu}") == told
     files = (tmp_path / "run" / "data" / "train").rglob("*.*")
     written = sum(file.stat().st_size for file in files if file.suffix in (".ids", ".offsets"))
     assert f" {written} B when prepared" in told
@@ -243,6 +244,10 @@ def test_translating_and_serving():
         ("headway plan --pairs 10", "--pairs needs a model"),
         ("headway plan --sharding none", "--sharding needs a model"),
         ("headway plan base --data {here} --source-tokens 20 --hardware h100", "--source-tokens is not with --data"),
+        (
+            "headway plan base tokenizer.vocab_size=99 --data {here} --hardware h100",
+            "tokenizer.vocab_size=99 is not with --data",
+        ),
         ("headway plan base --translate 1e6 --measured 5 --hours 3 --devices 1", "--devices is not with --hours"),
         ("headway plan base --serve 1e6 --measured 5 --devices 2", "--devices is not with --serve"),
         ("headway plan base --translate 1e6 --measured 5 --pairs 9", "--pairs is only for a training"),

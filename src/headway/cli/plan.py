@@ -106,7 +106,7 @@ def plan(
         raise UserError("--hours is for --translate; the hours of a training follow from its --devices")
     if sharding not in ("none", "full"):
         raise UserError(f"--sharding {sharding}: must be none or full")
-    _refuse_unused(context, bool(arguments))
+    _refuse_unused(context, arguments or [])
     if not arguments:
         _print(*known_devices(), as_json=as_json)
         return
@@ -167,11 +167,11 @@ def _refuse_impossible(numbers: dict[str, float | None], efficiency: float | Non
         raise UserError(f"--efficiency {efficiency:g}: must be above 0 and at most 1, the share of the peak")
 
 
-def _refuse_unused(context: typer.Context, has_model: bool) -> None:
-    """Raises UserError for an option on the command line that the plan would not use."""
+def _refuse_unused(context: typer.Context, arguments: list[str]) -> None:
+    """Raises UserError for an option or a change on the command line that the plan would not use."""
     given = given_options(context)
     given.pop("as_json", None)
-    if given and not has_model:
+    if given and not arguments:
         raise UserError(f"{next(iter(given.values()))} needs a model: give a preset or a recipe, too")
     unused = {}
     if "data" in given:
@@ -185,6 +185,9 @@ def _refuse_unused(context: typer.Context, has_model: bool) -> None:
     for name, flag in given.items():
         if name in unused:
             raise UserError(f"{flag} is {unused[name]}")
+    for change in arguments:
+        if "data" in given and change.startswith("tokenizer."):
+            raise UserError(f"{change} is not with --data, which has the vocabulary")
 
 
 def _print(document: dict[str, object], lines: Lines, *, as_json: bool) -> None:
