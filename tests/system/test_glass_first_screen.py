@@ -6,6 +6,16 @@ import pytest
 from tests.system.browsing import Window
 
 TEXT = "the cat sat on the mat"
+WATCHER = """
+window.looks = [];
+new MutationObserver(() => {
+  const words = document.querySelectorAll(".words.target .word").length;
+  if (!words) return;
+  const later = document.querySelectorAll(".words.target .later").length;
+  const lines = document.querySelectorAll(".threads .grows").length;
+  window.looks.push(`${later} ${lines > 0}`);
+}).observe(document, { subtree: true, childList: true, attributes: true });
+"""
 SENTENCES = {"en": "To write", "ko": "이 단어를 쓸 때 본 곳"}
 
 
@@ -34,17 +44,10 @@ def test_the_picture_is_at_the_top_and_plays_once(opened, document, language, wi
     top = page.evaluate("document.querySelector('.looking').getBoundingClientRect().top")
     assert top <= 200
     words = page.locator(".words.target .word").count()
-    seen = page.evaluate("""() => new Promise((done) => {
-        const seen = new Set();
-        const look = () => {
-          const later = document.querySelectorAll(".words.target .later").length;
-          const lines = document.querySelectorAll(".threads .grows").length;
-          seen.add(`${later} ${lines > 0}`);
-          if (later) requestAnimationFrame(look);
-          else done([...seen]);
-        };
-        look();
-    })""")
+    page.add_init_script(WATCHER)
+    page.reload()
+    window.count(".words.target .arriving", words)
+    seen = page.evaluate("window.looks")
     assert {f"{later} true" for later in range(1, words)} <= set(seen)  # a word at a time, each with growing lines
     window.contains(".looking .detail", SENTENCES[language])
     window.count(".threads .grows", 0)  # at the end all words at once
