@@ -45,7 +45,7 @@ from headway.text.tokenizer import EOS_ID
 from headway.training.batches import Batch as PackedBatch
 from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
-from headway.training.optim import make_optimizer
+from headway.training.optim import make_optimizers
 from headway.training.prepare import PreparedData, prepare
 from headway.training.reading import load_recipe
 from headway.training.sizes import training_work
@@ -102,11 +102,11 @@ def headway_step(config: ModelConfig) -> Callable[[PackedBatch], None]:
     keep_matrix_kernels(CPU)
     dtype = training_dtype("auto", CPU)
     model = Transformer(config)
-    loss_of, optimizer = TranslationLoss(model, label_smoothing=0.1), make_optimizer(model, beta2=0.98)
+    loss_of, optimizers = TranslationLoss(model, label_smoothing=0.1), make_optimizers(model, "adam", 0.98)
 
     def step(batch: PackedBatch) -> None:
         tokens = target_tokens([batch])
-        train_step(loss_of, optimizer, [batch], divisor=tokens, rate=0.0, max_gradient_norm=1.0, dtype=dtype)
+        train_step(loss_of, optimizers, [batch], divisor=tokens, rate=0.0, max_gradient_norm=1.0, dtype=dtype)
 
     return step
 

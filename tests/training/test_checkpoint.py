@@ -32,7 +32,7 @@ from headway.training.checkpoint import (
     read_state,
     save_checkpoint,
 )
-from headway.training.optim import make_optimizer
+from headway.training.optim import make_optimizers
 from headway.training.run_directory import MARK, only_trainer, open_run
 
 CUTS, FLIPS = 100, 100
@@ -43,19 +43,19 @@ def tiny():
         source_vocab_size=7, target_vocab_size=7, d_model=8, num_heads=2, encoder_layers=1, decoder_layers=1, d_ff=8
     )
     model = Transformer(config)
-    optimizer = make_optimizer(model, 0.98)
+    optimizers = make_optimizers(model, "adam", 0.98)
     for parameter in model.parameters():
         parameter.grad = torch.ones_like(parameter)
-    optimizer.step()
-    return model, optimizer
+    optimizers[0].step()
+    return model, optimizers
 
 
 @pytest.fixture
 def folder(tmp_path):
     """Two checkpoints, after the steps 10 and 20."""
-    model, optimizer = tiny()
+    model, optimizers = tiny()
     for step in (10, 20):
-        save_checkpoint(tmp_path, model, optimizer, None, State(Progress(step=step), {}, "data", {}))
+        save_checkpoint(tmp_path, model, optimizers, None, State(Progress(step=step), {}, "data", {}))
     return tmp_path
 
 
@@ -143,15 +143,15 @@ def test_where_all_are_damaged_nothing_is_touched(folder):
 
 
 def test_a_checkpoint_gives_back_what_it_was_given(folder, tmp_path):
-    model, optimizer = tiny()
+    model, optimizers = tiny()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_()
     state = State(Progress(step=30, best_score=1.5), {"a": [1, None]}, "data", {"threads": 2, "torch": "2"})
-    save_checkpoint(tmp_path, model, optimizer, None, state)
+    save_checkpoint(tmp_path, model, optimizers, None, state)
     drawn = torch.rand(5)
-    other, other_optimizer = tiny()
-    load_checkpoint(tmp_path / "step-00000030", other, other_optimizer, None)
+    other, other_optimizers = tiny()
+    load_checkpoint(tmp_path / "step-00000030", other, other_optimizers, None)
     assert read_state(tmp_path / "step-00000030") == state
     assert torch.equal(torch.rand(5), drawn)
     for name, parameter in model.named_parameters():
@@ -252,27 +252,27 @@ TENSORS = {
 @pytest.mark.parametrize("message", TENSORS)
 def test_tensors_of_another_kind_are_one_line(tmp_path, message):
     name, change = TENSORS[message]
-    model, optimizer = tiny()
+    model, optimizers = tiny()
     average = MovingAverage(model, 0.9)
-    save_checkpoint(tmp_path, model, optimizer, average, State(Progress(step=20), {}, "data", {}))
-    load_checkpoint(newest(tmp_path), model, optimizer, average)
+    save_checkpoint(tmp_path, model, optimizers, average, State(Progress(step=20), {}, "data", {}))
+    load_checkpoint(newest(tmp_path), model, optimizers, average)
     file = newest(tmp_path) / f"{name}.safetensors"
     tensors = {key: tensor.clone() for key, tensor in load_file(file).items()}
     change(tensors)
     save_file(tensors, file)
     with pytest.raises(UserError) as error:
-        load_checkpoint(newest(tmp_path), model, optimizer, average)
+        load_checkpoint(newest(tmp_path), model, optimizers, average)
     assert f"{file}: " in str(error.value)
     assert message in str(error.value)
 
 
 def test_the_random_state_of_a_device_that_is_not_here_is_left_alone(folder):
-    model, optimizer = tiny()
+    model, optimizers = tiny()
     file = newest(folder) / "random.safetensors"
     others = {name: torch.zeros(16, dtype=torch.uint8) for name in GENERATORS if name not in random_states()}
     assert others
     save_file({**load_file(file), **others}, file)
-    load_checkpoint(newest(folder), model, optimizer, None)
+    load_checkpoint(newest(folder), model, optimizers, None)
 
 
 def test_an_old_checkpoint_goes_by_its_name_first(folder, monkeypatch):

@@ -32,7 +32,7 @@ from headway.training.recipe_data import NoiseSection
 from headway.training.reporter import Reporter
 from headway.training.run import Run
 from headway.training.run_directory import open_run, refuse_used_folder
-from headway.training.sizes import work_of_step
+from headway.training.sizes import work_of_step, work_of_update
 from headway.training.start import start
 from headway.training.stopping import Interrupted, StopRequests
 from headway.translator import Translator
@@ -154,15 +154,16 @@ def test_the_work_of_all_stages_is_counted(files, tmp_path):
     assert f"| matrix products in training, all stages | {by_hand / 1e15:.4g} PFLOP |" in last.card
     assert log(tmp_path / "run")[-1]["petaflop"] == round(by_hand / 1e15, 6)
     model = tmp_path / "run" / "models" / "step-00000024"
-    second = run(recipe(files, init_from=str(model), max_steps=8), tmp_path / "second")
+    second = run(recipe(files, init_from=str(model), max_steps=8, optimizer="muon"), tmp_path / "second")
     again = sum(work_of_step(last.model.config, step) for step in steps[:8])
+    again += 8 * work_of_update(last.model.config, "muon")
     assert second.flops == pytest.approx(by_hand + again)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize(("optimizer", "precision"), [("adam", "fp32"), ("adam", "bf16"), ("muon", "bf16")])
 @pytest.mark.parametrize("stop_after", [5, 12, 16])
-def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, tmp_path, precision, stop_after):
-    wanted = recipe(files, precision=precision, tokens_per_micro_batch=150)
+def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, tmp_path, precision, stop_after, optimizer):
+    wanted = recipe(files, precision=precision, tokens_per_micro_batch=150, optimizer=optimizer)
     run(wanted, tmp_path / "whole")
     with pytest.raises(Interrupted):
         run(wanted, tmp_path / "parts", StopAfter(stop_after))
@@ -566,14 +567,14 @@ def test_a_stop_request_prints_nothing_from_within_the_step(files, tmp_path, mon
 def test_weights_that_are_not_finite_are_never_saved(files, tmp_path, monkeypatch):
     """The gradients of step 5 are fine, the weights after it aren't."""
     opened = begin(recipe(files), tmp_path / "run")
-    real = opened.optimizer.step
+    real = opened.optimizers[0].step
 
     def step():
         real()
         if opened.progress.step == 7:
             opened.model.output.weight.data[0, 0] = float("nan")
 
-    monkeypatch.setattr(opened.optimizer, "step", step)
+    monkeypatch.setattr(opened.optimizers[0], "step", step)
     with pytest.raises(UserError, match=r"step 8: weight .* is not finite, nothing of it was saved"):
         finish(opened)
     assert [path.name for path in step_folders(tmp_path / "run" / "checkpoints")] == ["step-00000004"]
@@ -581,14 +582,14 @@ def test_weights_that_are_not_finite_are_never_saved(files, tmp_path, monkeypatc
 
 def test_weights_that_are_not_finite_are_in_no_checkpoint_between_validations(files, tmp_path, monkeypatch):
     opened = begin(recipe(files, save_every=3, validate_every=20), tmp_path / "run")
-    real = opened.optimizer.step
+    real = opened.optimizers[0].step
 
     def step():
         real()
         if opened.progress.step == 5:
             opened.model.output.weight.data[0, 0] = float("nan")
 
-    monkeypatch.setattr(opened.optimizer, "step", step)
+    monkeypatch.setattr(opened.optimizers[0], "step", step)
     with pytest.raises(UserError, match=r"step 6: weight .* is not finite, nothing of it was saved"):
         finish(opened)
     assert [path.name for path in step_folders(tmp_path / "run" / "checkpoints")] == ["step-00000003"]

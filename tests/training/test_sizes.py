@@ -16,7 +16,7 @@ from headway.model.config import PRESETS
 from headway.training import sizes
 from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
-from headway.training.optim import make_optimizer
+from headway.training.optim import make_optimizers
 from headway.training.sizes import (
     activation_bytes,
     count_parameters,
@@ -227,10 +227,10 @@ def test_peak_is_what_torch_allocates(precision, micro_batches):
     steps = list(islice(batches.plan.steps(0), 2))
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
         model = Transformer(config)
-        loss_of, optimizer = TranslationLoss(model, 0.1), make_optimizer(model, 0.98)
+        loss_of, optimizers = TranslationLoss(model, 0.1), make_optimizers(model, "adam", 0.98)
         for step in steps:
             todo, options = map(batches.tensors, step), {"rate": 0.0, "max_gradient_norm": 1.0, "dtype": dtype}
-            train_step(loss_of, optimizer, todo, divisor=100, **options)
+            train_step(loss_of, optimizers, todo, divisor=100, **options)
     events = [one for one in profiled.profiler.kineto_results.events() if one.name() == "[memory]"]
     allocated = max(accumulate(one.nbytes() for one in sorted(events, key=lambda one: one.start_ns())))
     lengths = tuple(length + 1 for length in corpus.mean_lengths)

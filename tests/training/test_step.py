@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from headway.model import ModelConfig, Transformer
 from headway.training.loss import TranslationLoss
-from headway.training.optim import make_optimizer
+from headway.training.optim import make_optimizers
 from headway.training.step import accumulate, train_step
 
 SOURCE = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]])
@@ -52,18 +52,18 @@ class Root(nn.Module):
         return self.weight.sqrt() + x
 
 
-def step(loss_of, optimizer, batches, tokens=1, rate=0.1, norm=0.0, **options):
+def step(loss_of, optimizers, batches, tokens=1, rate=0.1, norm=0.0, **options):
     return train_step(
-        loss_of, optimizer, batches, divisor=tokens, rate=rate, max_gradient_norm=norm, dtype=torch.float32, **options
+        loss_of, optimizers, batches, divisor=tokens, rate=rate, max_gradient_norm=norm, dtype=torch.float32, **options
     )
 
 
-def state(loss_of, optimizer):
-    """Every weight, and all that Adam remembers of it."""
+def state(loss_of, optimizers):
+    """Every weight, and all that the optimizers remember of it."""
     return [
         tensor.detach().clone()
         for weight in loss_of.parameters()
-        for tensor in (weight, *optimizer.state.get(weight, {}).values())
+        for tensor in (weight, *(value for one in optimizers for value in one.state.get(weight, {}).values()))
     ]
 
 
@@ -77,11 +77,11 @@ def test_equal_inputs_give_equal_steps_to_the_last_bit(capfd):
     second = copy.deepcopy(first)
     results = []
     for loss_of in (first, second):
-        optimizer = make_optimizer(loss_of.model, 0.98)
+        optimizers = make_optimizers(loss_of.model, "adam", 0.98)
         torch.manual_seed(5)
-        found = [step(loss_of, optimizer, BATCHES, TOKENS, rate=1e-3, norm=1.0) for _ in range(3)]
+        found = [step(loss_of, optimizers, BATCHES, TOKENS, rate=1e-3, norm=1.0) for _ in range(3)]
         results.append(
-            [*state(loss_of, optimizer), *(one.losses for one in found), *(one.gradient_norm for one in found)]
+            [*state(loss_of, optimizers), *(one.losses for one in found), *(one.gradient_norm for one in found)]
         )
     assert_equal(*results)
     assert capfd.readouterr() == ("", "")
@@ -89,7 +89,7 @@ def test_equal_inputs_give_equal_steps_to_the_last_bit(capfd):
 
 def test_no_gradient_is_left_for_the_next_step():
     loss_of = small_loss()
-    step(loss_of, make_optimizer(loss_of.model, 0.98), BATCHES, TOKENS)
+    step(loss_of, make_optimizers(loss_of.model, "adam", 0.98), BATCHES, TOKENS)
     assert all(weight.grad is None for weight in loss_of.parameters())
 
 
@@ -99,14 +99,14 @@ def test_a_step_is_of_training():
     torch.manual_seed(2)
     wanted = loss_of(*BATCHES[0]).item()
     torch.manual_seed(2)
-    found = step(validated, make_optimizer(validated.model, 0.98), BATCHES[:1], TOKENS)
+    found = step(validated, make_optimizers(validated.model, "adam", 0.98), BATCHES[:1], TOKENS)
     assert found.losses.tolist() == [wanted]
 
 
 def test_losses_are_sums_of_each_batch():
     loss_of = small_loss(dropout=0.0)
     wanted = [loss_of(*batch).item() for batch in BATCHES]
-    found = step(loss_of, make_optimizer(loss_of.model, 0.98), BATCHES, TOKENS)
+    found = step(loss_of, make_optimizers(loss_of.model, "adam", 0.98), BATCHES, TOKENS)
     assert found.losses.tolist() == wanted
     assert not found.losses.requires_grad
 
@@ -115,7 +115,7 @@ def test_losses_are_sums_of_each_batch():
 def test_gradients_are_of_the_mean_and_scaled_down_to_the_norm(norm, scale):
     """By plain gradient descent, which shows them: (3, 4) * (2 + 10) / 3 is (12, 16), of norm 20."""
     loss_of, x = Line(1.0, 1.0), torch.tensor([3.0, 4.0])
-    descent = torch.optim.SGD(loss_of.parameters(), lr=99.0, fused=True)
+    descent = [torch.optim.SGD(loss_of.parameters(), lr=99.0, fused=True)]
     found = step(loss_of, descent, [(x, torch.tensor(2.0)), (x, torch.tensor(10.0))], tokens=3, rate=0.5, norm=norm)
     assert found.gradient_norm.item() == pytest.approx(20.0)
     torch.testing.assert_close(loss_of.weight.detach(), 1 - 0.5 * scale * torch.tensor([12.0, 16.0]))
@@ -125,7 +125,7 @@ def test_adam_moves_every_weight_by_the_rate_at_first():
     """Its first step is the rate times the gradient's sign, whatever the gradient's size."""
     loss_of = Line(5.0, 5.0, 5.0)
     x = torch.tensor([1e-3, -1.0, 1e3])
-    step(loss_of, torch.optim.Adam(loss_of.parameters(), fused=True), [(x, torch.ones(()))], rate=0.25)
+    step(loss_of, [torch.optim.Adam(loss_of.parameters(), fused=True)], [(x, torch.ones(()))], rate=0.25)
     torch.testing.assert_close(loss_of.weight.detach(), torch.tensor([4.75, 5.25, 4.75]), atol=1e-4, rtol=0)
 
 
@@ -133,18 +133,18 @@ def test_adam_moves_every_weight_by_the_rate_at_first():
 def test_what_is_not_finite_changes_nothing_and_is_shown(wrong):
     """Also not the optimizer's count of its steps; and the next step is as if this one had not been."""
     loss_of: nn.Module = Root() if wrong == "a gradient" else Line(1.0, 2.0)
-    optimizer = torch.optim.Adam(loss_of.parameters(), fused=True)
+    optimizers = [torch.optim.Adam(loss_of.parameters(), fused=True)]
     good, bad = torch.ones(()), torch.tensor(math.inf)
     if wrong == "a loss":
-        step(loss_of, optimizer, [(good, good)])
-    before = state(loss_of, optimizer)
-    found = step(loss_of, optimizer, [(good,)] if wrong == "a gradient" else [(good, good), (good, bad)])
+        step(loss_of, optimizers, [(good, good)])
+    before = state(loss_of, optimizers)
+    found = step(loss_of, optimizers, [(good,)] if wrong == "a gradient" else [(good, good), (good, bad)])
     assert found.losses.isfinite().all().item() == (wrong == "a gradient")
     assert not found.gradient_norm.isfinite()
     if wrong == "a loss":
-        assert_equal(before, state(loss_of, optimizer))
-        step(loss_of, optimizer, [(good, good)])
-        assert optimizer.state[loss_of.weight]["step"] == 2
+        assert_equal(before, state(loss_of, optimizers))
+        step(loss_of, optimizers, [(good, good)])
+        assert optimizers[0].state[loss_of.weight]["step"] == 2
     assert loss_of.weight.isfinite().all()
 
 
@@ -162,9 +162,9 @@ class Reads(TorchDispatchMode):
 
 def test_a_step_waits_for_no_number():
     loss_of, x = Line(1.0, 2.0), torch.ones(2)
-    optimizer = torch.optim.Adam(loss_of.parameters(), fused=True)
+    optimizers = [torch.optim.Adam(loss_of.parameters(), fused=True)]
     with Reads() as reads:
-        found = step(loss_of, optimizer, [(x, x), (x, x)], norm=1.0)
+        found = step(loss_of, optimizers, [(x, x), (x, x)], norm=1.0)
         assert reads.count == 0
         found.losses.sum().item()
         assert reads.count == 1
@@ -191,10 +191,10 @@ def test_wrappers_for_many_devices_fit(wrap):
     losses = []
     for make in (lambda loss_of: loss_of, wrap):
         loss_of = make(small_loss())
-        optimizer = torch.optim.Adam(loss_of.parameters(), fused=True)
+        optimizers = [torch.optim.Adam(loss_of.parameters(), fused=True)]
         torch.manual_seed(3)
         losses.append(
-            [step(loss_of, optimizer, BATCHES, TOKENS, rate=1e-2, norm=1.0).losses.tolist() for _ in range(3)]
+            [step(loss_of, optimizers, BATCHES, TOKENS, rate=1e-2, norm=1.0).losses.tolist() for _ in range(3)]
         )
     assert losses[0] == losses[1]
     assert losses[0][2] != losses[0][0]
@@ -224,8 +224,8 @@ def test_gradients_are_exchanged_once_a_step():
 def test_a_step_that_is_infinite_elsewhere_is_left_out_here():
     """So that the ranks' weights stay equal."""
     loss_of = Shifted()
-    optimizer = make_optimizer(loss_of, 0.98)  # type: ignore[arg-type]
-    result = step(loss_of, optimizer, [(torch.tensor(0.0),)], sums=lambda losses: losses + torch.inf)
+    optimizers = make_optimizers(loss_of, "adam", 0.98)  # type: ignore[arg-type]
+    result = step(loss_of, optimizers, [(torch.tensor(0.0),)], sums=lambda losses: losses + torch.inf)
     assert not result.losses.isfinite().any()
     assert loss_of.weight.item() == 1.0
 
@@ -253,10 +253,10 @@ class Shifted(nn.Module):
 
 def test_an_infinite_loss_changes_nothing_though_its_gradient_is_finite():
     loss_of = Shifted()
-    optimizer = make_optimizer(loss_of, 0.98)  # type: ignore[arg-type]
-    result = step(loss_of, optimizer, [(torch.tensor(torch.inf),)])
+    optimizers = make_optimizers(loss_of, "adam", 0.98)  # type: ignore[arg-type]
+    result = step(loss_of, optimizers, [(torch.tensor(torch.inf),)])
     assert result.gradient_norm.item() == 1.0
     assert not result.losses.isfinite().any()
     assert loss_of.weight.item() == 1.0
-    step(loss_of, optimizer, [(torch.tensor(0.0),)])
+    step(loss_of, optimizers, [(torch.tensor(0.0),)])
     assert loss_of.weight.item() == pytest.approx(0.9)

@@ -120,7 +120,8 @@ def plan(
     bf16 = _in_bf16(recipe, hardware, peak)
     if in_training:
         batches = _batches(recipe, corpus)
-        work = recipe.training.passes * planning.work_per_target_token(config, corpus)
+        passes, optimizer = recipe.training.passes, recipe.training.optimizer
+        work = planning.work_per_target_token(config, corpus, batches, passes=passes, optimizer=optimizer)
         share = planning.ASSUMED_EFFICIENCY if efficiency is None else efficiency
         using = _devices(devices, hardware, peak, bf16, share, measured, work)
         guessed = efficiency is None and measured is None
@@ -132,7 +133,8 @@ def plan(
             bf16=bf16,
             sharding="full" if sharding == "full" else "none",
             moving_average=bool(recipe.training.ema_decay),
-            passes=recipe.training.passes,
+            passes=passes,
+            optimizer=optimizer,
         )
         lines = training_lines(
             training, corpus, recipe, speed_reached(using, hardware, bf16, guessed), hardware, devices

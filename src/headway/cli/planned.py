@@ -60,7 +60,7 @@ def _memory(found: TrainingPlan, hardware: str | None) -> str:
     from headway.training.planning import HARDWARE
 
     memory = found.memory
-    parts = {"weights": memory.weights, "gradients": memory.gradients, "Adam": memory.optimizer}
+    parts = {"weights": memory.weights, "gradients": memory.gradients, "optimizer": memory.optimizer}
     parts |= {"moving average": memory.average, "copies of weights": memory.copies}
     parts |= {f"activations of {found.tokens_per_micro_batch:,} places": memory.activations}
     text = f"{_bytes(memory.peak)} at most at once on a device: "

@@ -22,8 +22,8 @@ def model_card(recipe: Recipe, config: ModelConfig, progress: Progress, valid_lo
     )
     vocabulary = f"{recipe.tokenizer.kind}, {config.source_vocab_size:,} source and {config.target_vocab_size:,} target"
     optimizer = (
-        f"Adam, schedule {training.schedule}, {training.tokens_per_batch:,} tokens a step, padding included, "
-        f"label smoothing {training.label_smoothing}"
+        f"{training.optimizer.capitalize()}, schedule {training.schedule}, {training.tokens_per_batch:,} tokens a "
+        f"step, padding included, label smoothing {training.label_smoothing}"
     )
     domain = f"| domain | {_in_cell(data.domain)} |\n" if data.domain else ""
     work = "unknown" if progress.flops is None else f"{progress.flops / 1e15:.4g} PFLOP"

@@ -1,6 +1,6 @@
 """Checkpoints: all that an exact resume needs, in safetensors and JSON.
 
-`weights.safetensors`, `optimizer.safetensors` (Adam's moments by weight name), `average.safetensors` (the moving
+`weights.safetensors`, `optimizer.safetensors` (moments by weight name), `average.safetensors` (the moving
 average of the weights, where there is one), `random.safetensors` (the state of each rank's random generators),
 `state.json` (where the run stands, and what it is a run of) and `SHA256SUMS`. Where the run stands in the data is two
 numbers: the plan of batches is a function of seed, epoch and step.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -31,6 +31,7 @@ from headway.storage.tensors import load_tensors, read_header
 from headway.storage.untrusted import check_version, clipped, read_json
 from headway.text.batches import PLAN
 from headway.training.averaging import MovingAverage
+from headway.training.optim import state_like
 from headway.training.ranks import Alone
 
 KEPT = 2
@@ -100,7 +101,7 @@ _STATE = TypeAdapter(State)
 def save_checkpoint(
     folder: Path,
     model: Transformer,
-    optimizer: torch.optim.Adam,
+    optimizers: Sequence[torch.optim.Optimizer],
     average: MovingAverage | None,
     state: State,
     random: dict[str, Tensor] | None = None,
@@ -109,7 +110,7 @@ def save_checkpoint(
     all ranks' generators; by default of this process alone. Raises UserError where the disk is full."""
     files = {
         "weights": named_weights(model),
-        "optimizer": _optimizer_tensors(model, optimizer),
+        "optimizer": _optimizer_tensors(model, optimizers),
         "average": average.named_tensors() if average is not None else {},
         "random": random or random_states(),
     }
@@ -125,12 +126,16 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: Path, model: Transformer, optimizer: torch.optim.Adam, average: MovingAverage | None, rank: int = 0
+    path: Path,
+    model: Transformer,
+    optimizers: Sequence[torch.optim.Optimizer],
+    average: MovingAverage | None,
+    rank: int = 0,
 ) -> None:
-    """Puts model, optimizer and the rank's random generators where they were. Raises UserError."""
+    """Puts model, optimizers and the rank's random generators where they were. Raises UserError."""
     weights = load_tensors(path / "weights.safetensors", named_weights(model))
     load_named_weights(model, weights, str(path / "weights.safetensors"))
-    _load_optimizer(model, optimizer, path / "optimizer.safetensors")
+    _load_optimizers(model, optimizers, path / "optimizer.safetensors")
     if average is not None:
         average.restore(load_tensors(path / "average.safetensors", average.named_tensors()))
     _load_random_states(path / "random.safetensors", rank)
@@ -184,24 +189,30 @@ def best_steps(folder: Path) -> set[int]:
     return steps
 
 
-def _optimizer_tensors(model: Transformer, optimizer: torch.optim.Adam) -> dict[str, Tensor]:
+def _optimizer_tensors(model: Transformer, optimizers: Sequence[torch.optim.Optimizer]) -> dict[str, Tensor]:
     return {
         f"{name}/{key}": value.contiguous()
         for name, parameter in model.named_parameters()
+        for optimizer in optimizers
         for key, value in optimizer.state.get(parameter, {}).items()
     }
 
 
-def _load_optimizer(model: Transformer, optimizer: torch.optim.Adam, file: Path) -> None:
+def _load_optimizers(model: Transformer, optimizers: Sequence[torch.optim.Optimizer], file: Path) -> None:
     names = read_header(file).keys()
-    known = {  # a weight that never had a gradient has no state
-        name: parameter for name, parameter in model.named_parameters() if f"{name}/step" in names
+    known = {name.rpartition("/")[0] for name in names}  # a weight that never had a gradient has no state
+    owners = {
+        parameter: optimizer
+        for optimizer in optimizers
+        for group in optimizer.param_groups
+        for parameter in group["params"]
     }
-    count = torch.zeros((), dtype=torch.float32)
-    wanted = {name: {"step": count, "exp_avg": weight, "exp_avg_sq": weight} for name, weight in known.items()}
+    parameters = {name: parameter for name, parameter in model.named_parameters() if name in known}
+    wanted = {name: state_like(owners[parameter], parameter) for name, parameter in parameters.items()}
     tensors = load_tensors(file, {f"{name}/{key}": like for name in wanted for key, like in wanted[name].items()})
-    for name, parameter in known.items():
-        optimizer.state[parameter] = {key: tensors[f"{name}/{key}"].to(parameter.device) for key in wanted[name]}
+    for name, parameter in parameters.items():
+        state = {key: tensors[f"{name}/{key}"].to(parameter.device) for key in wanted[name]}
+        owners[parameter].state[parameter] = state
 
 
 def random_states() -> dict[str, Tensor]:

@@ -105,7 +105,7 @@ def save_run(run: Run) -> None:
         run.data.fingerprint,
         conditions(run.device, run.dtype, run.ranks.count),
     )
-    save_checkpoint(run.folder / "checkpoints", run.model, run.optimizer, run.average, state, random)
+    save_checkpoint(run.folder / "checkpoints", run.model, run.optimizers, run.average, state, random)
     sweep_models(run.folder)
 
 

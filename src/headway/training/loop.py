@@ -23,7 +23,7 @@ from headway.training.recipe import Recipe
 from headway.training.reporter import Reporter
 from headway.training.run import Run
 from headway.training.run_directory import only_trainer
-from headway.training.sizes import work_of_step
+from headway.training.sizes import work_of_step, work_of_update
 from headway.training.start import start
 from headway.training.step import train_step
 from headway.training.stopping import Interrupted, StopRequests
@@ -98,7 +98,7 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: 
         divisor = options.risk_samples * sum(len(one.pairs) for one in micro_batches) if sampled else tokens
         result = train_step(
             run.exchanging,
-            run.optimizer,
+            run.optimizers,
             sampled.batches if sampled else map(run.train.tensors, mine),
             divisor=divisor / run.ranks.count,
             rate=rate,
@@ -117,7 +117,7 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: 
     else:
         work = work_of_step(run.model.config, micro_batches)
     if progress.flops is not None:
-        progress.flops += work
+        progress.flops += work + work_of_update(run.model.config, options.optimizer)
     progress.minutes = run.minutes()
     speed = tokens / (time.monotonic() - began)
     log.write(

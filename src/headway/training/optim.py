@@ -1,15 +1,109 @@
-"""Adam with the paper's constants (section 5.3)."""
+"""Adam with the paper's constants (section 5.3), and Muon, which updates the matrices of the layers otherwise."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
+from torch import Tensor, nn
 
 from headway.model import Transformer
+from headway.training.recipe import OptimizerName
+from headway.training.sizes import MUON_ROUNDS
 
 BETA1 = 0.9
 EPSILON = 1e-9
+MOMENTUM = 0.95
+COEFFICIENTS = 3.4445, -4.7750, 2.0315
+"""Of Newton and Schulz's iteration: singular values end near 1, between 0.7 and 1.2, after few rounds."""
+LIKE_ADAM = 0.2
+"""Root mean square of an update of Adam's, as a share of the learning rate (Liu et al., 2025)."""
 
 
-def make_optimizer(model: Transformer, beta2: float) -> torch.optim.Adam:
-    """Adam; the learning rate is set anew before each step."""
-    return torch.optim.Adam(model.parameters(), lr=0.0, betas=(BETA1, beta2), eps=EPSILON, fused=True)
+def make_optimizers(
+    model: Transformer, name: OptimizerName, beta2: float, dtype: torch.dtype = torch.float32
+) -> list[torch.optim.Optimizer]:
+    """The optimizers of a model, each for some of its weights; the learning rate is set anew before each step.
+
+    adam: one for all. muon: Muon for the matrices of encoder and decoder layers, Adam for embeddings, biases and
+    normalisation. beta2: of Adam. dtype: of Muon's matrix products.
+    """
+    matrices = _matrices(model) if name == "muon" else []
+    chosen = set(matrices)
+    others = [parameter for parameter in model.parameters() if parameter not in chosen]
+    adam = torch.optim.Adam(others, lr=0.0, betas=(BETA1, beta2), eps=EPSILON, fused=True)
+    return [adam, Muon(matrices, dtype)] if matrices else [adam]
+
+
+def _matrices(model: Transformer) -> list[nn.Parameter]:
+    """Those of the layers."""
+    stacks = (model.encoder, model.decoder)
+    return [parameter for stack in stacks for parameter in stack.parameters() if parameter.dim() == 2]
+
+
+def state_like(optimizer: torch.optim.Optimizer, parameter: Tensor) -> dict[str, Tensor]:
+    """Tensors of the shapes of all that an optimizer of these remembers of a weight."""
+    if isinstance(optimizer, Muon):
+        return {"momentum": parameter}
+    return {"step": torch.zeros((), dtype=torch.float32), "exp_avg": parameter, "exp_avg_sq": parameter}
+
+
+class Muon(torch.optim.Optimizer):
+    """Each step moves a matrix by its gradient's momentum, orthogonalised: all directions count alike, however small
+    their part in the gradient (Jordan et al., 2024, https://kellerjordan.github.io/posts/muon/). The updates are as
+    large as Adam's, so both use one learning rate (Liu et al., 2025, https://arxiv.org/abs/2502.16982).
+
+    `torch.optim.Muon` does the same for one matrix after the other. Here those of a shape are processed together, and
+    `found_inf` leaves a step out on the device, as in fused optimizers.
+    """
+
+    found_inf: Tensor
+    """(): 1.0 leaves the next step out."""
+
+    def __init__(self, matrices: Iterable[nn.Parameter], dtype: torch.dtype) -> None:
+        super().__init__(matrices, {"lr": 0.0})
+        self.dtype = dtype
+        self.found_inf = torch.zeros(())
+
+    @torch.no_grad()
+    def step(self) -> None:  # type: ignore[override]  # no closure
+        (group,) = self.param_groups
+        shapes: dict[tuple[int, int], list[nn.Parameter]] = {}
+        for matrix in group["params"]:
+            if matrix.grad is not None:
+                rows, columns = matrix.shape
+                shapes.setdefault((min(rows, columns), max(rows, columns)), []).append(matrix)
+        for (_, length), matrices in shapes.items():
+            broken = self.found_inf.to(matrices[0].device).bool()
+            updates = []
+            for matrix in matrices:
+                assert matrix.grad is not None
+                momentum = self._momentum(matrix)
+                gradient = torch.where(broken, momentum, matrix.grad)  # leaves the momentum as it was
+                momentum.lerp_(gradient, 1 - MOMENTUM)
+                updates.append(_wide(gradient.lerp(momentum, MOMENTUM)))
+            size = -LIKE_ADAM * length**0.5 * group["lr"] * ~broken
+            for matrix, update in zip(matrices, orthogonalized(torch.stack(updates), self.dtype), strict=True):
+                _wide(matrix).add_(update * size)
+
+    def _momentum(self, matrix: nn.Parameter) -> Tensor:
+        state = self.state[matrix]
+        if not state:
+            state["momentum"] = torch.zeros_like(matrix)
+        return state["momentum"]
+
+
+def orthogonalized(matrices: Tensor, dtype: torch.dtype) -> Tensor:
+    """The nearest matrices with orthonormal rows, roughly. (n, rows, columns), rows <= columns -> the same shape in
+    `dtype`, which the products have, too."""
+    a, b, c = COEFFICIENTS
+    x = (matrices / matrices.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)).to(dtype)
+    for _ in range(MUON_ROUNDS):
+        square = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
+    return x
+
+
+def _wide(matrix: Tensor) -> Tensor:
+    """It, or its transpose if it has more rows than columns."""
+    return matrix if matrix.size(0) <= matrix.size(1) else matrix.mT

@@ -21,10 +21,12 @@ from headway.training.sizes import (
     forward_work,
     training_memory,
     training_work,
+    work_of_update,
 )
 
 if TYPE_CHECKING:
     from headway.model.config import ModelConfig
+    from headway.training.recipe import OptimizerName
 
 PADDING = 0.05
 """Share of the places in packed rows that hold no token (docs/results.md: 4% in Multi30K)."""
@@ -207,6 +209,7 @@ def plan_training(
     sharding: Sharding = "none",
     moving_average: bool = False,
     passes: float = 1,
+    optimizer: OptimizerName = "adam",
 ) -> TrainingPlan:
     """Assumes that the efficiency already contains the time of communication, validations and checkpoints. passes: how
     often each token of a step goes through the model."""
@@ -215,6 +218,7 @@ def plan_training(
     epochs = steps * min(1, batches.tokens_of_step / corpus.tokens_per_epoch)
     source_tokens, target_tokens = (epochs * corpus.pairs_per_epoch * length for length in corpus.mean_lengths)
     work = training_work(config, passes * source_tokens, passes * target_tokens, *corpus.mean_lengths)
+    work = Work(work.products + steps * work_of_update(config, optimizer), work.scores)
     seconds = work.total / (devices.count * devices.speed)
     micro_batches, places = batches.on_device(devices.count)
     memory = training_memory(
@@ -227,6 +231,7 @@ def plan_training(
         sharding=sharding,
         micro_batches=micro_batches,
         moving_average=moving_average,
+        optimizer=optimizer,
     )
     return TrainingPlan(
         parameters=parameters.total,
@@ -268,10 +273,14 @@ def _network(
     return Network(sent, sent / seconds)
 
 
-def work_per_target_token(config: ModelConfig, corpus: Corpus) -> float:
-    """FLOPs of training on one target token and its share of the source."""
+def work_per_target_token(
+    config: ModelConfig, corpus: Corpus, batches: Batches, *, passes: float = 1, optimizer: OptimizerName = "adam"
+) -> float:
+    """FLOPs of training on one target token, with its share of the source and of the optimizer's products."""
     source = corpus.source_length / corpus.target_length
-    return training_work(config, source, 1, *corpus.mean_lengths).total
+    pairs_of_step = min(batches.tokens_of_step, corpus.tokens_per_epoch) / corpus.tokens_per_pair
+    update = work_of_update(config, optimizer) / (pairs_of_step * corpus.mean_lengths[1])
+    return passes * training_work(config, source, 1, *corpus.mean_lengths).total + update
 
 
 def work_per_sentence(config: ModelConfig, corpus: Corpus, beam_size: int) -> float:

@@ -42,7 +42,8 @@ class Run:
     """The same as a step takes it: its gradients are the means of all ranks'."""
     sampler: RiskSampler | None
     """What minimum-risk training samples with."""
-    optimizer: torch.optim.Adam
+    optimizers: list[torch.optim.Optimizer]
+    """Each of some of the weights."""
     average: MovingAverage | None
     """What is validated and kept in place of the weights themselves."""
     largest: MicroBatch

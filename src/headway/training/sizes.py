@@ -16,13 +16,16 @@ from headway.text.batches import MicroBatch, row_shape
 
 if TYPE_CHECKING:
     from headway.model.config import ModelConfig
+    from headway.training.recipe import OptimizerName
 
 Sharding = Literal["none", "full"]
 """`none`: each device holds everything (DDP). `full`: each holds a part of weights, gradients and optimizer (FSDP2)."""
 FP32, BF16 = 4, 2
 """Bytes of a number."""
-ADAM = 2
-"""Numbers that Adam keeps for each parameter."""
+ADAM, MUON = 2, 1
+"""Numbers that an optimizer keeps for each parameter."""
+MUON_ROUNDS = 5
+"""Rounds in which Muon orthogonalises a matrix, of three products each."""
 LONGEST_PLAIN = 256
 """Most keys for which attention in bf16 on CPU keeps its weights (`kernels/attention.py`)."""
 LOSS_BUFFER, ACCELERATOR_LOSS_BUFFER = 2**20, 2**26
@@ -120,6 +123,24 @@ def work_of_step(config: ModelConfig, micro_batches: Iterable[MicroBatch]) -> fl
     )
 
 
+def work_of_update(config: ModelConfig, optimizer: OptimizerName) -> float:
+    """FLOPs of the matrix products with which an optimizer changes the weights once: only Muon has any."""
+    if optimizer == "adam":
+        return 0.0
+    width = config.d_model
+    square = config.encoder_layers * 4 + config.decoder_layers * 8
+    work = square * _orthogonalizing(width, width)
+    work += config.encoder_layers * 2 * _orthogonalizing(width, config.d_ff)
+    return work + config.decoder_layers * 2 * _orthogonalizing(width, config.decoder_d_ff or config.d_ff)
+
+
+def _orthogonalizing(*shape: int) -> float:
+    """FLOPs for a matrix, of which each round takes the product with its transpose, that product's square, and the
+    product of both with the matrix."""
+    short, long = sorted(shape)
+    return MUON_ROUNDS * 2.0 * short * short * (2 * long + short)
+
+
 def forward_work(
     config: ModelConfig, source_tokens: float, target_tokens: float, source_length: float, target_length: float
 ) -> Work:
@@ -141,7 +162,7 @@ class Memory:
     """Weights in fp32, as they are stored and updated."""
     gradients: float
     optimizer: float
-    """Adam's two moments."""
+    """Adam's two moments, and Muon's one."""
     average: float
     """The moving average of the weights."""
     copies: float
@@ -172,11 +193,15 @@ def training_memory(
     sharding: Sharding = "none",
     micro_batches: int = 1,
     moving_average: bool = False,
+    optimizer: OptimizerName = "adam",
 ) -> Memory:
     """The memory of one training device. places: those of a micro-batch, both sides. mean_lengths: of sources and of
     targets. bf16: whether products are in bf16, not fp32. micro_batches: per step."""
     parameters = count_parameters(config)
-    part = parameters.total / (devices if sharding == "full" else 1)
+    share = 1 / devices if sharding == "full" else 1
+    part = parameters.total * share
+    by_muon = parameters.encoder + parameters.decoder if optimizer == "muon" else 0
+    remembered = (ADAM * (parameters.total - by_muon) + MUON * by_muon) * share
     if sharding == "full":
         copies = _gathered(config, parameters, BF16 if bf16 else FP32)
     else:
@@ -184,7 +209,7 @@ def training_memory(
     return Memory(
         weights=FP32 * part,
         gradients=FP32 * part,
-        optimizer=ADAM * FP32 * part,
+        optimizer=FP32 * remembered,
         average=FP32 * part if moving_average else 0,
         copies=copies,
         activations=activation_bytes(config, places, mean_lengths, bf16=bf16, on_cpu=on_cpu),

@@ -33,7 +33,7 @@ from headway.training.limits import last_step, steps_between_validations
 from headway.training.log import check_tensorboard
 from headway.training.loss import TranslationLoss
 from headway.training.minimum_risk import RiskSampler
-from headway.training.optim import make_optimizer
+from headway.training.optim import make_optimizers
 from headway.training.prepare import prepare
 from headway.training.prepared import PreparedData, read_prepared_for
 from headway.training.ranks import Alone
@@ -70,7 +70,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
             data = _prepare(recipe, folder, config, initial, state, notice, show)
     model = _make_model(config, data, initial, options.seed).to(device)
     loss_of = TranslationLoss(model, options.label_smoothing)
-    optimizer = make_optimizer(model, options.adam_beta2)
+    optimizers = make_optimizers(model, options.optimizer, options.adam_beta2, dtype)
     average = MovingAverage(model, options.ema_decay) if options.ema_decay else None
 
     train, valid = _batches(recipe, data, device)
@@ -92,7 +92,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
         known = [work for work in before if work is not None]
         progress = Progress(flops=sum(known) if len(known) == len(before) else None)
     if checkpoint is not None:
-        load_checkpoint(checkpoint, model, optimizer, average, ranks.number)
+        load_checkpoint(checkpoint, model, optimizers, average, ranks.number)
         if ranks.leads:
             write_best(folder, progress, options.best_by)
             take_back_models(folder, progress.step)
@@ -113,7 +113,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
         loss_of=loss_of,
         exchanging=ranks.exchanging(loss_of),
         sampler=_sampler(recipe, data, model, train, dtype) if options.risk_samples else None,
-        optimizer=optimizer,
+        optimizers=optimizers,
         average=average,
         largest=train.largest_of_run(beginning),
         last_step=last,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ class StepResult:
 
 def train_step(
     loss_of: nn.Module,
-    optimizer: torch.optim.Adam,
+    optimizers: Sequence[torch.optim.Optimizer],
     batches: Iterable[Batch | WeightedBatch],
     *,
     divisor: float,
@@ -39,20 +39,21 @@ def train_step(
     """Updates the weights by the sum of all batches' losses over the `divisor`, such as the number of target tokens.
 
     Gradients are scaled down to `max_gradient_norm`; 0: never. Where a loss or a gradient is not finite, weights and
-    optimizer stay as they were; the result shows it. dtype: of matrix products. Where several ranks share a step, their
-    gradients are averaged: each divides by its share of the divisor of all of them then, and `sums` adds up their
+    optimizers stay as they were; the result shows it. dtype: of matrix products. Where several ranks share a step,
+    their gradients are averaged: each divides by its share of the divisor of all of them then, and `sums` adds up their
     losses.
-    The optimizer must be a fused one: only those leave a step out on the device.
+    Optimizers must know `found_inf`, as fused ones do: only those leave a step out on the device.
     """
     loss_of.train()
     losses = sums(accumulate(loss_of, batches, divisor, dtype))
     norm = torch.nn.utils.clip_grad_norm_(loss_of.parameters(), max_gradient_norm or math.inf)
     finite = losses.isfinite().all() & norm.isfinite()
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-    optimizer.found_inf = (~finite).float()  # type: ignore[attr-defined]  # fused optimizers pass over such a step
-    optimizer.step()
-    optimizer.zero_grad()
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.found_inf = (~finite).float()  # type: ignore[attr-defined]
+        optimizer.step()
+        optimizer.zero_grad()
     return StepResult(losses, norm)
 
 
