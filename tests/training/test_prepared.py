@@ -137,7 +137,7 @@ def test_segmentations_are_of_the_same_pairs(folder, monkeypatch):
     assert report == json.loads((folder / "usual" / "report.json").read_text())
 
 
-NOISE = ("tokenizer.kind=bpe", "tokenizer.vocab_size=290", "data.noise={share: 0.5, kinds: [upper], versions: 4}")
+NOISE = ("tokenizer.kind=bpe", "tokenizer.vocab_size=330", "data.noise={share: 0.5, kinds: [upper], versions: 4}")
 
 
 def test_noise_is_in_the_sources_of_training_alone(folder):
@@ -148,12 +148,12 @@ def test_noise_is_in_the_sources_of_training_alone(folder):
     for name, changes, versions in (("noise", NOISE, 4), ("both", (*NOISE, segmented), 6)):
         make(recipe_of(folder, *changes, tag="en"), folder / name)
         usual, noisy = (ParallelIds(folder / one / "train") for one in ("usual", name))
-        tokenizer = find_tokenizer(folder / name, "source")
+        of_usual, tokenizer = (find_tokenizer(folder / one, "source") for one in ("usual", name))
         assert (noisy.versions, len(noisy)) == (versions, versions * len(usual))
         found = Counter()
         for pair in range(len(usual)):
-            source = tokenizer.decode(usual.source[pair].tolist()[1:])
-            target = tokenizer.decode(usual.target[pair].tolist())
+            source = of_usual.decode(usual.source[pair].tolist()[1:])
+            target = of_usual.decode(usual.target[pair].tolist())
             for number in range(versions):
                 ids = noisy.source[versions * pair + number].tolist()
                 assert tokenizer.decode(noisy.target[versions * pair + number].tolist()) == target
@@ -164,7 +164,25 @@ def test_noise_is_in_the_sources_of_training_alone(folder):
                 found[text] += 1
         capitals = sum(count for text, count in found.items() if text.isupper())
         assert 0.25 < capitals / sum(found.values()) < 0.6  # less than a half: some have no letters, or are too long
-        assert files(folder / name / "valid") == files(folder / "usual" / "valid")
+        valid, of_noisy = (ParallelIds(folder / one / "valid") for one in ("usual", name))
+        for pair in range(len(valid)):
+            assert tokenizer.decode(of_noisy.source[pair].tolist()[1:]) == of_usual.decode(
+                valid.source[pair].tolist()[1:]
+            )
+            assert tokenizer.decode(of_noisy.target[pair].tolist()) == of_usual.decode(valid.target[pair].tolist())
+
+
+def test_the_vocabulary_has_tokens_for_noise(folder):
+    """Text in capitals has nearly as few tokens as text without noise; from clean text they are single letters."""
+    words = " ".join(WORDS)
+    tokens = {}
+    for name, changes in (("usual", NOISE[:2]), ("noise", NOISE)):
+        make(recipe_of(folder, *changes, "tokenizer.vocab_size=380"), folder / name)
+        tokenizer = find_tokenizer(folder / name, "source")
+        tokens[name] = [len(tokenizer.encode(text)) for text in (words, words.upper())]
+    assert tokens["usual"][1] >= 3 * len(WORDS)
+    assert tokens["noise"][1] < 2 * len(WORDS)
+    assert tokens["noise"][0] < 2 * len(WORDS)
 
 
 def test_the_same_text_on_both_sides_is_a_mistake_unless_noise_is_corrected(folder):

@@ -66,11 +66,12 @@ def learn_tokenizers(recipe: Recipe, texts: Texts, max_length: int) -> tuple[Tok
 
 def sampled_texts(recipe: Recipe, corpora: Sequence[CorpusFiles], held_out: HeldOut, max_length: int) -> Texts:
     """A sample of up to `tokenizer.sample_pairs` training pairs in the order of the text, without those that are blank
-    or far too long or that a filter drops. The filter of duplicates isn't applied. Raises UserError."""
-    filters = recipe.data.filters.chosen()
+    or far too long or that a filter drops. The filter of duplicates isn't applied. Sources have the noise of the
+    training text, so that capitals, for instance, get tokens of their own. Raises UserError."""
+    filters, noise = recipe.data.filters.chosen(), recipe.data.noise.chosen() if recipe.data.noise else None
     tests = [filter_tests(filters, languages, held_out) for languages in recipe.data.languages]
     return [
-        (pair.source, pair.target)
+        (noise.applied(pair.source, version=0) if noise else pair.source, pair.target)
         for corpus, pair in sample(corpora, recipe.tokenizer.sample_pairs)
         if unusable(pair.source, pair.target, max_length) is None
         and not any(test(pair.source, pair.target) for _, test in tests[corpus])
