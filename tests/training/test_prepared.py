@@ -166,10 +166,9 @@ def test_noise_is_in_the_sources_of_training_alone(folder):
         assert 0.25 < capitals / sum(found.values()) < 0.6  # less than a half: some have no letters, or are too long
         valid, of_noisy = (ParallelIds(folder / one / "valid") for one in ("usual", name))
         for pair in range(len(valid)):
-            assert tokenizer.decode(of_noisy.source[pair].tolist()[1:]) == of_usual.decode(
-                valid.source[pair].tolist()[1:]
-            )
-            assert tokenizer.decode(of_noisy.target[pair].tolist()) == of_usual.decode(valid.target[pair].tolist())
+            source, target = valid.source[pair].tolist()[1:], valid.target[pair].tolist()
+            assert tokenizer.decode(of_noisy.source[pair].tolist()[1:]) == of_usual.decode(source)
+            assert tokenizer.decode(of_noisy.target[pair].tolist()) == of_usual.decode(target)
 
 
 def test_the_vocabulary_has_tokens_for_noise(folder):

@@ -187,8 +187,8 @@ class DataSection(Section):
     filters: FiltersSection = FiltersSection()  # type: ignore[call-arg]
     """Filters for training pairs; all are off by default."""
     noise: NoiseSection | None = None
-    """Noise in the training sources, so that the model learns to translate noisy text; by default none. The tokenizer is
-    learned from noisy sources, too."""
+    """Noise in the training sources, so that the model learns to translate noisy text; by default none. The tokenizer
+    is learned from noisy sources, too."""
     temperature: float = Field(1.0, ge=1, le=100)
     """Balances corpora of different sizes. A corpus's share of an epoch is proportional to (pairs times weight) to the
     power of 1 / temperature: 1 keeps the proportions, 100 makes the shares nearly equal. The length of an epoch doesn't
