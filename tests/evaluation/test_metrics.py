@@ -65,6 +65,8 @@ def test_a_function_gets_the_three_texts_and_can_change_none_of_them():
         ("True", 1.0, None),
         ("numpy.float32(0.5)", 0.5, None),
         ("torch.tensor(2.5)", 2.5, None),
+        ("torch.tensor(2.5, requires_grad=True)", 2.5, None),
+        ("torch.tensor([-1.0, 0.0, 1.0], dtype=torch.bfloat16)", 0.0, (-1.0, 0.0, 1.0)),
         ("[1, 2.5, 4]", 2.5, (1.0, 2.5, 4.0)),
         ("(0, 0, 3)", 1.0, (0.0, 0.0, 3.0)),
         ("numpy.array([1, 2, 6])", 3.0, (1.0, 2.0, 6.0)),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.text.protected import Atom, joined, split_protected
+from headway.text.protected import Atom, joined, runs_of, split_protected, with_runs
 
 
 def spans(text: str) -> list[str]:
@@ -13,6 +13,7 @@ def spans(text: str) -> list[str]:
 
 SPANS = ["{name}", "{}", "{0:.2f}", "{{ user.name }}", "${HOME}", "%s", "%5.2f", "%(x)d", "%1$s", "%@", "$1"]
 SPANS += ["https://a.de/b?c=d&e=%20#f", "www.a.de", "a.b+c@d.co.kr", "`x = {1}; y`"]
+SPANS += ["https://a.de/Hund_(Tier)", "https://a.de/b_(c)/d(e)f", "WWW.A.DE", "HTTPS://A.DE/b", "Ftp://a.de"]
 
 
 @pytest.mark.parametrize("span", SPANS)
@@ -51,3 +52,27 @@ def test_prices_and_numbered_placeholders(text, protected):
 @given(st.text(alphabet="a {}%s$1`@.:/w(x)d한", max_size=40))
 def test_joined_again_they_are_the_text(text):
     assert joined(split_protected(text)) == text
+
+
+@given(st.text(alphabet="a {}%s$1`@.:/w(x)d한,é\u0301ी\u3002", max_size=40))
+def test_runs_put_back_they_are_the_text(text):
+    elements = split_protected(text)
+    assert joined(with_runs(elements, runs_of(elements))) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "runs", "translated"),
+    [
+        ("Schreib an a@b.de, bitte.", ["Schreib an", "bitte."], "A a@b.de, B."),
+        ("Öffne (`a`), dann `b`.", ["Öffne", "dann"], "A (`a`), B `b`."),
+        ("Nimm {a} „hier“", ["Nimm", "hier“"], "A {a} „B."),
+        ("हिन्दी{a}", ["हिन्दी"], "A{a}"),
+        ("{a}", [], "{a}"),
+        ("Ende. {a}", ["Ende"], "A. {a}"),
+    ],
+)
+def test_punctuation_between_words_and_protected_text_stays(text, runs, translated):
+    """A translation that ends with a full stop gives none before protected text."""
+    elements = split_protected(text)
+    assert runs_of(elements) == runs
+    assert joined(with_runs(elements, [f"{name}." for name in "AB"[: len(runs)]])) == translated

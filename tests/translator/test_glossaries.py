@@ -15,6 +15,7 @@ from headway.model import Transformer
 from headway.storage import StoredModel
 from headway.text.glossary import Glossary
 from headway.text.lines import Line
+from headway.text.protected import Atom, split_protected
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.translator import Translator
@@ -32,6 +33,12 @@ SPANS = ["{name}", "%s", "%(x)d", "$1", "https://a.de/b?c=d", "a.b@c.de", "`x = 
 def door() -> Translator:
     torch.manual_seed(1)
     return translator()
+
+
+def in_words(span: str, text: str) -> int:
+    """How often a letter or a digit stands just beside the span."""
+    around = re.finditer(rf"(?=(.?){re.escape(span)}(.?))", f" {text}")
+    return sum(match[1].isalnum() or match[2].isalnum() for match in around)
 
 
 def count(word: str, text: str) -> int:
@@ -92,9 +99,24 @@ def test_every_protected_text_is_there_as_often_as_in_the_source(door, texts, ho
         "cut": {"max_length": 3, "no_repeat_ngram": 1},
     }[how]
     for text, one in zip(texts, door.translate(texts, **options), strict=True):
+        spans = {element.raw for element in split_protected(text) if isinstance(element, Atom)}
         for translation in (one, *one.alternatives):
-            for span in SPANS:
+            for span in spans:
                 assert translation.text.count(span) == text.count(span)
+                assert in_words(span, translation.text) <= in_words(span, text)
+
+
+def test_protected_text_is_no_part_of_a_word(door):
+    """A search alone, without what repairs it: its rows are closed where the source goes on without a letter. Where it
+    goes on with one, as a unit or a Korean particle, so may the translation."""
+    texts = ["the {name} cat", "(a.b@c.de) sat", "{name}s sat"]
+    found = [ProtectedText.of(text, door.stored.source_tokenizer).spans for text in texts]
+    assert [one.closed for spans in found for one in spans] == [True, True, False]
+    kept = ProtectedText.of("the {name}, a.b@c.de", door.stored.source_tokenizer).is_kept_by
+    assert kept("{name}님 a.b@c.de.")
+    assert not kept("{name}s a.b@c.de")
+    assert not kept("{name} xa.b@c.de")
+    assert ProtectedText.of("{name}s", door.stored.source_tokenizer).is_kept_by("{name}n")
 
 
 def test_a_translation_with_protected_text_keeps_its_pieces_and_alignment(door):

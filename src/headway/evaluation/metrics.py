@@ -86,9 +86,11 @@ def load_metric(name: str) -> NamedMetric:
 
 def _numbers(result: Any) -> np.ndarray | None:
     """As float64, or None for what isn't numbers."""
+    if hasattr(result, "detach"):  # a tensor of torch, of any type, with gradients or without
+        result = result.detach().cpu().double()
     try:
         array = np.asarray(result)
-    except (ValueError, TypeError):  # lists of several lengths; tensors that are not in main memory
+    except (ValueError, TypeError, RuntimeError):  # lists of several lengths, or of tensors that numpy doesn't take
         return None
     return array.astype(np.float64) if array.dtype.kind in "biuf" else None
 

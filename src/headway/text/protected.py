@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import itertools
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 _LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff"
+_IN_URL = rf"{_LATIN}\d\-._~:/?\#\[\]@!$&'*+,;=%"
 _ADDRESS = rf"""
-    (?: https?:// | ftp:// | www\. ) [{_LATIN}\d\-._~:/?\#\[\]@!$&'()*+,;=%]* [{_LATIN}\d/\#=%_~\-]
+    (?i: https?:// | ftp:// | www\. ) (?: [{_IN_URL}] | \( [{_IN_URL}]* \) )* (?: [{_LATIN}\d/\#=%_~\-] | \( [{_IN_URL}]* \) )
   | (?<![\w.+\-]) [\w.+\-]{{1,64}} @ [{_LATIN}\d\-]{{1,63}} (?: \. [{_LATIN}\d\-]{{1,63}} ){{1,8}}
 """
-"""URLs and e-mail addresses."""
+"""URLs, with parentheses if they are closed in them, and e-mail addresses."""
 _PLACEHOLDER = rf"""
     `[^`\n]+`
   | [$\#]? \{{\{{ [^{{}}\n]* \}}\}}
@@ -28,7 +30,7 @@ _PLACEHOLDER = rf"""
 """
 """Code in backticks; {{name}}, {{0}}, ${{name}}; %s, %(x)d, %1$s; $1, but not $1.50, US$1 or $1 million."""
 _PROTECTED = re.compile(f"{_ADDRESS}|{_PLACEHOLDER}", re.VERBOSE)
-_LIKELY = re.compile(r"[@{%$`]|://|www\.")
+_LIKELY = re.compile(r"[@{%$`]|://|(?i:www)\.")
 """What any protected text has a part of: far faster to look for."""
 
 
@@ -84,17 +86,40 @@ def joined(elements: Iterable[Element]) -> str:
 
 
 def runs_of(elements: Iterable[Element]) -> list[str]:
-    """The words between atoms, those that hold any."""
-    return [one for one in elements if isinstance(one, str) and has_words(one)]
+    """What is translated of the words between atoms, those that hold any: from the first word on, up to the last one;
+    at the end of the text with the punctuation there."""
+    return [core for _, core, _ in _parts(elements) if core]
 
 
 def with_runs(elements: Iterable[Element], translations: Iterable[str]) -> list[Element]:
-    """The elements with translations in place of their runs."""
-    following = iter(translations)
-    return [
-        f"{edges(one)[0]}{next(following)}{edges(one)[2]}" if isinstance(one, str) and has_words(one) else one
-        for one in elements
-    ]
+    """The elements with translations in place of their runs. Models end a translation with a full stop; one before an
+    atom is left out, because the text has its own punctuation there."""
+    elements, following = list(elements), iter(translations)
+    made: list[Element] = []
+    for place, (element, (before, core, after)) in enumerate(zip(elements, _parts(elements), strict=True), start=1):
+        if not core:
+            made.append(element)
+            continue
+        translation = next(following)
+        if place < len(elements):
+            translation = translation.rstrip(" .\u3002") or translation
+        made.append(f"{before}{translation}{after}")
+    return made
+
+
+def _parts(elements: Iterable[Element]) -> list[tuple[str, str, str]]:
+    """Of each element what is before its words, the words, and what is after them; nothing of an atom or of an element
+    without words. At the end of the text its punctuation counts as words."""
+    elements = list(elements)
+    parts: list[tuple[str, str, str]] = []
+    for place, one in enumerate(elements, start=1):
+        if isinstance(one, Atom) or not has_words(one):
+            parts.append(("", "", ""))
+            continue
+        of_words = [at for at, char in enumerate(one) if unicodedata.category(char)[0] in "LMN"]
+        start, end = of_words[0], len(one.rstrip()) if place == len(elements) else of_words[-1] + 1
+        parts.append((one[:start], one[start:end], one[end:]))
+    return parts
 
 
 def edges(words: str) -> tuple[str, str, str]:

@@ -91,9 +91,9 @@ class Codec:
         cap = max_length if max_length is not None else max(2 * source_length, prefix_length) + 50
         return min(cap, self.max_length - 1)  # <bos> takes a place
 
-    def phrase(self, text: str, *, inside: bool = False, capital: bool = False) -> Phrase | None:
+    def phrase(self, text: str, *, inside: bool = False, closed: bool = False, capital: bool = False) -> Phrase | None:
         """The ids that give exactly this text in a translation; None where there are none. inside: as it is written
-        after another character, without a space. capital: where it is all in small letters, it may also begin a
+        after another character, without a space. closed: no word may go on with it, even if it ends in a mark. capital: where it is all in small letters, it may also begin a
         translation with a capital."""
         tokenizer = self.stored.target_tokenizer
         before = _NO_WORD if inside or begins_anywhere(text) else ""
@@ -102,7 +102,7 @@ class Codec:
         if ids[: len(start)] != start or tokenizer.decode(ids) != before + text or UNK_ID in ids:
             return None
         initial = self.phrase(text[0].upper() + text[1:]) if capital and text.islower() and text[0].islower() else None
-        ends_word = text[-1].isalnum() and not follows_freely(text)
+        ends_word = closed or (text[-1].isalnum() and not follows_freely(text))
         return Phrase(tuple(ids[len(start) :]), ends_word, () if initial is None else initial.ids)
 
     @cached_property

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from headway.decoding import Demands, Phrase
 from headway.errors import UserError
-from headway.text.glossary import Glossary, Term
+from headway.text.glossary import Glossary, Term, follows_freely
 from headway.text.protected import Atom, Element, joined, runs_of, split_protected, with_runs
 from headway.text.tokenizer import Tokenizer
 from headway.translator.codec import Codec
@@ -18,6 +19,17 @@ MOST_PHRASES, LONGEST_PHRASE = 2_000, 100
 """Phrases whose ids are kept, and the most characters of one: they are text of users, which needs a bound."""
 MOST_PHRASES_IN_BEAM = 16
 """That are demanded of one translation: the beam has a place for each number of them."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A protected text in a source."""
+
+    text: str
+    inside: bool
+    """Whether a character stands just before it."""
+    closed: bool
+    """Whether no word goes on just after it."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +48,12 @@ class ProtectedText:
         return cls(text, split_protected(body), f"{tag} " if tag else "")
 
     @cached_property
-    def spans(self) -> list[tuple[str, bool]]:
-        """Each protected text, and whether a character stands just before it."""
-        before = ["", *(one if isinstance(one, str) else one.raw for one in self.elements)]
+    def spans(self) -> list[Span]:
+        """Each protected text."""
+        texts = ["", *(one if isinstance(one, str) else one.raw for one in self.elements), ""]
         return [
-            (one.raw, bool(last) and not last[-1].isspace())
-            for last, one in zip(before, self.elements, strict=False)
+            Span(one.raw, inside=not before[-1:].isspace() and bool(before), closed=not _is_of_word(after[:1]))
+            for before, one, after in zip(texts, self.elements, texts[2:], strict=False)
             if isinstance(one, Atom)
         ]
 
@@ -74,8 +86,13 @@ class ProtectedText:
         return len(glossary.find(self.words)) - len(self.terms(glossary))
 
     def is_kept_by(self, translation: str) -> bool:
-        """Whether the translation has all protected text, as often as the source."""
-        return all(translation.count(one) == self.text.count(one) for one, _ in self.spans)
+        """Whether the translation has all protected text, as often as the source, and not as a part of other words
+        where the source doesn't."""
+        return all(
+            translation.count(one.text) == self.text.count(one.text)
+            and _times_in_words(one.text, translation) <= _times_in_words(one.text, self.text)
+            for one in self.spans
+        )
 
     def from_runs(self, prefix: str, runs: Sequence[Translation]) -> Translation:
         """The translation that is made of those of its runs, without pieces. prefix: what it begins with."""
@@ -90,6 +107,18 @@ class ProtectedText:
         return replace(best, alternatives=others)
 
 
+def _times_in_words(span: str, text: str) -> int:
+    """How often a word goes on just before or after the span in the text."""
+    around = ((text[: match.start()][-1:], text[match.end() :][:1]) for match in re.finditer(re.escape(span), text))
+    return sum(_is_of_word(before) or _is_of_word(after) for before, after in around)
+
+
+def _is_of_word(char: str) -> bool:
+    """Whether the character is a part of a word that its neighbour belongs to, too. Korean particles, and letters of
+    scripts without spaces, are not."""
+    return char.isalnum() and not follows_freely(char)
+
+
 class Demanding:
     """What translations of one model must have."""
 
@@ -101,7 +130,7 @@ class Demanding:
 
     def phrases(self, text: ProtectedText, glossary: Glossary) -> tuple[Phrase, ...]:
         """The protected text of a source, as far as the model can write it, and the targets of the terms in it."""
-        copied = [self._phrase(span, inside=inside) for span, inside in text.spans]
+        copied = [self._phrase(one.text, inside=one.inside, closed=one.closed) for one in text.spans]
         terms = [self._phrase(term.target, capital=True) for term in text.terms(glossary)]
         return tuple(one for one in (*copied, *terms) if one is not None)
 
