@@ -181,7 +181,7 @@ def test_no_text_makes_the_beam_wider_than_its_bound(door, widths):
 
 
 def test_a_notice_tells_of_terms_left_out(door, monkeypatch):
-    monkeypatch.setattr(door, "translate", lambda texts, **_: [Translation(text, 0.0, "eos") for text in texts])
+    monkeypatch.setattr(door, "translate", lambda texts, **_: [Translation(f"{one} Mat", 0.0, "eos") for one in texts])
     most = MOST_PHRASES_IN_BEAM
     spans = " and ".join(f"{{n{number}}}" for number in range(most + 1))
     texts = [
@@ -195,6 +195,17 @@ def test_a_notice_tells_of_terms_left_out(door, monkeypatch):
     written = LineTranslator(door, LineOptions(glossary=(("cat", "mat"),))).translate(lines)
     said = [re.findall(r"line (\d+) .* last (\d+) terms", one) for one in written.notices]
     assert said == [[("2", "3")], [("3", "1")], [("5", "2")]]
+
+
+def test_a_notice_tells_of_a_term_without_room(door, monkeypatch):
+    """A search leaves out targets that its cap has no room for."""
+    answers = iter(["Mat cut", "cut", ""])
+    monkeypatch.setattr(door, "translate", lambda texts, **_: [Translation(next(answers), 0.0, "eos") for _ in texts])
+    lines = [Line(number, text) for number, text in enumerate(["the cat", "the cat", "the dog"], start=1)]
+    written = LineTranslator(door, LineOptions(glossary=(("cat", "mat"),))).translate(lines)
+    assert written.notices == [
+        "the translation of line 2 has no room for the glossary's 'mat'; --max-length allows more"
+    ]
 
 
 def test_a_tag_is_no_term():

@@ -16,7 +16,9 @@ from typing import TypeAlias
 _LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff"
 _IN_URL = rf"{_LATIN}\d\-._~:/?\#\[\]@!$&'*+,;=%"
 _ADDRESS = rf"""
-    (?i: https?:// | ftp:// | www\. ) (?: [{_IN_URL}] | \( [{_IN_URL}]* \) )* (?: [{_LATIN}\d/\#=%_~\-] | \( [{_IN_URL}]* \) )
+    (?i: https?:// | ftp:// | www\. )
+    (?: [{_IN_URL}] | \( [{_IN_URL}]* \) )*
+    (?: [{_LATIN}\d/\#=%_~\-] | \( [{_IN_URL}]* \) )
   | (?<![\w.+\-]) [\w.+\-]{{1,64}} @ [{_LATIN}\d\-]{{1,63}} (?: \. [{_LATIN}\d\-]{{1,63}} ){{1,8}}
 """
 """URLs, with parentheses if they are closed in them, and e-mail addresses."""

@@ -93,8 +93,8 @@ class Codec:
 
     def phrase(self, text: str, *, inside: bool = False, closed: bool = False, capital: bool = False) -> Phrase | None:
         """The ids that give exactly this text in a translation; None where there are none. inside: as it is written
-        after another character, without a space. closed: no word may go on with it, even if it ends in a mark. capital: where it is all in small letters, it may also begin a
-        translation with a capital."""
+        after another character, without a space. closed: no word may go on with it, whatever it ends in. capital: where
+        it is all in small letters, it may also begin a translation with a capital."""
         tokenizer = self.stored.target_tokenizer
         before = _NO_WORD if inside or begins_anywhere(text) else ""
         start = tokenizer.encode(before)

@@ -189,18 +189,25 @@ class LineTranslator:
             more = len(translation.tokens) < longest
             remedy = "--max-length allows more" if more else "the model knows no more places"
             return f"line {line.number} was cut off after {len(translation.tokens)} tokens; {remedy}"
-        return self._left_out(line)
+        return "" if self.options.split else self._left_out(line, translation.text)
 
-    def _left_out(self, line: Line) -> str:
-        """Says how many terms of the glossary a line has beyond the most; empty for none."""
+    def _left_out(self, line: Line, translation: str) -> str:
+        """Says how many terms of the glossary a line has beyond the most, or which one its translation has no room
+        for; empty for none."""
         text = ProtectedText.of(line.text, self.translator.stored.source_tokenizer)
-        left_out = 0 if self.options.split else text.terms_left_out(self._glossary)
-        if not left_out:
-            return ""
-        return (
-            f"line {line.number} has more than {MOST_PHRASES_IN_BEAM} terms and protected texts; the last {left_out} "
-            "terms of the glossary are left out, split the line"
-        )
+        if left_out := text.terms_left_out(self._glossary):
+            return (
+                f"line {line.number} has more than {MOST_PHRASES_IN_BEAM} terms and protected texts; its last "
+                f"{left_out} terms of the glossary are left out, split the line"
+            )
+        found = translation.casefold()  # a target may begin a translation with a capital
+        lacking = (one.target for one in text.terms(self._glossary) if one.target.casefold() not in found)
+        if target := next(lacking, None):
+            return (
+                f"the translation of line {line.number} has no room for the glossary's {target!r}; "
+                "--max-length allows more"
+            )
+        return ""
 
 
 def shown_confidence(translation: Translation) -> str:
