@@ -60,6 +60,13 @@ def test_runs_put_back_they_are_the_text(text):
     assert joined(with_runs(elements, runs_of(elements))) == text
 
 
+def test_runs_of_a_document_keep_protected_text_whole():
+    tag = Atom("<b>", "")
+    elements = ["Eins, ", tag, "({name})", tag, " zwei %s", tag, "`c`."]
+    assert runs_of(elements) == ["Eins", "{name}", "zwei %s", "`c`."]
+    assert joined(with_runs(elements, runs_of(elements))) == "Eins, <b>({name})<b> zwei %s<b>`c`."
+
+
 @pytest.mark.parametrize(
     ("text", "runs", "translated"),
     [

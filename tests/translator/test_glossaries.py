@@ -147,6 +147,12 @@ def test_what_cannot_be_demanded_is_refused(door):
             other.translate(["the cat"], **{"glossary": GLOSSARY, **options})
 
 
+@pytest.mark.parametrize("glossary", [{"cat": "mat"}, [None], ["cat"]])
+def test_what_is_no_glossary_is_told(door, glossary):
+    with pytest.raises(TypeError, match=r"must be a Glossary, made by Glossary\.of"):
+        door.translate(["the cat"], glossary=glossary)
+
+
 def test_ctranslate2_keeps_protected_text(door):
     other = Translator(door.stored, device="cpu", engine="ctranslate2")
     text = "the cat {name} sat on %s: https://a.de/b?c=d."

@@ -154,7 +154,7 @@ def _show_records(records: Sequence[RunRecord], differing: dict[str, list[Any]])
     typer.echo("\nrecipe keys that differ" if differing else "\nthe recipes are the same")
     if differing:
         print_table([["", *letters], *([key, *map(_value, of_key)] for key, of_key in differing.items())])
-    rows = [["last step", *(f"{one.last_step:,}" for one in records)]]
+    rows = [["last step", *(f"{one.last_step:,}" if one.last_step else "-" for one in records)]]
     for measure in MEASURES:
         points = [one.best(measure) for one in records]
         rows.append(

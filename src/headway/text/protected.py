@@ -111,14 +111,16 @@ def with_runs(elements: Iterable[Element], translations: Iterable[str]) -> list[
 
 def _parts(elements: Iterable[Element]) -> list[tuple[str, str, str]]:
     """Of each element what is before its words, the words, and what is after them; nothing of an atom or of an element
-    without words. At the end of the text its punctuation counts as words."""
+    without words. At the end of the text its punctuation counts as words, and so does protected text: the elements of a
+    document are parted at its tags alone."""
     elements = list(elements)
     parts: list[tuple[str, str, str]] = []
     for place, one in enumerate(elements, start=1):
         if isinstance(one, Atom) or not has_words(one):
             parts.append(("", "", ""))
             continue
-        of_words = [at for at, char in enumerate(one) if unicodedata.category(char)[0] in "LMN"]
+        shown = "".join(part.stand_in if isinstance(part, Atom) else part for part in split_protected(one))
+        of_words = [at for at, char in enumerate(shown) if unicodedata.category(char)[0] in "LMN"]
         start, end = of_words[0], len(one.rstrip()) if place == len(elements) else of_words[-1] + 1
         parts.append((one[:start], one[start:end], one[end:]))
     return parts
