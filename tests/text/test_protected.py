@@ -13,7 +13,14 @@ def spans(text: str) -> list[str]:
 
 SPANS = ["{name}", "{}", "{0:.2f}", "{{ user.name }}", "${HOME}", "%s", "%5.2f", "%(x)d", "%1$s", "%@", "$1"]
 SPANS += ["https://a.de/b?c=d&e=%20#f", "www.a.de", "a.b+c@d.co.kr", "`x = {1}; y`"]
-SPANS += ["https://a.de/Hund_(Tier)", "https://a.de/b_(c)/d(e)f", "WWW.A.DE", "HTTPS://A.DE/b", "Ftp://a.de"]
+SPANS += [
+    "https://a.de/Hund_(Tier)",
+    "https://a.de/b_(c)/d(e)f",
+    "https://a.de/b_(c_(d))",
+    "WWW.A.DE",
+    "HTTPS://A.DE/b",
+    "Ftp://a.de",
+]
 
 
 @pytest.mark.parametrize("span", SPANS)
@@ -64,6 +71,7 @@ def test_runs_of_a_document_keep_protected_text_whole():
     tag = Atom("<b>", "")
     elements = ["Eins, ", tag, "({name})", tag, " zwei %s", tag, "`c`."]
     assert runs_of(elements) == ["Eins", "{name}", "zwei %s", "`c`."]
+    assert with_runs(["die Firma ", tag], ["the Acme Inc."], kept_ends=("Acme Inc.",)) == ["the Acme Inc. ", tag]
     assert joined(with_runs(elements, runs_of(elements))) == "Eins, <b>({name})<b> zwei %s<b>`c`."
 
 
@@ -72,14 +80,17 @@ def test_runs_of_a_document_keep_protected_text_whole():
     [
         ("Schreib an a@b.de, bitte.", ["Schreib an", "bitte."], "A a@b.de, B."),
         ("Öffne (`a`), dann `b`.", ["Öffne", "dann"], "A (`a`), B `b`."),
-        ("Nimm {a} „hier“", ["Nimm", "hier“"], "A {a} „B."),
+        ("Nimm {a} „hier“.", ["Nimm", "hier"], "A {a} „B“."),
+        ("Kommst du? {a}", ["Kommst du?"], "A. {a}"),
         ("हिन्दी{a}", ["हिन्दी"], "A{a}"),
         ("{a}", [], "{a}"),
-        ("Ende. {a}", ["Ende"], "A. {a}"),
+        ("Ende. {a} mit", ["Ende.", "mit"], "A. {a} B"),
+        ("z.B. {a}", ["z.B."], "A. {a}"),
+        ("你好。{a}", ["你好。"], "A.{a}"),
     ],
 )
 def test_punctuation_between_words_and_protected_text_stays(text, runs, translated):
-    """A translation that ends with a full stop gives none before protected text."""
+    """The full stop of a translation is that of its run, if the run has one."""
     elements = split_protected(text)
     assert runs_of(elements) == runs
     assert joined(with_runs(elements, [f"{name}." for name in "AB"[: len(runs)]])) == translated

@@ -116,6 +116,8 @@ def test_protected_text_is_no_part_of_a_word(door):
     assert kept("{name}님 a.b@c.de.")
     assert not kept("{name}s a.b@c.de")
     assert not kept("{name} xa.b@c.de")
+    assert not kept("{name} a.b@c.de/f a.b@c.de")
+    assert not ProtectedText.of("https://a.de", door.stored.source_tokenizer).is_kept_by("https://a.de/b")
     assert ProtectedText.of("{name}s", door.stored.source_tokenizer).is_kept_by("{name}n")
 
 
@@ -210,7 +212,7 @@ def test_a_notice_tells_of_a_term_without_room(door, monkeypatch):
     lines = [Line(number, text) for number, text in enumerate(["the cat", "the cat", "the dog"], start=1)]
     written = LineTranslator(door, LineOptions(glossary=(("cat", "mat"),))).translate(lines)
     assert written.notices == [
-        "the translation of line 2 has no room for the glossary's 'mat'; --max-length allows more"
+        "the translation of line 2 has no room for the glossary's 'mat'; try a larger --max-length"
     ]
 
 

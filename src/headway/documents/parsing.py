@@ -36,7 +36,7 @@ class Sentence:
 
     @property
     def runs(self) -> list[str]:
-        """The words between its atoms, those that hold any."""
+        """The words between its atoms, as `runs_of` finds them."""
         return runs_of(self.elements)
 
     def from_whole(self, translation: str) -> list[Element] | None:

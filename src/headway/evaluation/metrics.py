@@ -86,9 +86,9 @@ def load_metric(name: str) -> NamedMetric:
 
 def _numbers(result: Any) -> np.ndarray | None:
     """As float64, or None for what isn't numbers."""
-    if hasattr(result, "detach"):  # a tensor of torch, of any type, with gradients or without
-        result = result.detach().cpu().double()
     try:
+        if hasattr(result, "is_floating_point") and result.is_floating_point():  # a tensor, with gradients or without
+            result = result.detach().cpu().double()
         array = np.asarray(result)
     except (ValueError, TypeError, RuntimeError):  # lists of several lengths, or of tensors that numpy doesn't take
         return None

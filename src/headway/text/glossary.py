@@ -113,6 +113,12 @@ def follows_freely(text: str) -> bool:
     return re.search(f"[{_HANGUL}{_WITHOUT_SPACES}]\\Z", text) is not None
 
 
+def goes_on(char: str) -> bool:
+    """Whether a word goes on with this letter or digit where nothing parts them. Hangul may be a particle after any
+    text, and a letter of a script without spaces begins a word."""
+    return char.isalnum() and not follows_freely(char)
+
+
 def begins_anywhere(text: str) -> bool:
     """Whether the text begins in a script without spaces."""
     return re.match(f"[{_WITHOUT_SPACES}]", text) is not None

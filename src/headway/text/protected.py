@@ -16,12 +16,11 @@ from typing import TypeAlias
 _LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff"
 _IN_URL = rf"{_LATIN}\d\-._~:/?\#\[\]@!$&'*+,;=%"
 _ADDRESS = rf"""
-    (?i: https?:// | ftp:// | www\. )
-    (?: [{_IN_URL}] | \( [{_IN_URL}]* \) )*
-    (?: [{_LATIN}\d/\#=%_~\-] | \( [{_IN_URL}]* \) )
+    (?i: https?:// | ftp:// | www\. ) (?: [{_IN_URL}] | \( [{_IN_URL}]* (?: \( [{_IN_URL}]* \) [{_IN_URL}]* )* \) )+
+    (?: \( [{_IN_URL}]* )? (?<= [{_LATIN}\d/\#=%_~\-)] )
   | (?<![\w.+\-]) [\w.+\-]{{1,64}} @ [{_LATIN}\d\-]{{1,63}} (?: \. [{_LATIN}\d\-]{{1,63}} ){{1,8}}
 """
-"""URLs, with parentheses if they are closed in them, and e-mail addresses."""
+"""URLs, with the parentheses that are closed in them, and e-mail addresses."""
 _PLACEHOLDER = rf"""
     `[^`\n]+`
   | [$\#]? \{{\{{ [^{{}}\n]* \}}\}}
@@ -34,6 +33,8 @@ _PLACEHOLDER = rf"""
 _PROTECTED = re.compile(f"{_ADDRESS}|{_PLACEHOLDER}", re.VERBOSE)
 _LIKELY = re.compile(r"[@{%$`]|://|(?i:www)\.")
 """What any protected text has a part of: far faster to look for."""
+_ENDS = ".!?\u2026\u3002\uff01\uff1f\u0964"
+"""Punctuation that ends a sentence, and is translated with it."""
 
 
 @dataclass(frozen=True)
@@ -88,42 +89,41 @@ def joined(elements: Iterable[Element]) -> str:
 
 
 def runs_of(elements: Iterable[Element]) -> list[str]:
-    """What is translated of the words between atoms, those that hold any: from the first word on, up to the last one;
-    at the end of the text with the punctuation there."""
-    return [core for _, core, _ in _parts(elements) if core]
+    """What is translated of the words between atoms, those that hold any: from the first word to the last one, with the
+    punctuation that ends a sentence there. Other punctuation around them stays as it is."""
+    return [core for _, core, _ in map(_part, elements) if core]
 
 
-def with_runs(elements: Iterable[Element], translations: Iterable[str]) -> list[Element]:
-    """The elements with translations in place of their runs. Models end a translation with a full stop; one before an
-    atom is left out, because the text has its own punctuation there."""
-    elements, following = list(elements), iter(translations)
+def with_runs(
+    elements: Iterable[Element], translations: Iterable[str], kept_ends: tuple[str, ...] = ()
+) -> list[Element]:
+    """The elements with translations in place of their runs. A full stop that a model puts at the end of a run without
+    one is left out, unless the translation ends in one of `kept_ends`."""
+    following = iter(translations)
     made: list[Element] = []
-    for place, (element, (before, core, after)) in enumerate(zip(elements, _parts(elements), strict=True), start=1):
+    for element in elements:
+        before, core, after = _part(element)
         if not core:
             made.append(element)
             continue
         translation = next(following)
-        if place < len(elements):
+        if core[-1] not in _ENDS and not translation.endswith(kept_ends):
             translation = translation.rstrip(" .\u3002") or translation
         made.append(f"{before}{translation}{after}")
     return made
 
 
-def _parts(elements: Iterable[Element]) -> list[tuple[str, str, str]]:
-    """Of each element what is before its words, the words, and what is after them; nothing of an atom or of an element
-    without words. At the end of the text its punctuation counts as words, and so does protected text: the elements of a
-    document are parted at its tags alone."""
-    elements = list(elements)
-    parts: list[tuple[str, str, str]] = []
-    for place, one in enumerate(elements, start=1):
-        if isinstance(one, Atom) or not has_words(one):
-            parts.append(("", "", ""))
-            continue
-        shown = "".join(part.stand_in if isinstance(part, Atom) else part for part in split_protected(one))
-        of_words = [at for at, char in enumerate(shown) if unicodedata.category(char)[0] in "LMN"]
-        start, end = of_words[0], len(one.rstrip()) if place == len(elements) else of_words[-1] + 1
-        parts.append((one[:start], one[start:end], one[end:]))
-    return parts
+def _part(element: Element) -> tuple[str, str, str]:
+    """What is before the words of an element, the words, and what is after them; nothing of an atom or of an element
+    without words. Protected text counts as words: the elements of a document are parted at its tags alone."""
+    if isinstance(element, Atom) or not has_words(element):
+        return "", "", ""
+    shown = "".join(one.stand_in if isinstance(one, Atom) else one for one in split_protected(element))
+    of_words = [place for place, char in enumerate(shown) if unicodedata.category(char)[0] in "LMN"]
+    start, end = of_words[0], of_words[-1] + 1
+    while end < len(element) and element[end] in _ENDS:
+        end += 1
+    return element[:start], element[start:end], element[end:]
 
 
 def edges(words: str) -> tuple[str, str, str]:

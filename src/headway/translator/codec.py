@@ -15,7 +15,7 @@ from headway.decoding import Phrase
 from headway.errors import UserError
 from headway.storage import StoredModel
 from headway.text.corpus import is_blank
-from headway.text.glossary import begins_anywhere, follows_freely
+from headway.text.glossary import begins_anywhere, follows_freely, goes_on
 from headway.text.tokenizer import UNK_ID, Tokenizer, is_too_long, language_tag
 
 Side = Literal["source", "target"]
@@ -127,7 +127,7 @@ def _is_word_part(piece: str) -> bool:
     if byte and int(byte[1], 16) >= 0x80:
         return True
     first = chr(int(byte[1], 16)) if byte else piece[0]
-    return first.isalnum() and not follows_freely(first)
+    return goes_on(first)
 
 
 def _check_characters(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -189,9 +190,9 @@ class LineTranslator:
             more = len(translation.tokens) < longest
             remedy = "--max-length allows more" if more else "the model knows no more places"
             return f"line {line.number} was cut off after {len(translation.tokens)} tokens; {remedy}"
-        return "" if self.options.split else self._left_out(line, translation.text)
+        return "" if self.options.split else self._terms_lacking(line, translation.text)
 
-    def _left_out(self, line: Line, translation: str) -> str:
+    def _terms_lacking(self, line: Line, translation: str) -> str:
         """Says how many terms of the glossary a line has beyond the most, or which one its translation has no room
         for; empty for none."""
         text = ProtectedText.of(line.text, self.translator.stored.source_tokenizer)
@@ -201,12 +202,13 @@ class LineTranslator:
                 f"{left_out} terms of the glossary are left out, split the line"
             )
         found = translation.casefold()  # a target may begin a translation with a capital
-        lacking = (one.target for one in text.terms(self._glossary) if one.target.casefold() not in found)
-        if target := next(lacking, None):
-            return (
-                f"the translation of line {line.number} has no room for the glossary's {target!r}; "
-                "--max-length allows more"
-            )
+        demanded = Counter(one.target for one in text.terms(self._glossary))
+        for target, count in demanded.items():
+            if found.count(target.casefold()) < count:
+                return (
+                    f"the translation of line {line.number} has no room for the glossary's {target!r}; "
+                    "try a larger --max-length"
+                )
         return ""
 
 

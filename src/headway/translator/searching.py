@@ -56,7 +56,7 @@ class TextSearcher:
         of_runs = iter(self.translate(texts_of_runs, options, [[] for _ in runs], glossaries_of_runs) if runs else ())
         made = {i: [next(of_runs) for _ in given[i].runs] for i in lost}
         return [
-            one or self._from_runs(given[i], sources[i] or [], prefixes[i], made[i])
+            one or self._from_runs(given[i], sources[i] or [], prefixes[i], made[i], glossaries[i])
             for i, one in enumerate(translations)
         ]
 
@@ -125,11 +125,16 @@ class TextSearcher:
         return Translation(text, hypothesis.score, hypothesis.stopped, _pieces=pieces)
 
     def _from_runs(
-        self, text: ProtectedText, source: list[int], prefix: list[int], runs: Sequence[Translation]
+        self,
+        text: ProtectedText,
+        source: list[int],
+        prefix: list[int],
+        runs: Sequence[Translation],
+        glossary: Glossary,
     ) -> Translation:
         """The translation that is made of those of its runs. Where it has words, and isn't longer than the model can
         read, it has the pieces that its text is encoded to."""
-        made = text.from_runs(self._codec.decode(prefix), runs)
+        made = text.from_runs(self._codec.decode(prefix), runs, glossary)
         best, *others = (self._reread(one, text.text, source) if runs else one for one in (made, *made.alternatives))
         return replace(best, alternatives=others)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from headway.decoding import Demands, Phrase
 from headway.errors import UserError
-from headway.text.glossary import Glossary, Term, follows_freely
+from headway.text.glossary import Glossary, Term, goes_on
 from headway.text.protected import Atom, Element, joined, runs_of, split_protected, with_runs
 from headway.text.tokenizer import Tokenizer
 from headway.translator.codec import Codec
@@ -27,7 +28,7 @@ class Span:
 
     text: str
     inside: bool
-    """Whether a character stands just before it."""
+    """Whether a character other than white space stands just before it."""
     closed: bool
     """Whether no word goes on just after it."""
 
@@ -52,7 +53,7 @@ class ProtectedText:
         """Each protected text."""
         texts = ["", *(one if isinstance(one, str) else one.raw for one in self.elements), ""]
         return [
-            Span(one.raw, inside=not before[-1:].isspace() and bool(before), closed=not _is_of_word(after[:1]))
+            Span(one.raw, inside=bool(before[-1:].strip()), closed=not goes_on(after[:1]))
             for before, one, after in zip(texts, self.elements, texts[2:], strict=False)
             if isinstance(one, Atom)
         ]
@@ -64,8 +65,8 @@ class ProtectedText:
 
     @property
     def runs(self) -> list[str]:
-        """The words between protected text."""
-        return [self.tag + run.strip() for run in runs_of(self.elements)]
+        """The words between protected text, as `runs_of` finds them."""
+        return [self.tag + run for run in runs_of(self.elements)]
 
     @property
     def goes_by_runs(self) -> bool:
@@ -88,17 +89,18 @@ class ProtectedText:
     def is_kept_by(self, translation: str) -> bool:
         """Whether the translation has all protected text, as often as the source, and not as a part of other words
         where the source doesn't."""
+        found = Counter(one.raw for one in split_protected(translation) if isinstance(one, Atom))
         return all(
-            translation.count(one.text) == self.text.count(one.text)
-            and _times_in_words(one.text, translation) <= _times_in_words(one.text, self.text)
-            for one in self.spans
+            found[span] == count and _times_in_words(span, translation) <= _times_in_words(span, self.text)
+            for span, count in Counter(one.text for one in self.spans).items()
         )
 
-    def from_runs(self, prefix: str, runs: Sequence[Translation]) -> Translation:
+    def from_runs(self, prefix: str, runs: Sequence[Translation], glossary: Glossary) -> Translation:
         """The translation that is made of those of its runs, without pieces. prefix: what it begins with."""
+        targets = tuple(one.target for one in glossary.terms)
 
         def of(texts: Sequence[str], score: float) -> Translation:
-            text = joined(with_runs(self.elements, texts))
+            text = joined(with_runs(self.elements, texts, kept_ends=targets))
             return Translation(f"{prefix} {text}" if prefix else text, score, stopped)
 
         stopped: Stopped = "max_length" if any(run.stopped == "max_length" for run in runs) else "eos"
@@ -110,13 +112,7 @@ class ProtectedText:
 def _times_in_words(span: str, text: str) -> int:
     """How often a word goes on just before or after the span in the text."""
     around = ((text[: match.start()][-1:], text[match.end() :][:1]) for match in re.finditer(re.escape(span), text))
-    return sum(_is_of_word(before) or _is_of_word(after) for before, after in around)
-
-
-def _is_of_word(char: str) -> bool:
-    """Whether the character is a part of a word that its neighbour belongs to, too. Korean particles, and letters of
-    scripts without spaces, are not."""
-    return char.isalnum() and not follows_freely(char)
+    return sum(goes_on(before) or goes_on(after) for before, after in around)
 
 
 class Demanding:
