@@ -50,6 +50,8 @@ def test_not_protected(text):
         ("$1 paid $20", ["$1"]),
         (" ".join(f"${number}" for number in range(1, 13)), [f"${number}" for number in range(1, 13)]),
         ("{name} owes $3", ["{name}"]),
+        ("https://a.de/b(c und", ["https://a.de/b(c"]),
+        ("(https://a.de/), https://", ["https://a.de/"]),
     ],
 )
 def test_prices_and_numbered_placeholders(text, protected):

@@ -180,7 +180,7 @@ def test_a_run_with_segmentations_goes_on_as_if_nothing_had_been(files, tmp_path
     """Through three epochs, each with ids of its own."""
     wanted = recipe(files, tokens_per_batch=600)
     wanted = wanted.model_copy(update={"data": wanted.data.model_copy(update={"noise": noise})})
-    options = {"kind": "bpe", "vocab_size": 280, "segmentations": 2, "segmentation_alpha": 0.3}
+    options = {"kind": "bpe", "vocab_size": 300, "segmentations": 2, "segmentation_alpha": 0.3}
     wanted = wanted.model_copy(update={"tokenizer": TokenizerSection(**options)})
     whole = run(wanted, tmp_path / "whole")
     assert whole.epoch >= 2

@@ -189,8 +189,9 @@ def test_no_text_makes_the_beam_wider_than_its_bound(door, widths):
 
 
 def test_a_notice_tells_of_terms_left_out(door, monkeypatch):
-    monkeypatch.setattr(door, "translate", lambda texts, **_: [Translation(f"{one} Mat", 0.0, "eos") for one in texts])
     most = MOST_PHRASES_IN_BEAM
+    answer = Translation("Mat " * most, 0.0, "eos")
+    monkeypatch.setattr(door, "translate", lambda texts, **_: [answer for _ in texts])
     spans = " and ".join(f"{{n{number}}}" for number in range(most + 1))
     texts = [
         "cat " * most,
