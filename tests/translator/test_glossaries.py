@@ -21,7 +21,7 @@ from headway.text.words import WordTokenizer
 from headway.translator import Translator
 from headway.translator.lines import LineOptions, LineTranslator
 from headway.translator.translation import Translation
-from headway.translator.wanted import MOST_PHRASES_IN_BEAM, ProtectedText
+from headway.translator.wanted import MOST_PHRASES_IN_BEAM, Demanding, ProtectedText
 from tests.translator.test_translator import translator
 
 GLOSSARY = Glossary.of([("cat", "Gatto Nero"), ("dog", "mat")])
@@ -107,11 +107,12 @@ def test_every_protected_text_is_there_as_often_as_in_the_source(door, texts, ho
 
 
 def test_protected_text_is_no_part_of_a_word(door):
-    """A search alone, without what repairs it: its rows are closed where the source goes on without a letter. Where it
-    goes on with one, as a unit or a Korean particle, so may the translation."""
-    texts = ["the {name} cat", "(a.b@c.de) sat", "{name}s sat"]
-    found = [ProtectedText.of(text, door.stored.source_tokenizer).spans for text in texts]
-    assert [one.closed for spans in found for one in spans] == [True, True, False]
+    """The search lets no letter follow it, and none of its translations is kept where one stands beside it. Where the
+    source has one there, so may the translation; a Korean particle may always follow."""
+    demanding = Demanding(door._codec)
+    for text, closed in [("the {name} cat", True), ("({name}), sat", True), ("{name}s sat", False)]:
+        [phrase] = demanding.phrases(ProtectedText.of(text, door.stored.source_tokenizer), Glossary(()))
+        assert phrase.ends_word == closed
     kept = ProtectedText.of("the {name}, a.b@c.de", door.stored.source_tokenizer).is_kept_by
     assert kept("{name}님 a.b@c.de.")
     assert not kept("{name}s a.b@c.de")

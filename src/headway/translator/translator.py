@@ -183,10 +183,10 @@ class Translator:
             mbr=mbr,
         )
         glossaries = [glossary] * len(texts) if isinstance(glossary, Glossary) else glossary or [NO_TERMS] * len(texts)
-        if isinstance(glossaries, Sequence) and len(glossaries) != len(texts):
-            raise UserError(f"{len(glossaries)} glossaries for {len(texts)} texts: give one for each, or one for all")
         if not all(isinstance(one, Glossary) for one in glossaries):
             raise TypeError("glossary must be a Glossary, made by Glossary.of, or a list with one for each text")
+        if len(glossaries) != len(texts):
+            raise UserError(f"{len(glossaries)} glossaries for {len(texts)} texts: give one for each, or one for all")
         for one in {id(one): one for one in glossaries}.values():
             self._texts.check_glossary(one, options)
         prefixes = self._codec.prefixes(prefix, len(texts), options.max_length)
