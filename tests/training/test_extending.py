@@ -151,6 +151,7 @@ def test_a_shortlist_and_a_calibration_are_left_out():
     [
         ({"words": True}, "fr", "whole words have no tags"),
         ({"tags": ("fr",)}, "fr", "has the tag >>fr<< already"),
+        ({}, "de", "own language"),
         ({}, "f r", "is not the code of a language"),
         ({}, "", "is not the code of a language"),
     ],

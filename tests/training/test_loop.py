@@ -95,8 +95,8 @@ class StopAfter(StopRequests):
         return 15 if self.opened.progress.step >= self.step else None
 
 
-def begin(recipe, folder):
-    return start(recipe, folder, Reporter().line, Alone())
+def begin(recipe, folder, notice=None):
+    return start(recipe, folder, notice or Reporter().line, Alone())
 
 
 def finish(opened, stop=None):
@@ -382,6 +382,18 @@ def test_a_model_of_another_kind_is_refused_as_a_start(files, tmp_path, section,
     other = wanted.model_copy(update={section: getattr(wanted, section).model_copy(update=changes)})
     with pytest.raises(UserError, match=message):
         begin(other, tmp_path / "second")
+
+
+def test_another_vocabulary_size_than_that_of_the_start_is_told(files, tmp_path):
+    """Not where the recipe leaves the size open: it is the model's then."""
+    run(recipe(files, max_steps=1), tmp_path / "first")
+    size = Translator.load(tmp_path / "first").stored.source_tokenizer.vocab_size
+    wanted = recipe(files, init_from=str(tmp_path / "first"))
+    for asked, times in ((size, 0), (size + 1, 1)):
+        section = wanted.tokenizer.model_copy(update={"vocab_size": asked})
+        said = []
+        begin(wanted.model_copy(update={"tokenizer": section}), tmp_path / f"second-{asked}", said.append)
+        assert sum(f"tokenizer.vocab_size={asked} has no effect" in line for line in said) == times
 
 
 def test_dropout_may_differ_from_the_model_that_is_the_start(files, tmp_path):

@@ -72,6 +72,17 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
     return stored
 
 
+def tokens_kept(recipe: Recipe, initial: StoredModel) -> str | None:
+    """What to say where the recipe asks for another vocabulary size than that of the model it starts from."""
+    wanted, size = recipe.tokenizer.vocab_size, tokenizer_section(initial)["vocab_size"]
+    if wanted == size:
+        return None
+    return (
+        f"notice: {recipe.training.init_from} keeps its {size:,} tokens; tokenizer.vocab_size={wanted} has no effect "
+        "(`headway extend` adds tokens)"
+    )
+
+
 def _trainable(stored: StoredModel) -> StoredModel:
     """The model as training needs it. A decoder that starts at another symbol, as Marian's do at <pad>, starts at
     <sos>, with that one's embedding. Pieces that an imported model could never give, because its vocabulary lacks them,

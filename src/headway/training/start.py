@@ -26,7 +26,7 @@ from headway.training.checkpoint import (
     read_state,
     seed_rank,
 )
-from headway.training.initial import load_initial_model
+from headway.training.initial import load_initial_model, tokens_kept
 from headway.training.journal import Show
 from headway.training.keeping import take_back_models, write_best
 from headway.training.limits import last_step, steps_between_validations
@@ -67,6 +67,8 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
         with removed_where_refused(folder) if ranks.leads else nullcontext():
             initial = load_initial_model(recipe, config) if state is None else None
+            if initial is not None and (kept := tokens_kept(recipe, initial)):
+                notice(kept)
             data = _prepare(recipe, folder, config, initial, state, notice, show)
     model = _make_model(config, data, initial, options.seed).to(device)
     loss_of = TranslationLoss(model, options.label_smoothing)
