@@ -385,7 +385,7 @@ def test_a_model_of_another_kind_is_refused_as_a_start(files, tmp_path, section,
 
 
 def test_another_vocabulary_size_than_that_of_the_start_is_told(files, tmp_path):
-    """Not where the recipe leaves the size open: it is the model's then."""
+    """Not where it is that of the model, as it is where the recipe leaves it open."""
     run(recipe(files, max_steps=1), tmp_path / "first")
     size = Translator.load(tmp_path / "first").stored.source_tokenizer.vocab_size
     wanted = recipe(files, init_from=str(tmp_path / "first"))

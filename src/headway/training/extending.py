@@ -71,7 +71,7 @@ def _new_languages(stored: StoredModel, languages: Sequence[str]) -> list[str]:
         if language in tags:
             raise UserError(f"{language}: the model has the tag {language_tag(language)} already")
         if language == own:
-            raise UserError(f"{language}: the model's own language gets its tag with the first other one; leave it out")
+            raise UserError(f"{language}: the model's own language gets a tag when another is added; leave it out")
     first = [own] if languages and not tags and own not in (*UNKNOWN_LANGUAGES, "mul") else []
     return list(dict.fromkeys([*first, *languages]))
 
