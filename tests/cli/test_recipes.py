@@ -119,7 +119,9 @@ def test_a_missing_first_run_tells_what_makes_it(here, tmp_path, monkeypatch):
         "2,349,568 parameters"
         in run("headway plan multi30k-de-en-tiny --pairs 29000 --hardware cpu --measured 5000").stdout
     )
-    assert "run `headway train multi30k-de-en-tiny` to create it" in refusal("headway train multi30k-de-en-fast")
+    assert "run `headway train multi30k-de-en-tiny-mrt` to create it" in refusal(
+        "headway train multi30k-de-en-fast training.init_from=null"
+    )
     mine = tmp_path / "recipes" / "mine.yaml"
     mine.parent.mkdir()
     mine.write_text((RECIPES / "multi30k-de-en-tiny.yaml").read_text(encoding="utf-8"), encoding="utf-8")

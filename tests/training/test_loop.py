@@ -372,6 +372,7 @@ def test_a_run_starts_from_a_model(files, tmp_path):
     ("section", "changes", "message"),
     [
         ("model", {"d_ff": 32}, "model.d_ff is 64, the recipe has 32"),
+        ("model", {"decoder_layers": 3}, "model.decoder_layers is 1, the recipe has 3"),
         ("tokenizer", {"kind": "bpe"}, "tokenizer.kind is word, the recipe has bpe"),
         ("tokenizer", {"joint": False}, "tokenizer.joint is True, the recipe has False"),
     ],
@@ -394,6 +395,26 @@ def test_another_vocabulary_size_than_that_of_the_start_is_told(files, tmp_path)
         said = []
         begin(wanted.model_copy(update={"tokenizer": section}), tmp_path / f"second-{asked}", said.append)
         assert sum(f"tokenizer.vocab_size={asked} has no effect" in line for line in said) == times
+
+
+@pytest.mark.parametrize(("encoder", "decoder"), [(2, 1), (1, 2), (1, 1), (2, 2)])
+def test_a_smaller_model_starts_with_the_first_layers(files, tmp_path, encoder, decoder):
+    """Of a model with two of each; it is told how many layers are taken."""
+
+    def with_layers(wanted, encoder, decoder):
+        sizes = {"encoder_layers": encoder, "decoder_layers": decoder}
+        return wanted.model_copy(update={"model": wanted.model.model_copy(update=sizes)})
+
+    run(with_layers(recipe(files, max_steps=1), 2, 2), tmp_path / "first")
+    first, said = load_model(tmp_path / "first").model, []
+    smaller = with_layers(recipe(files, init_from=str(tmp_path / "first")), encoder, decoder)
+    model = begin(smaller, tmp_path / "second", said.append).model
+    assert (len(model.encoder.layers), len(model.decoder.layers)) == (encoder, decoder)
+    for name, weight in model.named_parameters():
+        assert torch.equal(weight, first.get_parameter(name))
+    fewer = [side for side, layers in (("encoder", encoder), ("decoder", decoder)) if layers < 2]
+    told = [line.partition("/first: ")[2] for line in said if line.endswith("are taken")]
+    assert told == [f"the first 1 of its 2 {side} layers are taken" for side in fewer]
 
 
 def test_dropout_may_differ_from_the_model_that_is_the_start(files, tmp_path):

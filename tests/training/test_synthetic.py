@@ -1,5 +1,6 @@
 """Text in one language: it is translated once, by the model that the recipe names, and trained on as pairs are."""
 
+import shutil
 from dataclasses import replace
 from unittest.mock import Mock
 
@@ -15,7 +16,7 @@ from headway.training import synthetic
 from headway.training.prepare import prepare, prepare_folder
 from headway.training.reading import make_recipe
 from headway.training.start import shares_of
-from headway.training.synthetic import work_of_writers
+from headway.training.synthetic import work_before
 from headway.translator import Translator
 
 TEXT = ["the cat sat", "", "a dog ran after the mat", "the dog", "mat " * 30]
@@ -155,17 +156,28 @@ def test_samples_are_others(tmp_path, document):
     assert (tmp_path / "sampled.src").read_text() != searched
 
 
-def test_the_work_of_the_reverse_model_counts_once(tmp_path, document, reverse):
-    save_model(tmp_path / "known", replace(load_model(reverse), training_flops=5.0))
+def test_the_work_of_other_models_counts_once(tmp_path, document, reverse):
+    for name, work in (("known", 5.0), ("start", 3.0)):
+        save_model(tmp_path / name, replace(load_model(reverse), training_flops=work))
+    shutil.copytree(tmp_path / "known", tmp_path / "copy")
     mono = document["data"]["monolingual"]
     document["data"]["monolingual"] = [{**mono, "reverse": str(tmp_path / "known")}] * 2
-    assert list(work_of_writers(make_recipe(document).data)) == [5.0]
+    recipe = make_recipe(document)
+
+    def from_model(name):
+        training = recipe.training.model_copy(update={"init_from": tmp_path / name})
+        return recipe.model_copy(update={"training": training})
+
+    assert work_before(recipe) == 5.0
+    assert work_before(from_model("start")) == 8.0
+    assert work_before(from_model("copy")) == 5.0
     taught = {"source": mono["target"], "target": mono["source"], "teacher": str(tmp_path / "known")}
     document["data"]["distilled"] = [taught, {**taught, "teacher": str(reverse)}]
-    assert list(work_of_writers(make_recipe(document).data)) == [5.0, None]
-    del document["data"]["distilled"]
+    assert work_before(make_recipe(document)) is None
+    del document["data"]["distilled"], document["data"]["monolingual"]
+    assert work_before(make_recipe(document)) == 0.0
     document["data"]["monolingual"] = [mono, {**mono, "reverse": str(tmp_path / "gone")}]
-    assert list(work_of_writers(make_recipe(document).data)) == [None, None]
+    assert work_before(make_recipe(document)) is None
 
 
 def test_an_epoch_has_it_by_its_weight(document):

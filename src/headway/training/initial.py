@@ -20,6 +20,8 @@ from headway.training.recipe import DECIDED_BY_TOKENIZER, DecodingSection, Recip
 
 FREE_TO_CHANGE = ("dropout", "attention_dropout", "feedforward_dropout")
 """What a model may have otherwise than the one it starts from."""
+MAY_BE_FEWER = ("encoder_layers", "decoder_layers")
+"""What a model may have less of than the one it starts from, whose first layers it takes."""
 UNKNOWN_LANGUAGES = ("und", "source", "target")
 """What a model says where nobody has told its language."""
 
@@ -49,14 +51,16 @@ def tokenizer_section(stored: StoredModel) -> dict[str, Any]:
 
 
 def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | None:
-    """The model of `training.init_from`, if there is one. `config` is the recipe's own, vocabulary sizes aside.
-    Raises UserError with the reason where the recipe asks for another kind of model."""
+    """The model of `training.init_from`, if there is one, with all of its layers. `config` is the recipe's own,
+    vocabulary sizes aside. Raises UserError with the reason where the recipe asks for another kind of model, or for
+    more layers."""
     if recipe.training.init_from is None:
         return None
     stored = _trainable(load_model(recipe.training.init_from))
     wanted, found = config.to_dict(), stored.model.config.to_dict()
-    sizes = ("source_vocab_size", "target_vocab_size")
-    differing = [name for name in wanted if wanted[name] != found[name] and name not in (*sizes, *FREE_TO_CHANGE)]
+    free = ("source_vocab_size", "target_vocab_size", *FREE_TO_CHANGE)
+    fewer = [name for name in MAY_BE_FEWER if wanted[name] < found[name]]
+    differing = [name for name in wanted if wanted[name] != found[name] and name not in (*free, *fewer)]
     if differing:
         values = ", ".join(f"model.{name} is {found[name]}, the recipe has {wanted[name]}" for name in differing)
         raise UserError(f"{recipe.training.init_from}: can't start this run: {values}")
@@ -72,15 +76,20 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
     return stored
 
 
-def tokens_kept(recipe: Recipe, initial: StoredModel) -> str | None:
-    """What to say where the recipe asks for another vocabulary size than that of the model it starts from."""
-    wanted, size = recipe.tokenizer.vocab_size, tokenizer_section(initial)["vocab_size"]
-    if wanted == size:
-        return None
-    return (
-        f"notice: {recipe.training.init_from} keeps its {size:,} tokens; tokenizer.vocab_size={wanted} has no effect "
-        "(`headway extend` adds tokens)"
-    )
+def differences(recipe: Recipe, config: ModelConfig, initial: StoredModel) -> list[str]:
+    """What to say where the recipe's model is smaller than the one it starts from, or asks for another vocabulary."""
+    start, said = recipe.training.init_from, []
+    for name in MAY_BE_FEWER:
+        wanted, layers = getattr(config, name), getattr(initial.model.config, name)
+        if wanted != layers:
+            said.append(f"notice: {start}: the first {wanted} of its {layers} {name.replace('_', ' ')} are taken")
+    vocab_size, size = recipe.tokenizer.vocab_size, tokenizer_section(initial)["vocab_size"]
+    if vocab_size != size:
+        said.append(
+            f"notice: {start} keeps its {size:,} tokens; tokenizer.vocab_size={vocab_size} has no effect "
+            "(`headway extend` adds tokens)"
+        )
+    return said
 
 
 def _trainable(stored: StoredModel) -> StoredModel:

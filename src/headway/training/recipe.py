@@ -121,7 +121,8 @@ class TrainingSection(Section):
     instead of the weights. 0 turns it off."""
     init_from: Path | None = None
     """Model or run directory to start from, with its weights and tokenizers. This model also gives the languages and
-    the values of `model`, `tokenizer` and `decoding` that the recipe doesn't set."""
+    the values of `model`, `tokenizer` and `decoding` that the recipe doesn't set. A recipe with fewer `encoder_layers`
+    or `decoder_layers` takes its first ones, as a student does of its teacher."""
     tensorboard: bool = False
     """Also write the log for TensorBoard, to the folder `tensorboard` of the run (needs the extra `track`)."""
     precision: Precision = "auto"

@@ -26,7 +26,7 @@ from headway.training.checkpoint import (
     read_state,
     seed_rank,
 )
-from headway.training.initial import load_initial_model, tokens_kept
+from headway.training.initial import differences, load_initial_model
 from headway.training.journal import Show
 from headway.training.keeping import take_back_models, write_best
 from headway.training.limits import last_step, steps_between_validations
@@ -41,7 +41,7 @@ from headway.training.recipe import Recipe
 from headway.training.recipe_data import DataSection
 from headway.training.run import Run
 from headway.training.run_directory import open_run, rate_will_jump, refuse_changes, removed_where_refused, write_recipe
-from headway.training.synthetic import work_of_writers
+from headway.training.synthetic import work_before
 
 Notice = Callable[[str], None]
 
@@ -67,8 +67,8 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
         with removed_where_refused(folder) if ranks.leads else nullcontext():
             initial = load_initial_model(recipe, config) if state is None else None
-            if initial is not None and (kept := tokens_kept(recipe, initial)):
-                notice(kept)
+            for difference in differences(recipe, config, initial) if initial else ():
+                notice(difference)
             data = _prepare(recipe, folder, config, initial, state, notice, show)
     model = _make_model(config, data, initial, options.seed).to(device)
     loss_of = TranslationLoss(model, options.label_smoothing)
@@ -87,12 +87,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
     parameters = sum(parameter.numel() for parameter in model.parameters())
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
     notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
-    if state is not None:
-        progress = state.progress
-    else:
-        before = [*([initial.training_flops] if initial else []), *work_of_writers(recipe.data)]
-        known = [work for work in before if work is not None]
-        progress = Progress(flops=sum(known) if len(known) == len(before) else None)
+    progress = state.progress if state is not None else Progress(flops=work_before(recipe))
     if checkpoint is not None:
         load_checkpoint(checkpoint, model, optimizers, average, ranks.number)
         if ranks.leads:
@@ -179,7 +174,7 @@ def _last_model(folder: Path) -> StoredModel | None:
 
 
 def _make_model(config: ModelConfig, data: PreparedData, initial: StoredModel | None, seed: int) -> Transformer:
-    """With the vocabularies of the data, and the weights of `initial` or random ones."""
+    """With the vocabularies of the data, and random weights or those of the first layers of `initial`."""
     torch.manual_seed(seed)
     sizes = {
         "source_vocab_size": data.source_tokenizer.vocab_size,
@@ -187,7 +182,8 @@ def _make_model(config: ModelConfig, data: PreparedData, initial: StoredModel | 
     }
     model = Transformer(replace(config, **sizes))
     if initial:
-        model.load_state_dict(initial.model.state_dict())
+        weights = initial.model.state_dict()
+        model.load_state_dict({name: weights[name] for name in model.state_dict()})
     return model
 
 

@@ -9,7 +9,7 @@ killed one continues, and a finished one is not repeated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from headway.storage.checksums import checksum
 from headway.storage.model_directory import model_fingerprint
 from headway.text.corpus import read_lines
 from headway.text.lines import Layout, Line
+from headway.training.recipe import Recipe
 from headway.training.recipe_data import DataSection, Synthesis
 from headway.translator import Translator
 from headway.translator.job import Job
@@ -38,10 +39,16 @@ def write_synthetic(data: DataSection, notice: Callable[[str], None], look_aroun
             _translate_file(translator, text, job, notice, look_around)
 
 
-def work_of_writers(data: DataSection) -> Sequence[float | None]:
-    """The floating-point operations that training each model has taken; None where that is unknown, or it is gone."""
-    models = dict.fromkeys(synthesis.writer for synthesis in data.syntheses)
-    return [load_model(model).training_flops if model.exists() else None for model in models]
+def work_before(recipe: Recipe) -> float | None:
+    """The floating-point operations that training the other models has taken, each model once: the one that the run
+    starts from and those that translated its text. None where that is unknown, or a model is gone."""
+    start = [] if recipe.training.init_from is None else [recipe.training.init_from]
+    models = {*start, *(synthesis.writer for synthesis in recipe.data.syntheses)}
+    if not all(model.exists() for model in models):
+        return None
+    work = {model_fingerprint(model): load_model(model).training_flops for model in models}
+    known = [flops for flops in work.values() if flops is not None]
+    return sum(known) if len(known) == len(work) else None
 
 
 def _translator(synthesis: Synthesis) -> LineTranslator:
