@@ -87,7 +87,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
     parameters = sum(parameter.numel() for parameter in model.parameters())
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
     notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
-    progress = state.progress if state is not None else Progress(flops=work_before(recipe))
+    progress = state.progress if state is not None else Progress(flops=work_before(recipe, initial))
     if checkpoint is not None:
         load_checkpoint(checkpoint, model, optimizers, average, ranks.number)
         if ranks.leads:

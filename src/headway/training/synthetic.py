@@ -15,7 +15,7 @@ from pathlib import Path
 
 from headway.decoding import Sampling
 from headway.errors import UserError
-from headway.storage import load_model
+from headway.storage import StoredModel, load_model
 from headway.storage.checksums import checksum
 from headway.storage.model_directory import model_fingerprint
 from headway.text.corpus import read_lines
@@ -39,14 +39,17 @@ def write_synthetic(data: DataSection, notice: Callable[[str], None], look_aroun
             _translate_file(translator, text, job, notice, look_around)
 
 
-def work_before(recipe: Recipe) -> float | None:
-    """The floating-point operations that training the other models has taken, each model once: the one that the run
-    starts from and those that translated its text. None where that is unknown, or a model is gone."""
-    start = [] if recipe.training.init_from is None else [recipe.training.init_from]
-    models = {*start, *(synthesis.writer for synthesis in recipe.data.syntheses)}
-    if not all(model.exists() for model in models):
-        return None
-    work = {model_fingerprint(model): load_model(model).training_flops for model in models}
+def work_before(recipe: Recipe, initial: StoredModel | None) -> float | None:
+    """The floating-point operations that training the other models has taken, each model once: `initial`, which the run
+    starts from, and those that translated its text. None where that is unknown, or a model is gone."""
+    work: dict[str, float | None] = {}
+    if initial is not None and recipe.training.init_from is not None:
+        work[model_fingerprint(recipe.training.init_from)] = initial.training_flops
+    for writer in {synthesis.writer for synthesis in recipe.data.syntheses}:
+        if not writer.exists():
+            return None
+        if (model := model_fingerprint(writer)) not in work:
+            work[model] = load_model(writer).training_flops
     known = [flops for flops in work.values() if flops is not None]
     return sum(known) if len(known) == len(work) else None
 
