@@ -140,7 +140,8 @@ def test_loss_falls_and_the_run_directory_is_complete(files, tmp_path):
 
 
 def test_the_work_of_all_stages_is_counted(files, tmp_path):
-    """A stopped and resumed run has that of all its steps; one that starts from a model goes on from the model's."""
+    """A stopped and resumed run has that of all its steps; one that starts from a model goes on from the model's, and
+    one that starts from a run, from that of all its steps, whichever model is the best."""
     whole = run(recipe(files), tmp_path / "whole")
     opened = begin(recipe(files), tmp_path / "counted")
     steps = [step for epoch in range(whole.epoch + 1) for step in opened.train.plan.steps(epoch)]
@@ -153,11 +154,15 @@ def test_the_work_of_all_stages_is_counted(files, tmp_path):
     assert last.training_flops == pytest.approx(by_hand)
     assert f"| matrix products in training, all stages | {by_hand / 1e15:.4g} PFLOP |" in last.card
     assert log(tmp_path / "run")[-1]["petaflop"] == round(by_hand / 1e15, 6)
-    model = tmp_path / "run" / "models" / "step-00000024"
-    second = run(recipe(files, init_from=str(model), max_steps=8, optimizer="muon"), tmp_path / "second")
-    again = sum(work_of_step(last.model.config, step) for step in steps[:8])
-    again += 8 * work_of_update(last.model.config, "muon")
-    assert second.flops == pytest.approx(by_hand + again)
+    model = tmp_path / "run" / "models" / "step-00000008"
+    before = sum(work_of_step(last.model.config, step) for step in steps[:8])
+    assert load_model(model).training_flops == pytest.approx(before)
+    (tmp_path / "run" / "best.json").write_text('{"model": "step-00000008"}')
+    again = before + 8 * work_of_update(last.model.config, "muon")
+    for place, work in ((model, before), (tmp_path / "run", by_hand)):
+        options = {"init_from": str(place), "max_steps": 8, "optimizer": "muon"}
+        second = run(recipe(files, **options), tmp_path / f"after-{place.name}")
+        assert second.flops == pytest.approx(work + again)
 
 
 @pytest.mark.parametrize(("optimizer", "precision"), [("adam", "fp32"), ("adam", "bf16"), ("muon", "bf16")])

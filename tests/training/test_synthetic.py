@@ -13,10 +13,10 @@ from headway.errors import UserError
 from headway.storage import load_model, save_model
 from headway.text import lines
 from headway.training import synthetic
+from headway.training.earlier_work import work_before
 from headway.training.prepare import prepare, prepare_folder
 from headway.training.reading import make_recipe
 from headway.training.start import shares_of
-from headway.training.synthetic import work_before
 from headway.translator import Translator
 
 TEXT = ["the cat sat", "", "a dog ran after the mat", "the dog", "mat " * 30]
@@ -166,18 +166,18 @@ def test_the_work_of_other_models_counts_once(tmp_path, document, reverse):
 
     def from_model(name):
         training = recipe.training.model_copy(update={"init_from": tmp_path / name})
-        return work_before(recipe.model_copy(update={"training": training}), load_model(tmp_path / name))
+        return work_before(recipe.model_copy(update={"training": training}))
 
-    assert work_before(recipe, None) == 5.0
+    assert work_before(recipe) == 5.0
     assert from_model("start") == 8.0
     assert from_model("copy") == 5.0
     taught = {"source": mono["target"], "target": mono["source"], "teacher": str(tmp_path / "known")}
     document["data"]["distilled"] = [taught, {**taught, "teacher": str(reverse)}]
-    assert work_before(make_recipe(document), None) is None
+    assert work_before(make_recipe(document)) is None
     del document["data"]["distilled"], document["data"]["monolingual"]
-    assert work_before(make_recipe(document), None) == 0.0
+    assert work_before(make_recipe(document)) == 0.0
     document["data"]["monolingual"] = [mono, {**mono, "reverse": str(tmp_path / "gone")}]
-    assert work_before(make_recipe(document), None) is None
+    assert work_before(make_recipe(document)) is None
 
 
 def test_an_epoch_has_it_by_its_weight(document):

@@ -26,6 +26,7 @@ from headway.training.checkpoint import (
     read_state,
     seed_rank,
 )
+from headway.training.earlier_work import work_before
 from headway.training.initial import differences, load_initial_model
 from headway.training.journal import Show
 from headway.training.keeping import take_back_models, write_best
@@ -41,7 +42,6 @@ from headway.training.recipe import Recipe
 from headway.training.recipe_data import DataSection
 from headway.training.run import Run
 from headway.training.run_directory import open_run, rate_will_jump, refuse_changes, removed_where_refused, write_recipe
-from headway.training.synthetic import work_before
 
 Notice = Callable[[str], None]
 
@@ -87,7 +87,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
     parameters = sum(parameter.numel() for parameter in model.parameters())
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
     notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
-    progress = state.progress if state is not None else Progress(flops=work_before(recipe, initial))
+    progress = state.progress if state is not None else Progress(flops=work_before(recipe))
     if checkpoint is not None:
         load_checkpoint(checkpoint, model, optimizers, average, ranks.number)
         if ranks.leads:

@@ -15,12 +15,11 @@ from pathlib import Path
 
 from headway.decoding import Sampling
 from headway.errors import UserError
-from headway.storage import StoredModel, load_model
+from headway.storage import load_model
 from headway.storage.checksums import checksum
 from headway.storage.model_directory import model_fingerprint
 from headway.text.corpus import read_lines
 from headway.text.lines import Layout, Line
-from headway.training.recipe import Recipe
 from headway.training.recipe_data import DataSection, Synthesis
 from headway.translator import Translator
 from headway.translator.job import Job
@@ -31,7 +30,7 @@ def write_synthetic(data: DataSection, notice: Callable[[str], None], look_aroun
     """Writes the translations of `data.syntheses` that aren't there. look_around: called between chunks of lines, and
     may raise. Raises UserError, also for a file that is there and was made otherwise, before it translates."""
     for synthesis in data.syntheses:
-        _jobs(_translator(synthesis), synthesis)
+        _jobs(_translator(synthesis), synthesis)  # all are checked before the first translates
     for synthesis in data.syntheses:
         translator = _translator(synthesis)
         for text, job in zip(synthesis.given, _jobs(translator, synthesis), strict=True):
@@ -39,26 +38,11 @@ def write_synthetic(data: DataSection, notice: Callable[[str], None], look_aroun
             _translate_file(translator, text, job, notice, look_around)
 
 
-def work_before(recipe: Recipe, initial: StoredModel | None) -> float | None:
-    """The floating-point operations that training the other models has taken, each model once: `initial`, which the run
-    starts from, and those that translated its text. None where that is unknown, or a model is gone."""
-    work: dict[str, float | None] = {}
-    if initial is not None and recipe.training.init_from is not None:
-        work[model_fingerprint(recipe.training.init_from)] = initial.training_flops
-    for writer in {synthesis.writer for synthesis in recipe.data.syntheses}:
-        if not writer.exists():
-            return None
-        if (model := model_fingerprint(writer)) not in work:
-            work[model] = load_model(writer).training_flops
-    known = [flops for flops in work.values() if flops is not None]
-    return sum(known) if len(known) == len(work) else None
-
-
 def _translator(synthesis: Synthesis) -> LineTranslator:
     """Raises UserError for a model of the other direction than is needed."""
     stored = load_model(synthesis.writer)
     source, target = synthesis.source_language, synthesis.target_language
-    if (stored.source_language, stored.target_language) == (target, source) != (source, target):
+    if (stored.source_language, stored.target_language) == (target, source) and source != target:
         raise UserError(
             f"{synthesis.writer}: translates {target} to {source}; {synthesis.key} needs a model from {source} to "
             f"{target}"
