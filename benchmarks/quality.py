@@ -4,11 +4,11 @@
     python benchmarks/quality.py benchmarks/results.yaml [--work runs/quality] [--quick] [--print]
     python benchmarks/quality.py benchmarks/ablations.yaml [--only NAME ...] [--seeds SEED ...] [--threads 1]
 
-A row of the table names a recipe, what is changed in it, the seeds and the test sets. A row without test sets is an
-ablation: it is scored on the recipe's validation set alone, and compared with the first row by paired bootstrap. Each
-finished run is a line of `finished.jsonl` in the folder --work at once; a run that was cut off goes on from its last
-checkpoint. Prints a Markdown table of all finished runs, with the mean over the seeds. --quick trains tiny models for
-some steps, to see that everything works.
+A row of the table names a recipe, what is changed in it, the seeds and the test sets. A row without test sets is
+scored on the recipe's validation set. Each finished run is a line of `finished.jsonl` in the folder --work at once; a
+run that was cut off goes on from its last checkpoint. Prints a Markdown table of all finished runs, with the mean over
+the seeds, each compared by paired bootstrap with the first one that has the same references and seed. --quick trains
+tiny models for some steps, to see that everything works.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ class TestSet(Section):
     tokenize: str = "13a"
     """sacreBLEU's; none for tokenised files."""
     target_language: str | None = None
+    mbr: int | None = None
+    """Choose among so many best translations by `--mbr`."""
 
 
 class Row(Section):
@@ -68,13 +70,6 @@ class Row(Section):
     seeds: list[int] = [1]
     tests: list[TestSet] = []
     """None: the recipe's validation set."""
-    beam_size: int | None = None
-    """By default the recipe's."""
-    length_penalty: float | None = None
-    mbr: int | None = None
-    """Choose among so many best translations by `--mbr`."""
-    average: int | None = None
-    """Score the mean of so many last models in place of the best one."""
 
 
 class Score(Section):
@@ -82,6 +77,7 @@ class Score(Section):
 
     set: str
     tokenize: str
+    mbr: int | None = None
     bleu: float
     bleu_lowercased: float
     chrf: float
@@ -172,13 +168,8 @@ def finish(row: Row, seed: int, work: Path, threads: int | None) -> None:
     if row.after is not None:
         changes.append(f"training.init_from={(work / f'{row.after}-{seed}').absolute()}")
     headway("train", row.recipe, *changes, "--out", run, "--or-resume", threads=threads)
-    model = run
-    if row.average is not None:
-        model = run / f"mean-of-{row.average}"
-        if not model.exists():
-            headway("average", run, "--last", row.average, "--output", model)
     recipe = load_recipe(run / "recipe.yaml")
-    shown = json.loads(headway("show", model, "--json"))
+    shown = json.loads(headway("show", run, "--json"))
     [*_, checkpoint] = step_folders(run / "checkpoints")
     progress = json.loads((checkpoint / "state.json").read_bytes())["progress"]
     best = best_validation(run)
@@ -193,7 +184,7 @@ def finish(row: Row, seed: int, work: Path, threads: int | None) -> None:
         steps=progress["step"],
         valid_loss=best["valid_loss"],
         valid_bleu=best["valid_bleu"],
-        scores=[score(row, test, model, run, threads) for test in row.tests or validation_sets(recipe)],
+        scores=[score(test, run, threads) for test in row.tests or validation_sets(recipe)],
     )
     with open(work / "finished.jsonl", "a", encoding="utf-8") as file:
         file.write(finished.model_dump_json() + "\n")
@@ -209,20 +200,18 @@ def validation_sets(recipe: Recipe) -> list[TestSet]:
     ]
 
 
-def score(row: Row, test: TestSet, model: Path, run: Path, threads: int | None) -> Score:
+def score(test: TestSet, run: Path, threads: int | None) -> Score:
     """Translates the source, keeps the translations in the run, and scores them."""
-    output = run / f"{test.source.name}.translated"
-    searching = {"--beam-size": row.beam_size, "--length-penalty": row.length_penalty, "--mbr": row.mbr}
-    searching |= {"--target-language": test.target_language}
-    flags = [item for flag, value in searching.items() if value is not None for item in (flag, value)]
+    output = run / f"{test.reference.name}{'' if test.mbr is None else f'.mbr-{test.mbr}'}.translated"
+    given = {"--mbr": test.mbr, "--target-language": test.target_language}
+    flags = [item for flag, value in given.items() if value is not None for item in (flag, value)]
     files = ("--source", test.source, "--reference", test.reference, "--output", output)
-    found = json.loads(
-        headway("evaluate", model, *files, *flags, "--tokenize", test.tokenize, "--json", threads=threads)
-    )
+    found = json.loads(headway("evaluate", run, *files, *flags, "--tokenize", test.tokenize, "--json", threads=threads))
     translations, references = ([line.lower() for line in lines_in(file)] for file in (output, test.reference))
     return Score(
         set=test.source.name,
         tokenize=test.tokenize,
+        mbr=test.mbr,
         bleu=found["bleu"],
         bleu_lowercased=score_translations(translations, references, test.tokenize).bleu,
         chrf=found["chrf"],
@@ -259,23 +248,23 @@ def read_finished(work: Path) -> list[Finished]:
 
 
 def lines_of(rows: Sequence[Row], finished: Sequence[Finished]) -> Iterator[str]:
-    """The table in Markdown. Ablations are compared with the first of their rows."""
+    """The table in Markdown."""
     yield (
-        "| Model | Set | BLEU | lower-cased | chrF | against the first row | validation: loss, greedy BLEU | "
-        "parameters | PFLOP | minutes |"
+        "| Model | Set | BLEU | lower-cased | chrF | against the first with these references | "
+        "validation: loss, greedy BLEU | parameters | PFLOP | minutes |"
     )
     yield "|---|---|---|---|---|---|---|---|---|---|"
-    first: dict[tuple[str, int], Score] = {}
+    first: dict[tuple[str, str, int], Score] = {}
     for row in rows:
         runs = [one for one in finished if one.name == row.name]
         for place, of_set in enumerate(runs[0].scores):
             scores = [run.scores[place] for run in runs]
-            compared = ""
-            if not row.tests:
-                pairs = [
-                    (one, first.setdefault((one.set, run.seed), one)) for one, run in zip(scores, runs, strict=True)
-                ]
-                compared = "; ".join(comparison(one, other) for one, other in pairs if one is not other)
+            keys = [
+                (os.path.realpath(one.references), one.tokenize, run.seed)
+                for one, run in zip(scores, runs, strict=True)
+            ]
+            pairs = [(one, first.setdefault(key, one)) for one, key in zip(scores, keys, strict=True)]
+            compared = "; ".join(comparison(one, other) for one, other in pairs if one is not other)
             figures = [
                 each([one.bleu for one in scores], 2),
                 each([one.bleu_lowercased for one in scores], 2),
@@ -286,7 +275,8 @@ def lines_of(rows: Sequence[Row], finished: Sequence[Finished]) -> Iterator[str]
                 each([run.petaflop for run in runs if run.petaflop is not None], 3),
                 each([run.minutes for run in runs], 1),
             ]
-            yield f"| {row.name} | {of_set.set}, {of_set.tokenize} | {' | '.join(figures)} |"
+            mbr = "" if of_set.mbr is None else f", --mbr {of_set.mbr}"
+            yield f"| {row.name} | {of_set.set}, {of_set.tokenize}{mbr} | {' | '.join(figures)} |"
 
 
 def comparison(one: Score, other: Score) -> str:

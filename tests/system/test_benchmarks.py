@@ -208,11 +208,12 @@ def test_confidence(trained, corpus, tmp_path):
 
 
 def test_quality(recipe, corpus, tmp_path):
-    """Each row once, with each of its seeds; what was finished isn't run again, what is new is; work adds up."""
+    """Each row once, with each of its seeds; what was finished isn't run again, what is new is; work adds up; only
+    translations of the same text are compared."""
     test = {"source": str(corpus.file("test.src")), "reference": str(corpus.file("test.tgt")), "tokenize": "none"}
     rows = [
-        {"name": "plain", "recipe": str(recipe), "seeds": [1, 2], "tests": [test], "beam_size": 2},
-        {"name": "smoothed", "recipe": str(recipe), "changes": ["training.label_smoothing=0.3"], "average": 1},
+        {"name": "plain", "recipe": str(recipe), "seeds": [1, 2], "tests": [test, {**test, "mbr": 2}]},
+        {"name": "smoothed", "recipe": str(recipe), "changes": ["training.label_smoothing=0.3"]},
         {"name": "later", "recipe": str(recipe), "after": "smoothed"},
         {"name": "named", "recipe": str(recipe), "changes": ["training.init_from=$WORK/plain-$SEED"]},
     ]
@@ -232,14 +233,15 @@ def test_quality(recipe, corpus, tmp_path):
     assert smoothed["petaflop"] == pytest.approx(plain["petaflop"], rel=0.1)
     assert later["petaflop"] == pytest.approx(2 * plain["petaflop"], rel=0.1)
     assert named["petaflop"] == pytest.approx(2 * plain["petaflop"], rel=0.1)
-    assert len(lines) == 6
+    assert len(lines) == 7
+    assert "| plain | test.src, none, --mbr 2 |" in lines[3]
     [bleu, lower] = [
         f"{plain['scores'][0][key]:.2f}, {other['scores'][0][key]:.2f}: **" for key in ("bleu", "bleu_lowercased")
     ]
     assert f"| {bleu}" in lines[2]
     assert f"| {lower}" in lines[2]
-    assert "(p = " in lines[4]
-    table.write_text(yaml.safe_dump([{**rows[0], "beam_size": 1}]))
+    assert [line.count("(p = ") for line in lines[2:]] == [0, 2, 0, 1, 1]
+    table.write_text(yaml.safe_dump([{**rows[0], "changes": ["training.label_smoothing=0.2"]}]))
     with pytest.raises(AssertionError, match="plain was run otherwise before"):
         benchmark("quality", table, "--work", work)
 
