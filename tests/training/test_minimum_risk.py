@@ -13,7 +13,7 @@ from tests.training.test_loop import weights as bytes_of_weights
 
 from headway.decoding import Hypothesis
 from headway.evaluation import sentence_bleu
-from headway.training.minimum_risk import SLACK, RiskSampler, WeightedPairs
+from headway.training.minimum_risk import EXTRA_TOKENS, RiskSampler, WeightedPairs
 from headway.training.recipe import TrainingSection
 from headway.training.sizes import work_of_step
 from headway.training.stopping import Interrupted
@@ -71,7 +71,7 @@ def test_a_sample_weighs_what_its_bleu_is_above_the_mean_of_the_others(sampler):
                 others = bleu[:place] + bleu[place + 1 :]
                 assert weight == pytest.approx(bleu[place] - np.mean(others), abs=1e-5)
     assert whole > 3
-    assert all(size >= SLACK for size, was_cut_off in lengths if was_cut_off)
+    assert all(size >= EXTRA_TOKENS for size, was_cut_off in lengths if was_cut_off)
 
 
 @pytest.mark.parametrize(("stopped", "end"), [("eos", 0.5), ("max_length", 0.0)])

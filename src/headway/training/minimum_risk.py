@@ -23,9 +23,9 @@ from headway.text.tokenizer import Tokenizer
 from headway.training.batches import Batches, WeightedBatch, on_device
 from headway.training.sizes import forward_work, work_of_step
 
-NOTHING = 1e-9
+ROUNDING = 1e-9
 """A smaller difference of risks is rounding."""
-SLACK = 10
+EXTRA_TOKENS = 10
 """A sample may have twice as many tokens as the reference and this many more. A longer one is cut off."""
 
 
@@ -103,7 +103,7 @@ class RiskSampler:
         samples = WeightedPairs([], [], [])
         for pair, of_pair, of_risks in zip(pairs, drawn, weights, strict=True):
             for one, weight in zip(of_pair, of_risks, strict=True):
-                if abs(weight) > NOTHING:
+                if abs(weight) > ROUNDING:
                     samples.add(corpus.source[pair], one, weight)
         planned = samples.micro_batches(corpus.mean_lengths, self.train.tokens_per_micro_batch)
         return RiskStep(
@@ -113,12 +113,12 @@ class RiskSampler:
         )
 
     def _drawn(self, pairs: Sequence[int], number: int) -> list[list[Hypothesis]]:
-        """The samples of each pair's source."""
+        """The samples of each pair's source. Leaves the model in evaluation mode."""
         config, corpus = self.model.config, self.train.corpus
         engine = TorchEngine(self.model.eval(), self.tokenizer.never_generated, self.dtype)
         searcher = TorchSearcher(engine, config.pad_id, self.train.device)
         options = SearchOptions(beam_size=1, n_best=self.count, sample=Sampling(seed=(self.seed << 32) + number))
-        caps = [min(2 * len(corpus.target[pair]) + SLACK, config.max_length - 1) for pair in pairs]
+        caps = [min(2 * len(corpus.target[pair]) + EXTRA_TOKENS, config.max_length - 1) for pair in pairs]
         return searcher.search([corpus.source[pair].tolist() for pair in pairs], options, caps, [[] for _ in pairs])
 
     def _work_of_drawing(self, pairs: Sequence[int], drawn: Sequence[Sequence[Hypothesis]]) -> float:
