@@ -92,7 +92,7 @@ class Finished(Section):
     name: str
     seed: int
     row: dict[str, Any]
-    """As it was when it was run, with the text of its recipe, to notice changes."""
+    """As it was when it was run, with what its recipe says, to notice changes."""
     recipe: str
     """The resolved recipe."""
     parameters: int
@@ -156,7 +156,7 @@ def read_table(file: Path, quick: bool = False) -> list[Row]:
 
 def finish(row: Row, seed: int, work: Path, threads: int | None) -> None:
     """Trains and scores the row with the seed, unless that is done, and writes it down."""
-    described = {**row.model_dump(mode="json", exclude={"seeds"}), "recipe_text": row.recipe.read_text("utf-8")}
+    described = {**row.model_dump(mode="json", exclude={"seeds"}), "says": yaml.safe_load(row.recipe.read_text("utf-8"))}
     for one in read_finished(work):
         if (one.name, one.seed) == (row.name, seed):
             if one.row != described:
