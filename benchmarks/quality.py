@@ -156,7 +156,8 @@ def read_table(file: Path, quick: bool = False) -> list[Row]:
 
 def finish(row: Row, seed: int, work: Path, threads: int | None) -> None:
     """Trains and scores the row with the seed, unless that is done, and writes it down."""
-    described = {**row.model_dump(mode="json", exclude={"seeds"}), "says": yaml.safe_load(row.recipe.read_text("utf-8"))}
+    said = yaml.safe_load(row.recipe.read_text("utf-8"))
+    described = {**row.model_dump(mode="json", exclude={"seeds"}), "says": said}
     for one in read_finished(work):
         if (one.name, one.seed) == (row.name, seed):
             if one.row != described:
