@@ -54,8 +54,6 @@ class TestSet(Section):
     tokenize: str = "13a"
     """sacreBLEU's; none for tokenised files."""
     target_language: str | None = None
-    mbr: int | None = None
-    """Choose among so many best translations by `--mbr`."""
 
 
 class Row(Section):
@@ -77,7 +75,6 @@ class Score(Section):
 
     set: str
     tokenize: str
-    mbr: int | None = None
     bleu: float
     bleu_lowercased: float
     chrf: float
@@ -203,16 +200,14 @@ def validation_sets(recipe: Recipe) -> list[TestSet]:
 
 def score(test: TestSet, run: Path, threads: int | None) -> Score:
     """Translates the source, keeps the translations in the run, and scores them."""
-    output = run / f"{test.reference.name}{'' if test.mbr is None else f'.mbr-{test.mbr}'}.translated"
-    given = {"--mbr": test.mbr, "--target-language": test.target_language}
-    flags = [item for flag, value in given.items() if value is not None for item in (flag, value)]
+    output = run / f"{test.reference.name}.translated"
+    flags = [] if test.target_language is None else ["--target-language", test.target_language]
     files = ("--source", test.source, "--reference", test.reference, "--output", output)
     found = json.loads(headway("evaluate", run, *files, *flags, "--tokenize", test.tokenize, "--json", threads=threads))
     translations, references = ([line.lower() for line in lines_in(file)] for file in (output, test.reference))
     return Score(
         set=test.source.name,
         tokenize=test.tokenize,
-        mbr=test.mbr,
         bleu=found["bleu"],
         bleu_lowercased=score_translations(translations, references, test.tokenize).bleu,
         chrf=found["chrf"],
@@ -276,8 +271,7 @@ def lines_of(rows: Sequence[Row], finished: Sequence[Finished]) -> Iterator[str]
                 each([run.petaflop for run in runs if run.petaflop is not None], 3),
                 each([run.minutes for run in runs], 1),
             ]
-            mbr = "" if of_set.mbr is None else f", --mbr {of_set.mbr}"
-            yield f"| {row.name} | {of_set.set}, {of_set.tokenize}{mbr} | {' | '.join(figures)} |"
+            yield f"| {row.name} | {of_set.set}, {of_set.tokenize} | {' | '.join(figures)} |"
 
 
 def comparison(one: Score, other: Score) -> str:
