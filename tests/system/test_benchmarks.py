@@ -215,7 +215,7 @@ def test_quality(recipe, corpus, tmp_path):
         {"name": "plain", "recipe": str(recipe), "seeds": [1, 2], "tests": [test]},
         {"name": "smoothed", "recipe": str(recipe), "changes": ["training.label_smoothing=0.3"]},
         {"name": "later", "recipe": str(recipe), "after": "smoothed"},
-        {"name": "named", "recipe": str(recipe), "changes": ["training.init_from=$WORK/plain-$SEED"]},
+        {"name": "named", "recipe": str(recipe), "changes": ["training.init_from=$WORK/plain-$SEED"], "tests": [test]},
     ]
     table, work = tmp_path / "table.yaml", tmp_path / "work"
     table.write_text(yaml.safe_dump(rows[:1]))
@@ -240,6 +240,10 @@ def test_quality(recipe, corpus, tmp_path):
     assert f"| {bleu}" in lines[2]
     assert f"| {lower}" in lines[2]
     assert [line.count("(p = ") for line in lines[2:]] == [0, 0, 1, 1]
+    done = (work / "finished.jsonl").read_bytes()
+    recipe.write_text(recipe.read_text() + "# a remark changes nothing\n")
+    benchmark("quality", table, "--work", work)
+    assert (work / "finished.jsonl").read_bytes() == done
     table.write_text(yaml.safe_dump([{**rows[0], "changes": ["training.label_smoothing=0.2"]}]))
     with pytest.raises(AssertionError, match="plain was run otherwise before"):
         benchmark("quality", table, "--work", work)

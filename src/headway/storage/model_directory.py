@@ -172,6 +172,11 @@ def model_fingerprint(path: Path) -> str:
     return checksum(find_model(path) / "config.json")
 
 
+def training_work(path: Path) -> float | None:
+    """`StoredModel.training_flops` without loading the model. Raises UserError."""
+    return _read_config(find_model(path) / "config.json").training_flops
+
+
 def find_model(path: Path) -> Path:
     """The model directory that a path means: itself, or the best of a run directory. Raises UserError."""
     if os.path.lexists(path / "config.json"):

@@ -6,8 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from headway.errors import UserError
-from headway.storage import load_model
-from headway.storage.model_directory import model_fingerprint
+from headway.storage.model_directory import model_fingerprint, training_work
 from headway.storage.steps import step_folders
 from headway.training.checkpoint import read_state
 from headway.training.recipe import Recipe
@@ -16,9 +15,11 @@ from headway.training.recipe import Recipe
 def work_before(recipe: Recipe) -> float | None:
     """The floating-point operations that training the other models has taken, each model once: the one that the run
     starts from, and those that translated its text. None where that is unknown, or a model is gone."""
-    start = recipe.training.init_from
+    paths = [synthesis.writer for synthesis in recipe.data.syntheses]
+    if recipe.training.init_from is not None:
+        paths.append(recipe.training.init_from)
     work: dict[str, float | None] = {}
-    for path in [*([start] if start else ()), *(synthesis.writer for synthesis in recipe.data.syntheses)]:
+    for path in paths:
         if not path.exists():
             return None
         work[model_fingerprint(path)] = _work_of(path)
@@ -31,4 +32,4 @@ def _work_of(path: Path) -> float | None:
     for checkpoint in reversed(step_folders(path / "checkpoints")):
         with suppress(UserError):
             return read_state(checkpoint).progress.flops
-    return load_model(path).training_flops
+    return training_work(path)
