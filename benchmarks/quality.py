@@ -246,13 +246,13 @@ def read_finished(work: Path) -> list[Finished]:
 def lines_of(rows: Sequence[Row], finished: Sequence[Finished]) -> Iterator[str]:
     """The table in Markdown."""
     yield (
-        "| Model | Set | BLEU | lower-cased | chrF | against the first with these references | "
+        "| Model | Seeds | Set | BLEU | lower-cased | chrF | against the first with these references | "
         "validation: loss, greedy BLEU | parameters | PFLOP | minutes |"
     )
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     first: dict[tuple[str, str, int], Score] = {}
     for row in rows:
-        runs = [one for one in finished if one.name == row.name]
+        runs = sorted((one for one in finished if one.name == row.name), key=lambda one: one.seed)
         for place, of_set in enumerate(runs[0].scores):
             scores = [run.scores[place] for run in runs]
             keys = [
@@ -271,7 +271,8 @@ def lines_of(rows: Sequence[Row], finished: Sequence[Finished]) -> Iterator[str]
                 each([run.petaflop for run in runs if run.petaflop is not None], 3),
                 each([run.minutes for run in runs], 1),
             ]
-            yield f"| {row.name} | {of_set.set}, {of_set.tokenize} | {' | '.join(figures)} |"
+            seeds = ", ".join(str(run.seed) for run in runs)
+            yield f"| {row.name} | {seeds} | {of_set.set}, {of_set.tokenize} | {' | '.join(figures)} |"
 
 
 def comparison(one: Score, other: Score) -> str:
