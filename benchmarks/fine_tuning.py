@@ -4,7 +4,7 @@
     python benchmarks/fine_tuning.py [--general runs/multi30k-de-en] [--work runs/fine-tuning] [--steps 600]
         [--general-text data/multi30k/raw] [--messages /usr/share/locale/de/LC_MESSAGES] [--only NAME ...]
 
-The general model describes pictures (Multi30k, German to English). The domain is PostgreSQL's messages and their
+The general model describes pictures (Multi30K, German to English). The domain is PostgreSQL's messages and their
 German translation, which Debian's packages of PostgreSQL install: other words, other sentences, `%s` in them. A split
 never parts messages that are alike but for case, numbers and punctuation. Fine-tunes the general model on the messages
 alone, on the messages mixed with a fifth of its old training text, and the same after `headway extend`; scores each

@@ -94,7 +94,7 @@ class TrainingSection(Section):
     """Number of steps in which the learning rate rises from 0 to its highest value."""
     optimizer: OptimizerName = "adam"
     """`adam` (section 5.3), or `muon`: the matrices of the layers get orthogonalised updates by Muon, all other weights
-    those of Adam. From scratch Muon learns more from each step, which takes about a tenth longer; its lead is
+    those of Adam. From scratch Muon learns more from each step, which takes about 15% longer; its lead is
     large after some thousand steps and small at the end of a long training."""
     adam_beta2: float = Field(0.98, gt=0, lt=1)
     """Decay of Adam's average of squared gradients; the paper uses 0.98, and 0.999 is steadier at a constant rate."""
