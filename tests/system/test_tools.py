@@ -57,6 +57,19 @@ def test_sampling_prefix_and_repeats(trained):
     assert "--target-language ko" in complaint("translate", trained, "--target-language", "ko")
 
 
+def test_sampled_translations_are_evaluated(corpus, trained, tmp_path):
+    """Those that `translate` writes with the same options."""
+    how = "--mbr", "4", "--sample", "temperature=2,seed=1"
+    files = "--source", corpus.file("test.src"), "--reference", corpus.file("test.tgt")
+    run_headway("evaluate", trained, *files, *how, "--output", tmp_path / "evaluated")
+    run_headway("translate", trained, corpus.file("test.src"), *how, "--output", tmp_path / "translated")
+    run_headway("translate", trained, corpus.file("test.src"), "--output", tmp_path / "searched")
+    evaluated, translated, searched = (
+        (tmp_path / name).read_text() for name in ("evaluated", "translated", "searched")
+    )
+    assert evaluated == translated != searched
+
+
 def test_a_glossary(corpus, trained, tmp_path):
     """Terms that the model would never use; lines without them are translated as ever."""
     terms = tmp_path / "terms.tsv"

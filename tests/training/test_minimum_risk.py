@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -10,12 +11,16 @@ import torch
 from tests.training.test_loop import StopAfter, begin, log, losses, recipe, run
 from tests.training.test_loop import files as files  # noqa: PLC0414  # a fixture
 from tests.training.test_loop import weights as bytes_of_weights
+from torch.utils.flop_counter import FlopCounterMode
 
 from headway.decoding import Hypothesis
 from headway.evaluation import sentence_bleu
+from headway.training import loop, minimum_risk
+from headway.training.earlier_work import work_before
+from headway.training.loss import TranslationLoss
 from headway.training.minimum_risk import EXTRA_TOKENS, RiskSampler, WeightedPairs
 from headway.training.recipe import TrainingSection
-from headway.training.sizes import work_of_step
+from headway.training.sizes import work_of_step, work_of_update
 from headway.training.stopping import Interrupted
 
 RISK = {"risk_samples": 4, "max_steps": 24, "learning_rate": 1e-3}
@@ -117,7 +122,60 @@ def test_the_work_is_about_what_a_plan_says(sampler):
     [micro_batch] = step_of(sampler)
     planned = TrainingSection(max_steps=1, init_from=Path("m"), risk_samples=sampler.count).passes
     work = work_of_step(sampler.model.config, [micro_batch])
-    assert sampler.step([micro_batch], 1).work == pytest.approx(planned * work, rel=0.4)
+    assert sampler.step([micro_batch], 1).work == pytest.approx(planned * work, rel=0.2)
+
+
+def test_drawing_counts_as_torch_counts_the_model_on_all_samples(sampler):
+    model, corpus, micro_batches = sampler.model, sampler.train.corpus, step_of(sampler)
+    pairs = [pair for one in micro_batches for pair in one.pairs]
+    drawn = sampler._drawn(pairs, 1)
+    with FlopCounterMode(display=False) as counted, torch.no_grad():
+        for pair, of_pair in zip(pairs, drawn, strict=True):
+            source = torch.tensor([[*corpus.source[pair].tolist(), model.config.eos_id]])
+            for one in of_pair:
+                model(source, torch.tensor([[model.config.bos_id, *one.ids]]))
+    with patch.object(minimum_risk, "work_of_step", return_value=0.0):
+        drawing = sampler.step(micro_batches, 1).work
+    assert drawing == pytest.approx(counted.get_total_flops(), rel=0.1)
+
+
+def test_the_log_and_the_work_of_a_run_are_those_of_its_steps(files, trained, tmp_path):
+    """The logged loss is the mean risk. The divisor of the gradients is the number of samples."""
+    wanted = recipe(files, init_from=str(trained), **{**RISK, "max_steps": 1})
+    sampler = begin(wanted, tmp_path / "begun").sampler
+    micro_batches = step_of(sampler)
+    found = sampler.step(micro_batches, 1)
+    samples = RISK["risk_samples"] * sum(len(one.pairs) for one in micro_batches)
+    with patch.object(loop, "train_step", wraps=loop.train_step) as taken:
+        progress = run(wanted, tmp_path / "run")
+    assert [call.kwargs["divisor"] for call in taken.call_args_list] == [samples]
+    [loss] = [entry["loss"] for entry in log(tmp_path / "run") if "loss" in entry]
+    assert loss == pytest.approx(found.risk / samples)
+    assert 0 < loss < 1
+    update = work_of_update(sampler.model.config, "adam")
+    assert progress.flops - work_before(wanted) == pytest.approx(found.work + update)
+
+
+def test_each_step_and_each_seed_draws_other_samples(sampler):
+    [pairs] = [one.pairs for one in step_of(sampler)]
+
+    def drawn(of_sampler, number):
+        return [one.ids for of_pair in of_sampler._drawn(pairs, number) for one in of_pair]
+
+    assert drawn(sampler, 1) == drawn(sampler, 1)
+    assert drawn(sampler, 1) != drawn(sampler, 2)
+    assert drawn(sampler, 1) != drawn(replace(sampler, seed=sampler.seed + 1), 1)
+
+
+def test_label_smoothing_does_not_apply(sampler):
+    """A sample of weight 1 has its plain cross-entropy."""
+    [micro_batch] = step_of(sampler)
+    batch = sampler.train.tensors(micro_batch)
+    smoothed, plain = (TranslationLoss(sampler.model, share).train() for share in (0.3, 0.0))
+    ones = torch.ones(batch[2].shape)
+    sampler.model.eval()  # without dropout
+    assert smoothed(*batch, ones).item() == pytest.approx(plain(*batch).item())
+    assert smoothed(*batch).item() != pytest.approx(plain(*batch).item())
 
 
 def test_the_risk_falls(files, trained, tmp_path):
@@ -137,7 +195,7 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, trained, tmp_p
     assert bytes_of_weights(tmp_path / "parts") == bytes_of_weights(tmp_path / "whole")
 
 
-def test_a_step_without_a_lesson_changes_nothing(sampler, monkeypatch):
+def test_a_step_without_a_lesson_has_no_weights(sampler, monkeypatch):
     """Where all samples of a sentence are alike, none is better."""
     monkeypatch.setattr(RiskSampler, "_risks", lambda self, reference, samples: [0.3] * len(samples))
     found = sampler.step(step_of(sampler), 1)

@@ -116,7 +116,7 @@ def test_a_run_that_starts_from_a_model_has_its_sizes_unless_it_says_otherwise(r
     start = f"training.init_from={tmp_path / 'model'}"
     changed = load_recipe(recipe_file, [start, "model.dropout=0.3", "tokenizer.vocab_size=99"])
     assert changed.model_options() == {**options, "dropout": 0.3}
-    assert changed.tokenizer.vocab_size == 6
+    assert (recipe.tokenizer.vocab_size, changed.tokenizer.vocab_size) == (6, 99)
     assert load_recipe(recipe_file, [start, "model.preset=tiny"]).model_options()["d_ff"] == 256
 
 
@@ -173,7 +173,7 @@ def test_numbers_have_their_bounds(recipe_file, key, last, beyond):
         ("model.num_heads=7", "d_model=256 is not divisible by num_heads=7"),
         ("model.preset=huge", "model.preset"),
         ("tokenizer.lowercase=true", "lowercase is for kind: word"),
-        ("tokenizer.segmentation_alpha=0.2", "segmentation_alpha is for segmentations, of which there is 1"),
+        ("tokenizer.segmentation_alpha=0.2", "segmentation_alpha has no effect while segmentations is 1"),
         ("data.noise={}", "data.noise.share"),
         ("data.noise={share: 0.3, kinds: [typo]}", "data.noise.kinds"),
         ("training.tokens_per_micro_batch=100000", "is more than tokens_per_batch"),

@@ -1,5 +1,6 @@
 """Text in one language: it is translated once, by the model that the recipe names, and trained on as pairs are."""
 
+import os
 import shutil
 from dataclasses import replace
 from unittest.mock import Mock
@@ -107,6 +108,7 @@ def test_a_student_needs_no_other_pairs(tmp_path, document):
 def test_it_is_translated_once(tmp_path, document, monkeypatch):
     prepared(document, tmp_path / "first")
     monkeypatch.setattr(synthetic.LineTranslator, "translate", None)  # would fail
+    os.utime(tmp_path / "mono.src", (1, 1))  # as in a copy of the folder
     prepared(document, tmp_path / "second")
     assert all_bytes(tmp_path / "first") == all_bytes(tmp_path / "second")
 
@@ -207,15 +209,15 @@ def test_what_can_not_be_is_told_in_a_line(tmp_path, document, reverse):
     assert "no such" in refused(reverse=str(tmp_path / "none"))
     assert "none.tgt: no such file" in refused(target=str(tmp_path / "none.tgt"))
     (tmp_path / "mono.src").write_text("something of the user's\n")
-    assert f"{tmp_path / 'mono.src'}: is there already" in refused()
+    assert f"{tmp_path / 'mono.src'}: already exists" in refused()
     assert (tmp_path / "mono.src").read_text() == "something of the user's\n"
     (tmp_path / "mono.src").unlink()
     prepared(document, tmp_path / "data")
     (tmp_path / "data").rename(tmp_path / "good")
-    assert "is there already" in refused(sample=True)
+    assert "already exists" in refused(sample=True)
     text = (tmp_path / "mono.tgt").read_text()
     (tmp_path / "mono.tgt").write_text(text.replace("cat", "dog"))
-    assert "is there already" in refused()
+    assert "already exists" in refused()
     (tmp_path / "mono.tgt").write_text(text)
     assert "is a pattern" in refused_recipe(document, target="mono.*")
     assert "monolingual.reverse is missing" in refused_recipe(document, reverse=None)
@@ -233,7 +235,7 @@ def test_all_files_are_looked_at_before_any_is_translated(tmp_path, document, mo
         ("monolingual", [mono, {**second, "target": str(tmp_path / "none")}], "none: no such file"),
         ("monolingual", [mono, {**second, "target": str(tmp_path / "empty")}], "empty: is empty"),
         ("monolingual", [mono, {**second, "reverse": str(tmp_path / "none")}], "none: no such"),
-        ("monolingual", [mono, {**second, "source": str(tmp_path / "made")}], "made: is there already"),
+        ("monolingual", [mono, {**second, "source": str(tmp_path / "made")}], "made: already exists"),
     ):
         with pytest.raises(UserError, match=problem):
             prepared({**document, "data": {**data, name: changed}}, tmp_path / "data")

@@ -21,11 +21,13 @@ from headway.cli.options import (
     Metric,
     Model,
     PrecisionOption,
+    Sample,
     Source,
     TargetLanguage,
     Threads,
     Tokenize,
     check_output,
+    parse_sampling,
     writer,
 )
 from headway.errors import UserError
@@ -50,6 +52,7 @@ def evaluate(
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
     mbr: Mbr = None,
+    sample: Sample = None,
     tokenize: Tokenize = None,
     metric: Metric = None,
     target_language: TargetLanguage = None,
@@ -86,8 +89,10 @@ def evaluate(
     test_set = TestSet.read(source, reference, metric or [])
     translator = load_translator(model, device, precision, ensemble, engine)
 
+    sampling = None if sample is None else parse_sampling(sample)
+
     def translated(translator: Translator) -> list[str]:
-        options = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr}
+        options = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr, "sample": sampling}
         return test_set.translated(translator, target_language, options)
 
     others = (

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from headway.errors import UserError
 from headway.text.compressed import open_bytes
+
+if TYPE_CHECKING:
+    from headway.decoding import Sampling
 
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best model).")
@@ -27,6 +31,12 @@ Mbr = Annotated[
         min=2,
         metavar="N",
         help="Of the N best translations (with --sample: N samples), choose the one most similar to all, by chrF.",
+    ),
+]
+Sample = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KEY=VALUE,...", help="Sample instead of beam search; any of temperature, top_k, top_p, seed."
     ),
 ]
 Ensemble = Annotated[
@@ -113,3 +123,20 @@ def writer(path: Path) -> Iterator[TextIO]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def parse_sampling(text: str) -> Sampling:
+    """The record of `temperature=0.8,top_k=20`. Raises UserError."""
+    from headway.decoding import Sampling
+
+    kinds = {field.name: type(field.default) for field in fields(Sampling)}
+    given: dict[str, Any] = {}
+    for item in text.split(","):
+        name, _, value = item.partition("=")
+        try:
+            given[name] = kinds[name](value)
+        except (KeyError, ValueError):
+            raise UserError(
+                f"--sample {text}: {item!r} is not one of {', '.join(f'{name}=NUMBER' for name in kinds)}"
+            ) from None
+    return Sampling(**given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,10 +23,12 @@ from headway.cli.options import (
     LinkedPieces,
     Mbr,
     PrecisionOption,
+    Sample,
     TargetLanguage,
     Threads,
     check_output,
     given_options,
+    parse_sampling,
     writer,
 )
 from headway.errors import UserError
@@ -36,7 +37,6 @@ SHOWN = 20
 """Lines of a job that are named one by one on standard error."""
 
 if TYPE_CHECKING:
-    from headway.decoding import Sampling
     from headway.text.lines import Layout
     from headway.translator.lines import LineOptions, LineTranslator
 
@@ -120,12 +120,7 @@ def translate(
     no_repeat_ngram: Annotated[
         int | None, typer.Option(min=0, help="Never repeat an n-gram of this many tokens in a translation.")
     ] = None,
-    sample: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY=VALUE,...", help="Sample instead of beam search; any of temperature, top_k, top_p, seed."
-        ),
-    ] = None,
+    sample: Sample = None,
     mbr: Mbr = None,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text that each translation begins with.")] = "",
     glossary: Annotated[
@@ -195,7 +190,7 @@ def translate(
         max_length=max_length,
         n_best=n_best,
         no_repeat_ngram=no_repeat_ngram,
-        sample=None if sample is None else _parse_sampling(sample),
+        sample=None if sample is None else parse_sampling(sample),
         mbr=mbr,
         prefix=prefix,
         glossary=() if glossary is None else _read_glossary(glossary),
@@ -369,20 +364,3 @@ def _ask_server(
             out.flush()
     notices.end()
     raise typer.Exit(2 if failed else 0)
-
-
-def _parse_sampling(text: str) -> Sampling:
-    """The record of `temperature=0.8,top_k=20`. Raises UserError."""
-    from headway.decoding import Sampling
-
-    kinds = {field.name: type(field.default) for field in fields(Sampling)}
-    given: dict[str, Any] = {}
-    for item in text.split(","):
-        name, _, value = item.partition("=")
-        try:
-            given[name] = kinds[name](value)
-        except (KeyError, ValueError):
-            raise UserError(
-                f"--sample {text}: {item!r} is not one of {', '.join(f'{name}=NUMBER' for name in kinds)}"
-            ) from None
-    return Sampling(**given)

@@ -21,10 +21,19 @@ def model_card(recipe: Recipe, config: ModelConfig, progress: Progress, valid_lo
         f"{config.num_heads} heads, d_ff {config.d_ff}"
     )
     vocabulary = f"{recipe.tokenizer.kind}, {config.source_vocab_size:,} source and {config.target_vocab_size:,} target"
+    objective = (
+        f"minimum-risk training, {training.risk_samples} samples a sentence"
+        if training.risk_samples
+        else f"label smoothing {training.label_smoothing}"
+    )
+    average = f", moving average of the weights {training.ema_decay}" if training.ema_decay else ""
     optimizer = (
         f"{training.optimizer.capitalize()}, schedule {training.schedule}, {training.tokens_per_batch:,} tokens a "
-        f"step, padding included, label smoothing {training.label_smoothing}"
+        f"step, padding included, {objective}{average}"
     )
+    start = "" if training.init_from is None else f"| starts from | {_in_cell(training.init_from.name)} |\n"
+    writers = ", ".join(dict.fromkeys(one.writer.name for one in data.syntheses))
+    translated = f"| text translated by | {_in_cell(writers)} |\n" if writers else ""
     domain = f"| domain | {_in_cell(data.domain)} |\n" if data.domain else ""
     work = "unknown" if progress.flops is None else f"{progress.flops / 1e15:.4g} PFLOP"
     return f"""# Translation from {data.source_language} to {data.target_language}
@@ -33,8 +42,8 @@ A Transformer (Vaswani et al., 2017) trained with headway.
 
 | | |
 |---|---|
-{domain}| training data | {files} |
-| steps, epochs, minutes | {progress.step:,}, {progress.epoch + 1}, {progress.minutes:.1f} |
+{domain}{start}| training data | {files} |
+{translated}| steps, epochs, minutes | {progress.step:,}, {progress.epoch + 1}, {progress.minutes:.1f} |
 | matrix products in training, all stages | {work} |
 | validation loss | {valid_loss:.4f} nats a token |
 | validation BLEU | {scores.bleu:.2f} (`{_in_cell(scores.bleu_signature)}`) |

@@ -56,8 +56,8 @@ class Progress:
     minutes: NonNegativeFloat = 0.0
     """Spent so far, over all resumes."""
     flops: NonNegativeFloat | None = 0.0
-    """The work of all matrix products in training so far, that of `training.init_from` included; None where an earlier
-    version, which did not count, began."""
+    """The work of all matrix products in training so far, with that of the models it is made with
+    (`earlier_work.work_before`); None where that is unknown, or a version that didn't count began."""
     best_score: float | None = None
     """Validation BLEU, or the negative validation loss, of the best model."""
     best_loss: float | None = None

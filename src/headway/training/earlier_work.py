@@ -13,8 +13,11 @@ from headway.training.recipe import Recipe
 
 
 def work_before(recipe: Recipe) -> float | None:
-    """The floating-point operations that training the other models has taken, each model once: the one that the run
-    starts from, and those that translated its text. None where that is unknown, or a model is gone."""
+    """The floating-point operations that training the other models has taken: the one that the run starts from, and
+    those that translated its text. None where that is unknown, or a model is gone.
+
+    Equal models count once; two that start from the same third one both count it. Translating isn't training, and isn't
+    counted."""
     paths = [synthesis.writer for synthesis in recipe.data.syntheses]
     if recipe.training.init_from is not None:
         paths.append(recipe.training.init_from)

@@ -1,5 +1,5 @@
-"""Starting a run from a model that is there already: its weights and its tokenizers. What the recipe leaves open of
-languages and of searching is the model's, too."""
+"""Starting a run from an existing model: its weights and its tokenizers. Languages and search options that the recipe
+doesn't set come from the model, too."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headway.training.recipe import DECIDED_BY_TOKENIZER, DecodingSection, Recip
 FREE_TO_CHANGE = ("dropout", "attention_dropout", "feedforward_dropout")
 """What a model may have otherwise than the one it starts from."""
 MAY_BE_FEWER = ("encoder_layers", "decoder_layers")
-"""What a model may have less of than the one it starts from, whose first layers it takes."""
+"""What may be smaller than in the model to start from; its first layers are taken."""
 UNKNOWN_LANGUAGES = ("und", "source", "target")
 """What a model says where nobody has told its language."""
 

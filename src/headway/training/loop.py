@@ -94,28 +94,31 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: 
     rate = rate_of_step(step, options, run.model.config.d_model, run.last_step)
     mine = run.ranks.mine(micro_batches)
     with naming_batch(run.train, micro_batches):
-        sampled = run.sampler.step(mine, step) if run.sampler is not None else None
-        divisor = options.risk_samples * sum(len(one.pairs) for one in micro_batches) if sampled else tokens
+        if run.sampler is None:
+            sampled, batches, divisor = None, [run.train.tensors(one) for one in mine], tokens
+        else:
+            sampled = run.sampler.step(mine, step)
+            batches, divisor = sampled.batches, run.sampler.count * sum(len(one.pairs) for one in micro_batches)
         result = train_step(
             run.exchanging,
             run.optimizers,
-            sampled.batches if sampled else map(run.train.tensors, mine),
+            batches,
             divisor=divisor / run.ranks.count,
             rate=rate,
             max_gradient_norm=options.max_gradient_norm,
             dtype=run.dtype,
-            sums=(lambda losses: run.ranks.sums(losses.sum(dim=0, keepdim=True))) if sampled else run.ranks.sums,
+            sums=run.ranks.sums,
         )
-        loss = sum(result.losses.tolist()) / divisor
+        loss = result.loss.item() / divisor
         _refuse_broken_step(progress, loss, result.gradient_norm.item())
         if run.average is not None:
             run.average.update(step)
     progress.step, progress.step_in_epoch = step, progress.step_in_epoch + 1
-    if sampled:
-        risk, work = run.ranks.sums(torch.tensor([sampled.risk, sampled.work], device=run.device)).tolist()
-        loss = risk / divisor
-    else:
+    if sampled is None:
         work = work_of_step(run.model.config, micro_batches)
+    else:
+        risk, work = run.ranks.sums(torch.tensor([sampled.risk, sampled.work], device=run.device)).tolist()
+        loss = risk / divisor  # what the samples' weighted losses add up to says little
     if progress.flops is not None:
         progress.flops += work + work_of_update(run.model.config, options.optimizer)
     progress.minutes = run.minutes()

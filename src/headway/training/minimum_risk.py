@@ -134,7 +134,7 @@ class RiskSampler:
     def _weighted(self, samples: WeightedPairs, micro_batch: MicroBatch) -> WeightedBatch:
         source, target, labels = collate(samples, micro_batch)
         weights = np.zeros(labels.shape, dtype=np.float32)
-        for number, row in enumerate(micro_batch.rows):
-            of_row = np.concatenate([weights[number, :0], *(samples.weights[pair] for pair in row)])
-            weights[number, : len(of_row)] = of_row
+        for of_row, row in zip(weights, micro_batch.rows, strict=True):
+            of_sentences = [one for pair in row for one in samples.weights[pair]]
+            of_row[: len(of_sentences)] = of_sentences
         return (*on_device(source, target, labels, self.train.device), torch.from_numpy(weights).to(self.train.device))

@@ -143,7 +143,7 @@ class _Preparing:
         data = self.recipe.data
         to_translate = [CorpusFiles(tuple(synthesis.given), ()) for synthesis in data.syntheses]
         _check_files([*self.train[: len(data.train)], *to_translate, *self.valid, *self.held_out])
-        write_synthetic(data, self.notice, self.look_around)
+        write_synthetic(self.recipe, self.notice, self.look_around)
         files = _all_files([*self.train, *self.valid, *self.held_out])
         text = begin(self.folder, self.recipe, self.max_length, files)
         with unchanged(files):

@@ -135,8 +135,8 @@ def _names(problem: str, override: str) -> bool:
 
 def _with_initial_sections(document: dict[str, Any]) -> dict[str, Any]:
     """Where a run starts from a model, what the recipe leaves open of model, tokenizer, languages and searching is that
-    model's; a preset leaves nothing of the model open. Its vocabulary is taken whole. A recipe with a preset can be
-    read, such as for a plan, before the model is there; a run can't begin."""
+    model's; a preset leaves nothing of the model open. A recipe with a preset can be read, such as for a plan, before
+    the model exists; a run can't begin."""
     sections = {name: document.get(name) or {} for name in ("data", "tokenizer", "model", "training", "decoding")}
     if not all(isinstance(section, dict) for section in sections.values()):
         return document
@@ -148,7 +148,6 @@ def _with_initial_sections(document: dict[str, Any]) -> dict[str, Any]:
     initial = initial_sections(Path(path))
     if "preset" in sections["model"]:
         del initial["model"]
-    sections["tokenizer"] = {**sections["tokenizer"], "vocab_size": initial["tokenizer"]["vocab_size"]}
     return {**document, **{name: {**initial[name], **sections[name]} for name in initial}}
 
 

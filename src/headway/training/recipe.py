@@ -54,7 +54,7 @@ class TokenizerSection(Section):
             raise ValueError("segmentations is for kind: bpe or unigram; words are never cut")
         alpha = type(self).model_fields["segmentation_alpha"].default
         if self.segmentations == 1 and self.segmentation_alpha != alpha:
-            raise ValueError("segmentation_alpha is for segmentations, of which there is 1")
+            raise ValueError("segmentation_alpha has no effect while segmentations is 1")
         return self
 
 
@@ -123,7 +123,7 @@ class TrainingSection(Section):
     init_from: Path | None = None
     """Model or run directory to start from, with its weights and tokenizers. This model also gives the languages and
     the values of `model`, `tokenizer` and `decoding` that the recipe doesn't set. A recipe with fewer `encoder_layers`
-    or `decoder_layers` takes its first ones, as a student does of its teacher."""
+    or `decoder_layers` takes that model's first layers, as a student may take its teacher's."""
     tensorboard: bool = False
     """Also write the log for TensorBoard, to the folder `tensorboard` of the run (needs the extra `track`)."""
     precision: Precision = "auto"

@@ -19,8 +19,8 @@ from headway.training.batches import Batch, WeightedBatch
 class StepResult:
     """What a step found. Reading it waits for the device."""
 
-    losses: Tensor
-    """(micro-batches,): the sum of each one's losses, in nats, or what `sums` made of that."""
+    loss: Tensor
+    """(): the sum of the losses of all batches, of all ranks, in nats."""
     gradient_norm: Tensor
     """(): of the gradients together, before they were clipped."""
 
@@ -34,27 +34,27 @@ def train_step(
     rate: float,
     max_gradient_norm: float,
     dtype: torch.dtype,
-    sums: Callable[[Tensor], Tensor] = lambda losses: losses,
+    sums: Callable[[Tensor], Tensor] = lambda loss: loss,
 ) -> StepResult:
     """Updates the weights by the sum of all batches' losses over the `divisor`, such as the number of target tokens.
 
     Gradients are scaled down to `max_gradient_norm`; 0: never. Where a loss or a gradient is not finite, weights and
     optimizers stay as they were; the result shows it. dtype: of matrix products. Where several ranks share a step,
     their gradients are averaged: each divides by its share of the divisor of all of them then, and `sums` adds up their
-    losses.
+    losses, each (1,).
     Optimizers must know `found_inf`, as fused ones do: only those leave a step out on the device.
     """
     loss_of.train()
-    losses = sums(accumulate(loss_of, batches, divisor, dtype))
+    loss = sums(accumulate(loss_of, batches, divisor, dtype).sum(dim=0, keepdim=True))[0]
     norm = torch.nn.utils.clip_grad_norm_(loss_of.parameters(), max_gradient_norm or math.inf)
-    finite = losses.isfinite().all() & norm.isfinite()
+    finite = loss.isfinite() & norm.isfinite()
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.found_inf = (~finite).float()  # type: ignore[attr-defined]
         optimizer.step()
         optimizer.zero_grad()
-    return StepResult(losses, norm)
+    return StepResult(loss, norm)
 
 
 def accumulate(

@@ -20,25 +20,29 @@ from headway.storage.checksums import checksum
 from headway.storage.model_directory import model_fingerprint
 from headway.text.corpus import read_lines
 from headway.text.lines import Layout, Line
-from headway.training.recipe_data import DataSection, Synthesis
+from headway.training.recipe import Recipe
+from headway.training.recipe_data import Synthesis
 from headway.translator import Translator
 from headway.translator.job import Job
 from headway.translator.lines import LineOptions, LineTranslator, Written
 
 
-def write_synthetic(data: DataSection, notice: Callable[[str], None], look_around: Callable[[], None]) -> None:
-    """Writes the translations of `data.syntheses` that aren't there. look_around: called between chunks of lines, and
-    may raise. Raises UserError, also for a file that is there and was made otherwise, before it translates."""
-    for synthesis in data.syntheses:
-        _jobs(_translator(synthesis), synthesis)  # all are checked before the first translates
-    for synthesis in data.syntheses:
-        translator = _translator(synthesis)
-        for text, job in zip(synthesis.given, _jobs(translator, synthesis), strict=True):
+def write_synthetic(recipe: Recipe, notice: Callable[[str], None], look_around: Callable[[], None]) -> None:
+    """Writes the translations of the recipe's `data.syntheses` that don't exist yet. look_around: called between chunks
+    of lines, and may raise. Raises UserError before it translates, also where a file exists that isn't such a
+    translation."""
+    syntheses = recipe.data.syntheses
+    for synthesis in syntheses:
+        _translator(synthesis, recipe)  # all are checked before the first translates
+        _jobs(synthesis)
+    for synthesis in syntheses:
+        translator = _translator(synthesis, recipe)
+        for text, job in zip(synthesis.given, _jobs(synthesis), strict=True):
             notice(f"{text}: translated by {synthesis.writer}")
             _translate_file(translator, text, job, notice, look_around)
 
 
-def _translator(synthesis: Synthesis) -> LineTranslator:
+def _translator(synthesis: Synthesis, recipe: Recipe) -> LineTranslator:
     """Raises UserError for a model of the other direction than is needed."""
     stored = load_model(synthesis.writer)
     source, target = synthesis.source_language, synthesis.target_language
@@ -51,24 +55,30 @@ def _translator(synthesis: Synthesis) -> LineTranslator:
         sample=Sampling() if synthesis.sample else None,
         target_language=target if stored.source_tokenizer.target_tags else None,
     )
-    return LineTranslator(Translator(stored), options)
+    return LineTranslator(Translator(stored, device=recipe.training.device), options)
 
 
-def _jobs(translator: LineTranslator, synthesis: Synthesis) -> list[Job]:
-    """One for each file. Raises UserError for a file that is there and none of them made."""
+def _jobs(synthesis: Synthesis) -> list[Job]:
+    """One for each file. Raises UserError for a file that exists and isn't the translation."""
     jobs = []
     for text, translations in zip(synthesis.given, synthesis.written, strict=True):
         identity = {
             "model": model_fingerprint(synthesis.writer),
-            "options": translator.options.to_dict(),
-            "device": translator.translator.device.type,
+            "sample": synthesis.sample,
+            "target_language": synthesis.target_language,
             "text": checksum(text),
         }
-        job = Job(translations, identity, how_to_continue="the same command", how_to_restart="delete it")
+        job = Job(
+            translations,
+            identity,
+            how_to_continue="the same command",
+            how_to_restart="delete it",
+            state_of=checksum,  # a copy of the folder is as good
+        )
         if translations.exists() and not job.is_begun:
             raise UserError(
-                f"{translations}: is there already, and isn't {text} as {synthesis.writer} translates it; delete it, "
-                "name another file, or make the two files a corpus of data.train"
+                f"{translations}: already exists, and isn't the translation of {text} by {synthesis.writer}; delete "
+                "it, name another file, or make the two files a corpus of data.train"
             )
         jobs.append(job)
     return jobs

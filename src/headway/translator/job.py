@@ -52,11 +52,12 @@ class Job:
         identity: dict[str, Any],
         how_to_continue: str = "the same command with --resume",
         how_to_restart: str = "start again without --resume",
+        state_of: Callable[[Path], Any] = lambda file: [file.stat().st_size, file.stat().st_mtime_ns],
     ) -> None:
         """identity: what must stay the same for a job to continue. Maps names to values that JSON can hold.
         how_to_continue, how_to_restart: what the user does to continue the job or to begin it again, as messages tell
-        it."""
-        self.output, self._identity = output, identity
+        it. state_of: by which a change of the finished output is noticed."""
+        self.output, self._identity, self._state_of = output, identity, state_of
         self._how_to_continue, self._how_to_restart = how_to_continue, how_to_restart
         self._partial = output.with_name(output.name + TEMPORARY_SUFFIX)
         self._journal = output.with_name(output.name + TEMPORARY_SUFFIX + ".json")
@@ -152,7 +153,7 @@ class Job:
         """Leaves a record for a scheduler that starts the same command once more."""
         self._record.unlink(missing_ok=True)
         if resume:
-            document = {"job": self._identity, "output": _state(self.output), "failed": self.done.failed}
+            document = {"job": self._identity, "output": self._state_of(self.output), "failed": self.done.failed}
             write_json(self._record, {"format_version": FORMAT_VERSION, **document})
         self._journal.unlink()
 
@@ -167,7 +168,7 @@ class Job:
             return None
         if self._identity.get("input") == {"size": size}:  # the output has replaced the input
             before = {**before, "input": {"size": size}}
-        return failed if output == _state(self.output) and before == self._identity else None
+        return failed if output == self._state_of(self.output) and before == self._identity else None
 
     def _cut(self, file: IO[bytes]) -> None:
         """Cuts the partial file to what the journal counts."""
@@ -219,12 +220,6 @@ class Job:
             f"{self._journal}: the first {self.done.lines:,} lines of the input are not those that were translated; "
             f"give the same input, or {self._how_to_restart}"
         )
-
-
-def _state(file: Path) -> list[int]:
-    """By which a change of the file is noticed."""
-    status = file.stat()
-    return [status.st_size, status.st_mtime_ns]
 
 
 def refuse_other_job(
