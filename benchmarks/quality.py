@@ -7,8 +7,8 @@
 A row of the table names a recipe, what is changed in it, the seeds and the test sets. A row without test sets is
 scored on the recipe's validation set. Each finished run is a line of `finished.jsonl` in the folder --work at once; a
 run that was cut off goes on from its last checkpoint. Prints a Markdown table of all finished runs, with the mean over
-the seeds, each compared by paired bootstrap with the first one that has the same references and seed. --quick trains
-tiny models for some steps, to see that everything works.
+the seeds, each compared by paired bootstrap with the first one that has the same references and seed. PFLOP and minutes
+are those of all stages. --quick trains tiny models for some steps, to see that everything works.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +28,24 @@ from pydantic import BaseModel, ConfigDict
 
 from headway.evaluation import compare_translations, score_translations
 from headway.storage.steps import step_folders
+from headway.text.corpus import read_lines
+from headway.training.checkpoint import read_state
+from headway.training.comparing import read_run
 from headway.training.reading import load_recipe
 from headway.training.recipe import Recipe
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parent.parent
+"""Commands run here, so paths in `changes` are relative to it; other paths of a table are relative to its folder."""
 QUICK = [
     "model.preset=tiny",
-    "data.distilled=[]",
+    "decoding.beam_size=1",
+    "decoding.max_length=5",
+    "training.max_epochs=null",
     "training.max_steps=100",
     "training.validate_every=50",
     "training.warmup_steps=20",
 ]
-"""What --quick changes. A teacher of so few steps would write each sentence up to the longest length."""
+"""What --quick changes. A model of so few steps would write each sentence up to the longest length."""
 
 
 class Section(BaseModel):
@@ -47,8 +53,6 @@ class Section(BaseModel):
 
 
 class TestSet(Section):
-    """Files from the folder of the recipes' data."""
-
     source: Path
     reference: Path
     tokenize: str = "13a"
@@ -57,7 +61,8 @@ class TestSet(Section):
 
 
 class Row(Section):
-    """A model, trained once with each seed."""
+    """A model, trained once with each seed. In a table, `like: NAME` begins with what an earlier row has; `changes` are
+    added to its."""
 
     name: str
     recipe: Path
@@ -69,6 +74,10 @@ class Row(Section):
     tests: list[TestSet] = []
     """None: the recipe's validation set."""
 
+    def needs(self, name: str) -> bool:
+        """Whether the row's runs are made with those of the row `name`."""
+        return self.after == name or any(f"$WORK/{name}-$SEED" in change for change in self.changes)
+
 
 class Score(Section):
     """Of one model on one test set."""
@@ -79,8 +88,9 @@ class Score(Section):
     bleu_lowercased: float
     chrf: float
     translations: str
-    """The file."""
+    """The file, in the folder --work."""
     references: str
+    """The file, relative to ROOT."""
 
 
 class Finished(Section):
@@ -94,7 +104,9 @@ class Finished(Section):
     """The resolved recipe."""
     parameters: int
     petaflop: float | None
+    """Of all stages."""
     minutes: float
+    """Of this stage."""
     steps: int
     valid_loss: float
     """Of the best model, as is `valid_bleu`, which is greedy."""
@@ -106,88 +118,104 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How good are the models of the recipes?")
     parser.add_argument("table", type=Path)
     parser.add_argument("--work", type=Path, default=Path("runs/quality"))
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
+    parser.add_argument("--quick", action="store_true", help="Train tiny models for some steps.")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="These rows; default all.")
     parser.add_argument("--seeds", nargs="+", type=int, default=[], help="These of each row's seeds; default all.")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--print", action="store_true", help="Print what is finished, and train nothing.")
     options = parser.parse_args()
     rows = read_table(options.table, options.quick)
-    if unknown := set(options.only) - {row.name for row in rows}:
+    if unknown := set(options.only) - rows.keys():
         sys.exit(f"{options.table}: has no row {min(unknown)}")
-    work = options.work / "quick" if options.quick else options.work
+    work = (options.work / "quick" if options.quick else options.work).absolute()
     work.mkdir(parents=True, exist_ok=True)
     if not options.print:
-        for row in rows:
+        for row in rows.values():
             for seed in row.seeds:
                 if (not options.only or row.name in options.only) and (not options.seeds or seed in options.seeds):
-                    finish(row, seed, work, options.threads)
-    found = read_finished(work)
-    print("\n".join(lines_of([row for row in rows if any(one.name == row.name for one in found)], found)))
+                    finish(rows, row, seed, work, options.threads)
+    print("\n".join(lines_of(rows, read_finished(work), work)))
 
 
-def read_table(file: Path, quick: bool = False) -> list[Row]:
-    """Recipes and test sets are named from the folder of the table."""
-    folder = file.parent
-    rows = [Row.model_validate(row) for row in yaml.safe_load(file.read_text(encoding="utf-8"))]
-    names = [row.name for row in rows]
-    for place, row in enumerate(rows):
-        if row.name in names[:place]:
+def read_table(file: Path, quick: bool = False) -> dict[str, Row]:
+    """The rows by name, with paths relative to ROOT."""
+    rows: dict[str, Row] = {}
+    for said in yaml.safe_load(file.read_text(encoding="utf-8")):
+        for key in ("like", "after"):
+            if said.get(key) is not None and said[key] not in rows:
+                sys.exit(f"{file}: {said['name']} is {key} {said[key]}, which isn't a row before it")
+        begun = rows[said["like"]].model_dump(exclude_defaults=True) if "like" in said else {}
+        own = {key: value for key, value in said.items() if key != "like"}
+        changes = [*begun.get("changes", []), *said.get("changes", [])]
+        row = Row.model_validate({**begun, **own, "changes": changes})
+        if row.name in rows:
             sys.exit(f"{file}: two rows are named {row.name}")
-        if row.after is not None and row.after not in names[:place]:
-            sys.exit(f"{file}: {row.name} comes after {row.after}, which isn't a row before it")
-    return [
-        row.model_copy(
-            update={
-                "recipe": folder / row.recipe,
-                "tests": [
-                    test.model_copy(update={"source": folder / test.source, "reference": folder / test.reference})
-                    for test in row.tests
-                ],
-                **({"changes": [*row.changes, *QUICK], "seeds": row.seeds[:1]} if quick else {}),
-            }
-        )
-        for row in rows
+        rows[row.name] = row
+    return {name: _from_root(row, file.parent, quick) for name, row in rows.items()}
+
+
+def _from_root(row: Row, folder: Path, quick: bool) -> Row:
+    def named(path: Path) -> Path:
+        return Path(os.path.relpath(folder / path, ROOT))
+
+    tests = [
+        test.model_copy(update={"source": named(test.source), "reference": named(test.reference)}) for test in row.tests
     ]
+    quickly = {"changes": [*row.changes, *QUICK], "seeds": row.seeds[:1]} if quick else {}
+    return row.model_copy(update={"recipe": named(row.recipe), "tests": tests, **quickly})
 
 
-def finish(row: Row, seed: int, work: Path, threads: int | None) -> None:
-    """Trains and scores the row with the seed, unless that is done, and writes it down."""
-    said = yaml.safe_load(row.recipe.read_text("utf-8"))
-    described = {**row.model_dump(mode="json", exclude={"seeds"}), "says": said}
-    for one in read_finished(work):
-        if (one.name, one.seed) == (row.name, seed):
-            if one.row != described:
-                sys.exit(f"{work}: {row.name} was run otherwise before; choose another name or another --work")
-            return
+def finish(rows: Mapping[str, Row], row: Row, seed: int, work: Path, threads: int | None) -> None:
+    """Trains and scores the row with the seed, unless that is done, and appends the result to finished.jsonl."""
+    if is_finished(row, seed, work):
+        return
+    for name, other in rows.items():
+        if row.needs(name) and not is_finished(other, seed, work):
+            sys.exit(f"{work}: {row.name} needs {name}, which isn't finished with seed {seed}")
     run = work / f"{row.name}-{seed}"
-    changes = [change.replace("$WORK", str(work.absolute())).replace("$SEED", str(seed)) for change in row.changes]
+    changes = [change.replace("$WORK", str(work)).replace("$SEED", str(seed)) for change in row.changes]
     changes.append(f"training.seed={seed}")
     if row.after is not None:
-        changes.append(f"training.init_from={(work / f'{row.after}-{seed}').absolute()}")
+        changes.append(f"training.init_from={work / f'{row.after}-{seed}'}")
     headway("train", row.recipe, *changes, "--out", run, "--or-resume", threads=threads)
     recipe = load_recipe(run / "recipe.yaml")
     shown = json.loads(headway("show", run, "--json"))
-    [*_, checkpoint] = step_folders(run / "checkpoints")
-    progress = json.loads((checkpoint / "state.json").read_bytes())["progress"]
-    best = best_validation(run)
+    progress = read_state(step_folders(run / "checkpoints")[-1]).progress
+    curves = read_run(run, print).curves
+    tests = row.tests or validation_sets(recipe)
     finished = Finished(
         name=row.name,
         seed=seed,
-        row=described,
+        row=described(row),
         recipe=recipe.to_yaml(),
         parameters=shown["parameters"],
-        petaflop=progress["flops"] and progress["flops"] / 1e15,
-        minutes=progress["minutes"],
-        steps=progress["step"],
-        valid_loss=best["valid_loss"],
-        valid_bleu=best["valid_bleu"],
-        scores=[score(test, run, threads) for test in row.tests or validation_sets(recipe)],
+        petaflop=None if progress.flops is None else progress.flops / 1e15,
+        minutes=progress.minutes,
+        steps=progress.step,
+        valid_loss=curves["valid_loss"][progress.best_step],
+        valid_bleu=curves["valid_bleu"][progress.best_step],
+        scores=[score(test, run, f"translated-{place}.txt", threads) for place, test in enumerate(tests)],
     )
     with open(work / "finished.jsonl", "a", encoding="utf-8") as file:
         file.write(finished.model_dump_json() + "\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+def is_finished(row: Row, seed: int, work: Path) -> bool:
+    """Ends the command where the row was finished with other settings."""
+    for one in read_finished(work):
+        if (one.name, one.seed) == (row.name, seed):
+            if one.row != described(row):
+                sys.exit(f"{work}: {row.name} was run with other settings; choose another name or another --work")
+            return True
+    return False
+
+
+def described(row: Row) -> dict[str, Any]:
+    """What decides what the row's runs are."""
+    said = yaml.safe_load((ROOT / row.recipe).read_text("utf-8"))
+    return {**row.model_dump(mode="json", exclude={"seeds"}, exclude_defaults=True), "says": said}
 
 
 def validation_sets(recipe: Recipe) -> list[TestSet]:
@@ -198,43 +226,32 @@ def validation_sets(recipe: Recipe) -> list[TestSet]:
     ]
 
 
-def score(test: TestSet, run: Path, threads: int | None) -> Score:
-    """Translates the source, keeps the translations in the run, and scores them."""
-    output = run / f"{test.reference.name}.translated"
+def score(test: TestSet, run: Path, name: str, threads: int | None) -> Score:
+    """Translates the source, keeps the translations in the run under the name, and scores them."""
+    output = run / name
     flags = [] if test.target_language is None else ["--target-language", test.target_language]
     files = ("--source", test.source, "--reference", test.reference, "--output", output)
     found = json.loads(headway("evaluate", run, *files, *flags, "--tokenize", test.tokenize, "--json", threads=threads))
-    translations, references = ([line.lower() for line in lines_in(file)] for file in (output, test.reference))
+    translations, references = ([line.lower() for line in read_lines(file)] for file in (output, ROOT / test.reference))
     return Score(
         set=test.source.name,
         tokenize=test.tokenize,
         bleu=found["bleu"],
         bleu_lowercased=score_translations(translations, references, test.tokenize).bleu,
         chrf=found["chrf"],
-        translations=str(output),
-        references=str(test.reference),
+        translations=str(output.relative_to(run.parent)),
+        references=os.path.relpath(ROOT / test.reference, ROOT),
     )
-
-
-def best_validation(run: Path) -> dict[str, Any]:
-    """The line of the log that is of the best model."""
-    step = int(json.loads((run / "best.json").read_bytes())["model"].rpartition("-")[2])
-    entries = map(json.loads, (run / "log.jsonl").read_bytes().splitlines())
-    return next(entry for entry in entries if entry["step"] == step and "valid_loss" in entry)
 
 
 def headway(*arguments: object, threads: int | None = None) -> str:
     """What the command prints. Ends with it where it fails; a run that was cut off goes on next time."""
     flags = [] if threads is None else ["--threads", threads]
     command = [sys.executable, "-m", "headway", *map(str, (*arguments, *flags))]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=False)
     if done.returncode:
         sys.exit(done.returncode)
     return done.stdout
-
-
-def lines_in(file: Path) -> list[str]:
-    return file.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 def read_finished(work: Path) -> list[Finished]:
@@ -243,7 +260,7 @@ def read_finished(work: Path) -> list[Finished]:
     return [Finished.model_validate_json(line) for line in lines]
 
 
-def lines_of(rows: Sequence[Row], finished: Sequence[Finished]) -> Iterator[str]:
+def lines_of(rows: Mapping[str, Row], finished: Sequence[Finished], work: Path) -> Iterator[str]:
     """The table in Markdown."""
     yield (
         "| Model | Seeds | Set | BLEU | lower-cased | chrF | against the first with these references | "
@@ -251,16 +268,14 @@ def lines_of(rows: Sequence[Row], finished: Sequence[Finished]) -> Iterator[str]
     )
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     first: dict[tuple[str, str, int], Score] = {}
-    for row in rows:
+    minutes = {(one.name, one.seed): one.minutes for one in finished}
+    for row in rows.values():
         runs = sorted((one for one in finished if one.name == row.name), key=lambda one: one.seed)
-        for place, of_set in enumerate(runs[0].scores):
+        for place in range(len(runs[0].scores) if runs else 0):
             scores = [run.scores[place] for run in runs]
-            keys = [
-                (os.path.realpath(one.references), one.tokenize, run.seed)
-                for one, run in zip(scores, runs, strict=True)
-            ]
+            keys = [(one.references, one.tokenize, run.seed) for one, run in zip(scores, runs, strict=True)]
             pairs = [(one, first.setdefault(key, one)) for one, key in zip(scores, keys, strict=True)]
-            compared = "; ".join(comparison(one, other) for one, other in pairs if one is not other)
+            compared = "; ".join(comparison(one, other, work) for one, other in pairs if one is not other)
             figures = [
                 each([one.bleu for one in scores], 2),
                 each([one.bleu_lowercased for one in scores], 2),
@@ -269,15 +284,22 @@ def lines_of(rows: Sequence[Row], finished: Sequence[Finished]) -> Iterator[str]
                 f"{each([run.valid_loss for run in runs], 3)}, {each([run.valid_bleu for run in runs], 2)}",
                 f"{runs[0].parameters / 1e6:.1f}M",
                 each([run.petaflop for run in runs if run.petaflop is not None], 3),
-                each([run.minutes for run in runs], 1),
+                each([sum(minutes[name, run.seed] for name in stages(rows, row)) for run in runs], 1),
             ]
             seeds = ", ".join(str(run.seed) for run in runs)
-            yield f"| {row.name} | {seeds} | {of_set.set}, {of_set.tokenize} | {' | '.join(figures)} |"
+            yield f"| {row.name} | {seeds} | {scores[0].set}, {scores[0].tokenize} | {' | '.join(figures)} |"
 
 
-def comparison(one: Score, other: Score) -> str:
+def stages(rows: Mapping[str, Row], row: Row) -> set[str]:
+    """The names of the row and of all rows that its runs are made with, directly or not."""
+    return {row.name}.union(*(stages(rows, other) for name, other in rows.items() if row.needs(name)))
+
+
+def comparison(one: Score, other: Score, work: Path) -> str:
     """The difference of BLEU, and how likely chance makes it."""
-    ours, others, references = (lines_in(Path(file)) for file in (one.translations, other.translations, one.references))
+    ours, others, references = (
+        list(read_lines(file)) for file in (work / one.translations, work / other.translations, ROOT / one.references)
+    )
     bleu = compare_translations(ours, others, references, one.tokenize)[0]
     return f"{bleu.score - bleu.other:+.2f} (p = {bleu.p_value:.3f})"
 

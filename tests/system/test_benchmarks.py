@@ -213,7 +213,7 @@ def test_quality(recipe, corpus, tmp_path):
     test = {"source": str(corpus.file("test.src")), "reference": str(corpus.file("test.tgt")), "tokenize": "none"}
     rows = [
         {"name": "plain", "recipe": str(recipe), "seeds": [1, 2], "tests": [test]},
-        {"name": "smoothed", "recipe": str(recipe), "changes": ["training.label_smoothing=0.3"]},
+        {"name": "smoothed", "like": "plain", "seeds": [1], "changes": ["training.label_smoothing=0.3"], "tests": []},
         {"name": "later", "recipe": str(recipe), "after": "smoothed"},
         {"name": "named", "recipe": str(recipe), "changes": ["training.init_from=$WORK/plain-$SEED"], "tests": [test]},
     ]
@@ -222,6 +222,8 @@ def test_quality(recipe, corpus, tmp_path):
     assert "| plain | 2 | test.src, none |" in benchmark("quality", table, "--work", work, "--seeds", 2)
     before = (work / "finished.jsonl").read_bytes()
     table.write_text(yaml.safe_dump(rows))
+    with pytest.raises(AssertionError, match="later needs smoothed, which isn't finished with seed 1"):
+        benchmark("quality", table, "--work", work, "--only", "later")
     lines = benchmark("quality", table, "--work", work).splitlines()
     assert (work / "finished.jsonl").read_bytes().startswith(before)
     found = {
@@ -245,8 +247,25 @@ def test_quality(recipe, corpus, tmp_path):
     benchmark("quality", table, "--work", work)
     assert (work / "finished.jsonl").read_bytes() == done
     table.write_text(yaml.safe_dump([{**rows[0], "changes": ["training.label_smoothing=0.2"]}]))
-    with pytest.raises(AssertionError, match="plain was run otherwise before"):
+    with pytest.raises(AssertionError, match="plain was run with other settings"):
         benchmark("quality", table, "--work", work)
+
+
+def test_quality_in_quick_runs(recipe, corpus, tmp_path):
+    """A stage, and one that learns from its translations, too."""
+    said = f"{{source: {corpus.file('train.src')}, target: $WORK/made-$SEED.tgt, teacher: $WORK/first-$SEED}}"
+    rows = [
+        {"name": "first", "recipe": str(recipe), "seeds": [1, 2]},
+        {"name": "last", "recipe": str(recipe), "after": "first", "changes": [f"data.distilled={said}"]},
+    ]
+    (tmp_path / "table.yaml").write_text(yaml.safe_dump(rows))
+    shown = benchmark("quality", tmp_path / "table.yaml", "--work", tmp_path / "work", "--quick").splitlines()
+    assert [line.split(" | ")[:2] for line in shown[2:]] == [["| first", "1"], ["| last", "1"]]
+    finished = [json.loads(line) for line in (tmp_path / "work" / "quick" / "finished.jsonl").read_text().splitlines()]
+    assert [one["steps"] for one in finished] == [100, 100]
+    assert all(len(line.split()) <= 5 for line in (tmp_path / "work" / "quick" / "made-1.tgt").read_text().splitlines())
+    again = benchmark("quality", tmp_path / "table.yaml", "--work", tmp_path / "work", "--quick", "--print")
+    assert again.splitlines() == shown
 
 
 def test_fine_tuning(trained, corpus, tmp_path):
