@@ -1,7 +1,7 @@
 """How much faster is a student than its teacher, and how good is it?
 
-    python benchmarks/students.py SOURCE REFERENCE MODEL:BEAM MODEL:BEAM ... [--precision int8] [--batches 16 64 256]
-        [--rounds 3]
+    python benchmarks/students.py SOURCE REFERENCE MODEL:BEAM MODEL:BEAM ... [--precision int8] [--rounds 3]
+        [--batches 16 32 64 128]
 
 Models with the beams that they are used with, the teacher first, all with `--engine ctranslate2` in alternating rounds
 of one run: sentences a second with all sentences at once, by the batch size that is fastest for each, and milliseconds
@@ -103,8 +103,8 @@ def main() -> None:
 
 def lines_of(measured: list[Measured], references: list[str]) -> Iterator[str]:
     yield (
-        "| Model | parameters | beam | batch | sentences/s | against the first | one sentence, ms | against the first |"
-        " BLEU | lines equal to those before |"
+        "| Model | parameters | beam | batch | sentences/s | ratio to the first's speed | one sentence, ms | "
+        "ratio to the first's time | BLEU | lines equal to those before |"
     )
     yield "|---|---|---|---|---|---|---|---|---|---|"
     first_seconds = first_alone = None
