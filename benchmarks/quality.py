@@ -24,9 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headway.evaluation import compare_translations, score_translations
+from headway.storage.changes import first_change
 from headway.storage.steps import step_folders
 from headway.text.corpus import read_lines
 from headway.training.checkpoint import read_state
@@ -128,26 +129,40 @@ def main() -> None:
     if unknown := set(options.only) - rows.keys():
         sys.exit(f"{options.table}: has no row {min(unknown)}")
     work = (options.work / "quick" if options.quick else options.work).absolute()
-    work.mkdir(parents=True, exist_ok=True)
+    chosen = [
+        (row, seed)
+        for row in rows.values()
+        for seed in row.seeds
+        if (not options.only or row.name in options.only) and (not options.seeds or seed in options.seeds)
+    ]
+    if not chosen:
+        sys.exit(f"{options.table}: no such row has one of these seeds")
     if not options.print:
-        for row in rows.values():
-            for seed in row.seeds:
-                if (not options.only or row.name in options.only) and (not options.seeds or seed in options.seeds):
-                    finish(rows, row, seed, work, options.threads)
+        work.mkdir(parents=True, exist_ok=True)
+        for row, seed in chosen:
+            finish(rows, row, seed, work, options.threads)
     print("\n".join(lines_of(rows, read_finished(work), work)))
 
 
 def read_table(file: Path, quick: bool = False) -> dict[str, Row]:
     """The rows by name, with paths relative to ROOT."""
     rows: dict[str, Row] = {}
-    for said in yaml.safe_load(file.read_text(encoding="utf-8")):
+    try:
+        table = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        sys.exit(f"{file}: can't be read: {error}")
+    for said in table:
         for key in ("like", "after"):
             if said.get(key) is not None and said[key] not in rows:
                 sys.exit(f"{file}: {said['name']} is {key} {said[key]}, which isn't a row before it")
         begun = rows[said["like"]].model_dump(exclude_defaults=True) if "like" in said else {}
         own = {key: value for key, value in said.items() if key != "like"}
         changes = [*begun.get("changes", []), *said.get("changes", [])]
-        row = Row.model_validate({**begun, **own, "changes": changes})
+        try:
+            row = Row.model_validate({**begun, **own, "changes": changes})
+        except ValidationError as error:
+            problem = error.errors()[0]
+            sys.exit(f"{file}: {said['name']}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}")
         if row.name in rows:
             sys.exit(f"{file}: two rows are named {row.name}")
         rows[row.name] = row
@@ -167,11 +182,11 @@ def _from_root(row: Row, folder: Path, quick: bool) -> Row:
 
 def finish(rows: Mapping[str, Row], row: Row, seed: int, work: Path, threads: int | None) -> None:
     """Trains and scores the row with the seed, unless that is done, and appends the result to finished.jsonl."""
+    for name in stages(rows, row) - {row.name}:
+        if not is_finished(rows[name], seed, work):
+            sys.exit(f"{work}: {row.name} needs {name}, which isn't finished with seed {seed}")
     if is_finished(row, seed, work):
         return
-    for name, other in rows.items():
-        if row.needs(name) and not is_finished(other, seed, work):
-            sys.exit(f"{work}: {row.name} needs {name}, which isn't finished with seed {seed}")
     run = work / f"{row.name}-{seed}"
     changes = [change.replace("$WORK", str(work)).replace("$SEED", str(seed)) for change in row.changes]
     changes.append(f"training.seed={seed}")
@@ -206,8 +221,11 @@ def is_finished(row: Row, seed: int, work: Path) -> bool:
     """Ends the command where the row was finished with other settings."""
     for one in read_finished(work):
         if (one.name, one.seed) == (row.name, seed):
-            if one.row != described(row):
-                sys.exit(f"{work}: {row.name} was run with other settings; choose another name or another --work")
+            if changed := first_change(one.row, described(row)):
+                sys.exit(
+                    f"{work}: {row.name} was run with other settings: {changed}; choose another --work, or remove its "
+                    "lines from finished.jsonl and its runs"
+                )
             return True
     return False
 
@@ -248,10 +266,15 @@ def headway(*arguments: object, threads: int | None = None) -> str:
     """What the command prints. Ends with it where it fails; a run that was cut off goes on next time."""
     flags = [] if threads is None else ["--threads", threads]
     command = [sys.executable, "-m", "headway", *map(str, (*arguments, *flags))]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=False)
-    if done.returncode:
-        sys.exit(done.returncode)
-    return done.stdout
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        try:
+            said, _ = process.communicate()
+        except KeyboardInterrupt:
+            process.wait()  # a training saves what was done
+            sys.exit("stopped; the same command goes on")
+    if process.returncode:
+        sys.exit(process.returncode)
+    return said
 
 
 def read_finished(work: Path) -> list[Finished]:

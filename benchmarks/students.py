@@ -19,9 +19,10 @@ from pathlib import Path
 
 from contenders import Contender
 from headway.devices import TranslatingPrecision
+from headway.errors import UserError
 from headway.evaluation import score_translations, tokenization
 from headway.interop import ctranslate2_searcher
-from headway.storage import load_model
+from headway.storage import find_model, load_model
 from headway.text.corpus import read_lines
 from headway.translator import Translator
 from machine import versions
@@ -85,11 +86,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     texts, references = (list(read_lines(file)) for file in (options.source, options.reference))
+    if len(texts) != len(references):
+        parser.error(f"{options.source} has {len(texts):,} lines, {options.reference} has {len(references):,}")
+    if options.rounds < 1:
+        parser.error("--rounds: must be at least 1")
     measured = []
     for named in options.models:
         model, _, beam_size = named.rpartition(":")
-        if not model or not beam_size.isdigit():
+        if not model or not beam_size.isdigit() or int(beam_size) < 1:
             parser.error(f"{named}: must be a model and its beam, such as runs/mine:5")
+        try:
+            find_model(Path(model))
+        except UserError as error:
+            parser.error(str(error))
         contender = Contender(named, translating, Path(model), int(beam_size), options.precision)
         measured.append(Measured(Path(model), int(beam_size), contender))
     for round_ in range(-1, options.rounds):

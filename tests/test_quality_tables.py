@@ -55,6 +55,22 @@ def test_a_row_like_another_has_its_recipe_tests_and_changes(tmp_path):
     assert (third.changes, third.after, third.tests) == (["a=1", "b=2"], "first", [])
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[", "can't be read"),
+        ("- {name: a, recipe: r, tset: 1}", "a: tset: Extra"),
+        ("- {name: a}", "a: recipe: Field"),
+    ],
+)
+def test_a_table_that_can_not_be_read_is_told_in_a_line(tmp_path, text, said):
+    (tmp_path / "table.yaml").write_text(text)
+    with pytest.raises(SystemExit, match=f"table.yaml: {said}"):
+        read_table(tmp_path / "table.yaml")
+    with pytest.raises(SystemExit, match="can't be read"):
+        read_table(tmp_path / "none.yaml")
+
+
 @pytest.mark.parametrize("key", ["like", "after"])
 def test_a_row_stands_before_those_that_name_it(tmp_path, key):
     row = {"name": "second", "recipe": "r.yaml", key: "first"}

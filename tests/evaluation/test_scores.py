@@ -41,3 +41,10 @@ def test_a_comparison_has_the_scores_and_tells_chance_from_difference():
             assert comparison.other == pytest.approx(corpus_score(other, [references]).score)
             assert (comparison.p_value < 0.05) == differs
             assert "bs:1000" in comparison.signature
+
+
+def test_systems_without_a_score_do_not_differ():
+    """Neither has an n-gram of the references, so no sample differs either."""
+    ours, other, references = ([word] * 20 for word in ("a", "b", "the cat sat on the mat"))
+    bleu, _ = compare_translations(ours, other, references)
+    assert (bleu.score, bleu.other, bleu.p_value) == (0.0, 0.0, 1.0)

@@ -1,8 +1,10 @@
 """Every benchmark runs, at sizes of seconds, and says what its page says that it says."""
 
 import json
+import os
 import random
 import re
+import signal
 import subprocess
 import sys
 
@@ -17,6 +19,7 @@ from headway.storage import load_model, save_model
 from headway.text.glossary import Glossary
 from headway.translator import Translator
 from headway.translator.confidence import learn_calibration
+from tests.faults.killing import wait_until
 from tests.system.conftest import ROOT, TINY, reversed_pairs
 
 
@@ -249,9 +252,28 @@ def test_quality(recipe, corpus, tmp_path):
     recipe.write_text(recipe.read_text() + "# a remark changes nothing\n")
     benchmark("quality", table, "--work", work)
     assert (work / "finished.jsonl").read_bytes() == done
-    table.write_text(yaml.safe_dump([{**rows[0], "changes": ["training.label_smoothing=0.2"]}]))
-    with pytest.raises(AssertionError, match="plain was run with other settings"):
-        benchmark("quality", table, "--work", work)
+    with pytest.raises(AssertionError, match="no such row has one of these seeds"):
+        benchmark("quality", table, "--work", work, "--seeds", 9)
+    table.write_text(yaml.safe_dump([{**rows[0], "changes": ["training.label_smoothing=0.2"]}, *rows[1:]]))
+    for only in ("plain", "named"):
+        with pytest.raises(AssertionError, match=r"plain was run with other settings: changes \(null -> "):
+            benchmark("quality", table, "--work", work, "--only", only)
+
+
+def test_quality_that_is_interrupted_saves(recipe, tmp_path):
+    """As Ctrl-C does it: the whole group of processes gets the signal."""
+    row = {"name": "long", "recipe": str(recipe), "changes": ["training.max_epochs=1000"]}
+    (tmp_path / "table.yaml").write_text(yaml.safe_dump([row]))
+    command = [sys.executable, ROOT / "benchmarks" / "quality.py", tmp_path / "table.yaml", "--work", tmp_path / "work"]
+    run = tmp_path / "work" / "long-1"
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        wait_until(process, lambda: (run / "log.jsonl").exists() and (run / "log.jsonl").read_text().count("\n") > 3)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Traceback" not in said
+    assert said.endswith("stopped; the same command goes on\n")
+    assert list((run / "checkpoints").glob("step-*"))
 
 
 def test_quality_in_quick_runs(recipe, corpus, tmp_path):

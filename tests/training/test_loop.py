@@ -422,7 +422,7 @@ def test_a_smaller_model_starts_with_the_first_layers(files, tmp_path, encoder, 
         assert torch.equal(weight, first.get_parameter(name))
     fewer = [side for side, layers in (("encoder", encoder), ("decoder", decoder)) if layers < 2]
     told = [line.partition("/first: ")[2] for line in said if line.endswith("are taken")]
-    assert told == [f"the first 1 of its 2 {side} layers are taken" for side in fewer]
+    assert told == [f"{side} layers 1 to 1 of its 2 are taken" for side in fewer]
 
 
 def test_dropout_may_differ_from_the_model_that_is_the_start(files, tmp_path):

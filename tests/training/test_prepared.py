@@ -201,18 +201,6 @@ def test_other_noise_is_another_folder(folder):
             read_prepared_for(recipe_of(folder, *NOISE, change), folder / "out", MAX_LENGTH, None, None)
 
 
-def test_translations_of_another_model_are_another_folder(folder):
-    """Or samples in place of what its search finds."""
-    mono = "data.monolingual={{source: {0}/made.de, target: {0}/valid.en, reverse: {0}/{1}, sample: {2}}}"
-    made, model, sampled = (
-        made_from(recipe_of(folder, mono.format(folder, *how)), MAX_LENGTH)
-        for how in (("one", "false"), ("two", "false"), ("one", "true"))
-    )
-    assert first_change(made, model)
-    assert first_change(made, sampled)
-    assert "written_by" not in made_from(recipe_of(folder), MAX_LENGTH)["data"]
-
-
 def test_another_number_of_segmentations_is_another_folder(folder):
     make(recipe_of(folder, *SEGMENTATIONS), folder / "out")
     for change in ("tokenizer.segmentations=2", "tokenizer.segmentation_alpha=0.2"):

@@ -16,8 +16,10 @@ from headway.text import lines
 from headway.training import synthetic
 from headway.training.earlier_work import work_before
 from headway.training.prepare import prepare, prepare_folder
+from headway.training.ranks import Alone
 from headway.training.reading import make_recipe
-from headway.training.start import shares_of
+from headway.training.start import shares_of, start
+from headway.training.synthetic import check_synthetic
 from headway.translator import Translator
 
 TEXT = ["the cat sat", "", "a dog ran after the mat", "the dog", "mat " * 30]
@@ -147,6 +149,26 @@ def test_a_kill_after_the_rename_is_no_harm(tmp_path, document, monkeypatch):
     assert (tmp_path / "mono.src").exists()
     prepared(document, tmp_path / "data")
     assert sorted(file.name for file in tmp_path.glob("mono.src*")) == ["mono.src", "mono.src.done.json"]
+
+
+@pytest.mark.parametrize("change", ["another model in its place", "another name"])
+def test_data_prepared_with_another_models_translations_are_refused(tmp_path, document, reverse, change):
+    """Also where the folder has all else that the recipe asks for; not where the model is gone."""
+    document["data"]["prepared"] = str(tmp_path / "data")
+    recipe = make_recipe(document)
+    prepare_folder(recipe, tmp_path / "data", 64, lambda line: None, None, processes=1)
+    check_synthetic(recipe)
+    torch.manual_seed(5)
+    other = reverse if change == "another model in its place" else tmp_path / "other" / "reverse"
+    shutil.rmtree(reverse)
+    check_synthetic(recipe)
+    save_model(other, replace(stored(), source_language="tgt", target_language="src"))
+    document["data"]["monolingual"]["reverse"] = str(other)
+    changed = make_recipe(document)
+    with pytest.raises(UserError, match="already exists, and isn't the translation"):
+        prepare_folder(changed, tmp_path / "data", 64, lambda line: None, None, processes=1)
+    with pytest.raises(UserError, match="already exists, and isn't the translation"):
+        start(changed, tmp_path / "run", lambda line: None, Alone())
 
 
 def test_samples_are_others(tmp_path, document):

@@ -117,7 +117,7 @@ def _bootstrapped(
         assert isinstance(ours, Result)
         assert isinstance(other, Result)
         assert other.p_value is not None
-        p_value = 1.0 if list(hypotheses) == list(others) else other.p_value  # sacreBLEU's is 1 / 1001 for equal texts
+        p_value = 1.0 if ours.score == other.score else other.p_value  # sacreBLEU's is 1 / 1001 if no sample differs
         comparisons.append(Comparison(metric, ours.score, other.score, p_value, str(signature)))
     return comparisons
 

@@ -82,7 +82,7 @@ def differences(recipe: Recipe, config: ModelConfig, initial: StoredModel) -> li
     for name in MAY_BE_FEWER:
         wanted, layers = getattr(config, name), getattr(initial.model.config, name)
         if wanted != layers:
-            said.append(f"notice: {start}: the first {wanted} of its {layers} {name.replace('_', ' ')} are taken")
+            said.append(f"notice: {start}: {name.replace('_', ' ')} 1 to {wanted} of its {layers} are taken")
     vocab_size, size = recipe.tokenizer.vocab_size, tokenizer_section(initial)["vocab_size"]
     if vocab_size != size:
         said.append(

@@ -40,7 +40,7 @@ from headway.training.prepared import (
 )
 from headway.training.recipe import Recipe
 from headway.training.recipe_data import ParallelFiles
-from headway.training.synthetic import write_synthetic
+from headway.training.synthetic import check_synthetic, write_synthetic
 from headway.training.vocabulary import Tokenizers, learn_tokenizers, sampled_texts
 
 Notice = Callable[[str], None]
@@ -93,6 +93,7 @@ def prepare_folder(
         undamaged_sums(folder, manifest)
         if (files := _remaining_text(recipe)) is not None:
             refuse_other_text(folder, manifest["text"], files, state_of_text(files))
+        check_synthetic(recipe)
         shutil.rmtree(folder / WORK, ignore_errors=True)
         notice(f"{folder}: is prepared already")
         return

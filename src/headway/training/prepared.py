@@ -78,13 +78,11 @@ def made_from(recipe: Recipe, max_length: int) -> dict[str, Any]:
     if filters.keys() & {"script", "language"}:
         filters["languages"] = [list(pair) for pair in data.languages]
     noise = {"noise": data.noise.model_dump(mode="json")} if data.noise else {}
-    written_by = [[one.writer.name, "sampled" if one.sample else "searched"] for one in data.syntheses]
     return {
         "data": {
             **{key: [described(one) for one in listed] for key, listed in corpora.items()},
             "filters": filters,
             **noise,
-            **({"written_by": written_by} if written_by else {}),
         },
         "tokenizer": tokenizer,
         "model": {"max_length": max_length},

@@ -274,6 +274,7 @@ _NEEDED = {
     **dict.fromkeys(("float_parsing", "float_type"), "must be a number"),
     **dict.fromkeys(("bool_parsing", "bool_type"), "must be true or false"),
     "string_type": "must be text",
+    "path_type": "must be a path",
 }
 """What pydantic's problems with a value come down to."""
 

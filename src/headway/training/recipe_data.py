@@ -29,7 +29,7 @@ class Section(BaseModel):
 
 
 def _listed(value: Any) -> Any:
-    return value if isinstance(value, list) else [value]
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _rising(bounds: tuple[int, int]) -> tuple[int, int]:

@@ -42,6 +42,7 @@ from headway.training.recipe import Recipe
 from headway.training.recipe_data import DataSection
 from headway.training.run import Run
 from headway.training.run_directory import open_run, rate_will_jump, refuse_changes, removed_where_refused, write_recipe
+from headway.training.synthetic import check_synthetic
 
 Notice = Callable[[str], None]
 
@@ -151,6 +152,8 @@ def _prepare(
     if recipe.data.prepared is not None:
         tokenizers = (initial.source_tokenizer, initial.target_tokenizer) if initial else None
         expected = state.data if state is not None else None
+        if state is None:
+            check_synthetic(recipe)
         return read_prepared_for(recipe, recipe.data.prepared, config.max_length, tokenizers, expected)
     vocabulary_of = initial or (_last_model(folder) if state is not None else None)
     tokenizers = (vocabulary_of.source_tokenizer, vocabulary_of.target_tokenizer) if vocabulary_of else None

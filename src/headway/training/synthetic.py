@@ -42,6 +42,14 @@ def write_synthetic(recipe: Recipe, notice: Callable[[str], None], look_around: 
             _translate_file(translator, text, job, notice, look_around)
 
 
+def check_synthetic(recipe: Recipe) -> None:
+    """For data that were prepared before: raises UserError where another model than the recipe's translated the text,
+    as far as models and text still exist."""
+    for synthesis in recipe.data.syntheses:
+        if synthesis.writer.exists() and all(file.exists() for file in (*synthesis.given, *synthesis.written)):
+            _jobs(synthesis)
+
+
 def _translator(synthesis: Synthesis, recipe: Recipe) -> LineTranslator:
     """Raises UserError for a model of the other direction than is needed."""
     stored = load_model(synthesis.writer)
