@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -77,7 +78,8 @@ class Row(Section):
 
     def needs(self, name: str) -> bool:
         """Whether the row's runs are made with those of the row `name`."""
-        return self.after == name or any(f"$WORK/{name}-$SEED" in change for change in self.changes)
+        run = re.compile(rf"\$WORK/{re.escape(name)}-\$SEED(?![\w.-])")  # and no file that is named so
+        return self.after == name or any(run.search(change) for change in self.changes)
 
 
 class Score(Section):
@@ -151,13 +153,15 @@ def read_table(file: Path, quick: bool = False) -> dict[str, Row]:
         table = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         sys.exit(f"{file}: can't be read: {error}")
+    if not isinstance(table, list) or not all(isinstance(said, dict) and "name" in said for said in table):
+        sys.exit(f"{file}: must be a list of rows, each with a name")
     for said in table:
         for key in ("like", "after"):
             if said.get(key) is not None and said[key] not in rows:
                 sys.exit(f"{file}: {said['name']} is {key} {said[key]}, which isn't a row before it")
-        begun = rows[said["like"]].model_dump(exclude_defaults=True) if "like" in said else {}
+        begun = rows[said["like"]].model_dump(exclude_defaults=True) if said.get("like") else {}
         own = {key: value for key, value in said.items() if key != "like"}
-        changes = [*begun.get("changes", []), *said.get("changes", [])]
+        changes = [*begun.get("changes", []), *(said.get("changes") or [])]
         try:
             row = Row.model_validate({**begun, **own, "changes": changes})
         except ValidationError as error:
@@ -224,7 +228,7 @@ def is_finished(row: Row, seed: int, work: Path) -> bool:
             if changed := first_change(one.row, described(row)):
                 sys.exit(
                     f"{work}: {row.name} was run with other settings: {changed}; choose another --work, or remove its "
-                    "lines from finished.jsonl and its runs"
+                    "runs, and those made with them, with their lines in finished.jsonl"
                 )
             return True
     return False
@@ -307,7 +311,7 @@ def lines_of(rows: Mapping[str, Row], finished: Sequence[Finished], work: Path) 
                 f"{each([run.valid_loss for run in runs], 3)}, {each([run.valid_bleu for run in runs], 2)}",
                 f"{runs[0].parameters / 1e6:.1f}M",
                 each([run.petaflop for run in runs if run.petaflop is not None], 3),
-                each([sum(minutes[name, run.seed] for name in stages(rows, row)) for run in runs], 1),
+                each([sum(minutes.get((name, run.seed), 0.0) for name in stages(rows, row)) for run in runs], 1),
             ]
             seeds = ", ".join(str(run.seed) for run in runs)
             yield f"| {row.name} | {seeds} | {scores[0].set}, {scores[0].tokenize} | {' | '.join(figures)} |"

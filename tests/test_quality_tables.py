@@ -21,7 +21,9 @@ def test_every_row_is_a_recipe(table, monkeypatch):
     """Also with --quick; its text is where `headway data` puts it."""
     monkeypatch.chdir(ROOT)
     for quick in (False, True):
-        for row in read_table(ROOT / "benchmarks" / table, quick).values():
+        rows = read_table(ROOT / "benchmarks" / table, quick)
+        for row in rows.values():
+            assert row.name in stages(rows, row)
             recipe = load_recipe(row.recipe, row.changes)
             corpora = (*recipe.data.corpora, *recipe.data.valid)
             files = [os.path.relpath(file, ROOT) for one in corpora for file in (*one.source, *one.target)]
@@ -61,6 +63,8 @@ def test_a_row_like_another_has_its_recipe_tests_and_changes(tmp_path):
         ("[", "can't be read"),
         ("- {name: a, recipe: r, tset: 1}", "a: tset: Extra"),
         ("- {name: a}", "a: recipe: Field"),
+        ("", "must be a list of rows, each with a name"),
+        ("- {like: a}", "must be a list of rows, each with a name"),
     ],
 )
 def test_a_table_that_can_not_be_read_is_told_in_a_line(tmp_path, text, said):
@@ -89,6 +93,7 @@ def test_all_stages_of_a_row_count():
     }
     assert stages(rows, rows["last"]) == {"last", "one", "reverse", "both"}
     assert stages(rows, rows["both"]) == {"both"}
+    assert stages(rows, rows["last-longer"]) == {"last-longer"}  # a file isn't a run
 
 
 def test_the_table_has_means_and_differences(tmp_path):

@@ -8,7 +8,6 @@ import signal
 
 import pytest
 import torch
-import yaml
 from safetensors.torch import load_file
 
 from headway.errors import UserError
@@ -389,20 +388,6 @@ def test_a_model_of_another_kind_is_refused_as_a_start(files, tmp_path, section,
     other = wanted.model_copy(update={section: getattr(wanted, section).model_copy(update=changes)})
     with pytest.raises(UserError, match=message):
         begin(other, tmp_path / "second")
-
-
-def test_another_vocabulary_size_than_that_of_the_start_is_told(files, tmp_path):
-    """Not where it is that of the model, as it is where the recipe leaves it open."""
-    run(recipe(files, max_steps=1), tmp_path / "first")
-    size = Translator.load(tmp_path / "first").stored.source_tokenizer.vocab_size
-    document = yaml.safe_load(recipe(files, init_from=str(tmp_path / "first")).to_yaml())
-    del document["model"], document["tokenizer"]
-    for number, (asked, times) in enumerate((([], 0), ([size], 0), ([size + 1], 1))):
-        said = []
-        changed = make_recipe(document, [f"tokenizer.vocab_size={one}" for one in asked])
-        begin(changed, tmp_path / f"second-{number}", said.append)
-        assert sum("has no effect" in line for line in said) == times
-    assert any(f"tokenizer.vocab_size={size + 1} has no effect" in line for line in said)
 
 
 @pytest.mark.parametrize(("encoder", "decoder"), [(2, 1), (1, 2), (1, 1), (2, 2)])

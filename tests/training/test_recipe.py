@@ -114,9 +114,11 @@ def test_a_run_that_starts_from_a_model_has_its_sizes_unless_it_says_otherwise(r
     assert (options["d_model"], options["d_ff"]) == (128, 96)
     assert (recipe.tokenizer.kind, recipe.tokenizer.joint) == ("word", True)
     start = f"training.init_from={tmp_path / 'model'}"
-    changed = load_recipe(recipe_file, [start, "model.dropout=0.3", "tokenizer.vocab_size=99"])
+    changed = load_recipe(recipe_file, [start, "model.dropout=0.3", "tokenizer.vocab_size=6"])
     assert changed.model_options() == {**options, "dropout": 0.3}
-    assert (recipe.tokenizer.vocab_size, changed.tokenizer.vocab_size) == (6, 99)
+    assert (recipe.tokenizer.vocab_size, changed.tokenizer.vocab_size) == (6, 6)
+    with pytest.raises(UserError, match=r"vocab_size=99: tokenizer.vocab_size: .*model keeps its 6 tokens"):
+        load_recipe(recipe_file, [start, "tokenizer.vocab_size=99"])
     assert load_recipe(recipe_file, [start, "model.preset=tiny"]).model_options()["d_ff"] == 256
 
 

@@ -81,7 +81,7 @@ def test_equal_inputs_give_equal_steps_to_the_last_bit(capfd):
         torch.manual_seed(5)
         found = [step(loss_of, optimizers, BATCHES, TOKENS, rate=1e-3, norm=1.0) for _ in range(3)]
         results.append(
-            [*state(loss_of, optimizers), *(one.loss for one in found), *(one.gradient_norm for one in found)]
+            [*state(loss_of, optimizers), *(one.losses for one in found), *(one.gradient_norm for one in found)]
         )
     assert_equal(*results)
     assert capfd.readouterr() == ("", "")
@@ -100,15 +100,15 @@ def test_a_step_is_of_training():
     wanted = loss_of(*BATCHES[0]).item()
     torch.manual_seed(2)
     found = step(validated, make_optimizers(validated.model, "adam", 0.98), BATCHES[:1], TOKENS)
-    assert found.loss.item() == wanted
+    assert found.losses.tolist() == [wanted]
 
 
-def test_the_loss_is_the_sum_of_all_batches():
+def test_losses_are_sums_of_each_batch():
     loss_of = small_loss(dropout=0.0)
-    wanted = sum(loss_of(*batch).item() for batch in BATCHES)
+    wanted = [loss_of(*batch).item() for batch in BATCHES]
     found = step(loss_of, make_optimizers(loss_of.model, "adam", 0.98), BATCHES, TOKENS)
-    assert found.loss.item() == pytest.approx(wanted)
-    assert not found.loss.requires_grad
+    assert found.losses.tolist() == wanted
+    assert not found.losses.requires_grad
 
 
 @pytest.mark.parametrize(("norm", "scale"), [(0.0, 1.0), (10.0, 0.5), (100.0, 1.0)])
@@ -139,7 +139,7 @@ def test_what_is_not_finite_changes_nothing_and_is_shown(wrong):
         step(loss_of, optimizers, [(good, good)])
     before = state(loss_of, optimizers)
     found = step(loss_of, optimizers, [(good,)] if wrong == "a gradient" else [(good, good), (good, bad)])
-    assert found.loss.isfinite().item() == (wrong == "a gradient")
+    assert found.losses.isfinite().all().item() == (wrong == "a gradient")
     assert not found.gradient_norm.isfinite()
     if wrong == "a loss":
         assert_equal(before, state(loss_of, optimizers))
@@ -166,7 +166,7 @@ def test_a_step_waits_for_no_number():
     with Reads() as reads:
         found = step(loss_of, optimizers, [(x, x), (x, x)], norm=1.0)
         assert reads.count == 0
-        found.loss.item()
+        found.losses.sum().item()
         assert reads.count == 1
 
 
@@ -193,7 +193,9 @@ def test_wrappers_for_many_devices_fit(wrap):
         loss_of = make(small_loss())
         optimizers = [torch.optim.Adam(loss_of.parameters(), fused=True)]
         torch.manual_seed(3)
-        losses.append([step(loss_of, optimizers, BATCHES, TOKENS, rate=1e-2, norm=1.0).loss.item() for _ in range(3)])
+        losses.append(
+            [step(loss_of, optimizers, BATCHES, TOKENS, rate=1e-2, norm=1.0).losses.tolist() for _ in range(3)]
+        )
     assert losses[0] == losses[1]
     assert losses[0][2] != losses[0][0]
 
@@ -223,8 +225,8 @@ def test_a_step_that_is_infinite_elsewhere_is_left_out_here():
     """So that the ranks' weights stay equal."""
     loss_of = Shifted()
     optimizers = make_optimizers(loss_of, "adam", 0.98)  # type: ignore[arg-type]
-    result = step(loss_of, optimizers, [(torch.tensor(0.0),)], sums=lambda loss: loss + torch.inf)
-    assert not result.loss.isfinite()
+    result = step(loss_of, optimizers, [(torch.tensor(0.0),)], sums=lambda losses: losses + torch.inf)
+    assert not result.losses.isfinite().any()
     assert loss_of.weight.item() == 1.0
 
 
@@ -254,7 +256,7 @@ def test_an_infinite_loss_changes_nothing_though_its_gradient_is_finite():
     optimizers = make_optimizers(loss_of, "adam", 0.98)  # type: ignore[arg-type]
     result = step(loss_of, optimizers, [(torch.tensor(torch.inf),)])
     assert result.gradient_norm.item() == 1.0
-    assert not result.loss.isfinite()
+    assert not result.losses.isfinite().any()
     assert loss_of.weight.item() == 1.0
     step(loss_of, optimizers, [(torch.tensor(0.0),)])
     assert loss_of.weight.item() == pytest.approx(0.9)

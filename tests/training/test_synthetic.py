@@ -98,8 +98,9 @@ def test_a_student_needs_no_other_pairs(tmp_path, document):
     save_model(tmp_path / "teacher", replace(stored(), source_language="src", target_language="tgt"))
     del document["data"]["monolingual"], document["data"]["source_language"], document["data"]["target_language"]
     train = document["data"].pop("train")
-    with pytest.raises(UserError, match="train is missing"):
-        make_recipe(document)
+    for changes in ([], ["data.distilled=null"]):
+        with pytest.raises(UserError, match="train is missing"):
+            make_recipe(document, changes)
     taught = {"source": train["source"], "target": str(tmp_path / "taught.tgt"), "teacher": str(tmp_path / "teacher")}
     document["data"]["distilled"] = taught
     recipe = make_recipe(document)
@@ -157,11 +158,11 @@ def test_data_prepared_with_another_models_translations_are_refused(tmp_path, do
     document["data"]["prepared"] = str(tmp_path / "data")
     recipe = make_recipe(document)
     prepare_folder(recipe, tmp_path / "data", 64, lambda line: None, None, processes=1)
-    check_synthetic(recipe)
+    check_synthetic(recipe.data, tmp_path)
     torch.manual_seed(5)
     other = reverse if change == "another model in its place" else tmp_path / "other" / "reverse"
     shutil.rmtree(reverse)
-    check_synthetic(recipe)
+    check_synthetic(recipe.data, tmp_path)
     save_model(other, replace(stored(), source_language="tgt", target_language="src"))
     document["data"]["monolingual"]["reverse"] = str(other)
     changed = make_recipe(document)
@@ -243,6 +244,8 @@ def test_what_can_not_be_is_told_in_a_line(tmp_path, document, reverse):
     (tmp_path / "mono.tgt").write_text(text)
     assert "is a pattern" in refused_recipe(document, target="mono.*")
     assert "monolingual.reverse is missing" in refused_recipe(document, reverse=None)
+    with pytest.raises(UserError, match=r"data.monolingual.reverse: must be a path"):
+        make_recipe(document, ["data.monolingual.reverse=null"])
 
 
 def test_all_files_are_looked_at_before_any_is_translated(tmp_path, document, monkeypatch):

@@ -85,11 +85,10 @@ def evaluate(
         raise UserError(f"--output {output}: is a file that is read here; choose another name")
     if tokenize is not None:
         check_tokenize(tokenize)
+    sampling = None if sample is None else parse_sampling(sample)
     use_threads(threads)
     test_set = TestSet.read(source, reference, metric or [])
     translator = load_translator(model, device, precision, ensemble, engine)
-
-    sampling = None if sample is None else parse_sampling(sample)
 
     def translated(translator: Translator) -> list[str]:
         options = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr, "sample": sampling}

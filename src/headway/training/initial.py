@@ -77,18 +77,12 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
 
 
 def differences(recipe: Recipe, config: ModelConfig, initial: StoredModel) -> list[str]:
-    """What to say where the recipe's model is smaller than the one it starts from, or asks for another vocabulary."""
+    """What to say where the recipe's model is smaller than the one it starts from."""
     start, said = recipe.training.init_from, []
     for name in MAY_BE_FEWER:
         wanted, layers = getattr(config, name), getattr(initial.model.config, name)
         if wanted != layers:
             said.append(f"notice: {start}: {name.replace('_', ' ')} 1 to {wanted} of its {layers} are taken")
-    vocab_size, size = recipe.tokenizer.vocab_size, tokenizer_section(initial)["vocab_size"]
-    if vocab_size != size:
-        said.append(
-            f"notice: {start} keeps its {size:,} tokens; tokenizer.vocab_size={vocab_size} has no effect "
-            "(`headway extend` adds tokens)"
-        )
     return said
 
 

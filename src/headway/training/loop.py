@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from headway.errors import UserError
 from headway.evaluation import tokenization
@@ -96,9 +97,14 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: 
     with naming_batch(run.train, micro_batches):
         if run.sampler is None:
             sampled, batches, divisor = None, [run.train.tensors(one) for one in mine], tokens
+            sums = run.ranks.sums
         else:
             sampled = run.sampler.step(mine, step)
             batches, divisor = sampled.batches, run.sampler.count * sum(len(one.pairs) for one in micro_batches)
+
+            def sums(values: Tensor) -> Tensor:  # ranks may have different numbers of batches
+                return run.ranks.sums(values.sum(dim=0, keepdim=True))
+
         result = train_step(
             run.exchanging,
             run.optimizers,
@@ -107,9 +113,9 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: 
             rate=rate,
             max_gradient_norm=options.max_gradient_norm,
             dtype=run.dtype,
-            sums=run.ranks.sums,
+            sums=sums,
         )
-        loss = result.loss.item() / divisor
+        loss = sum(result.losses.tolist()) / divisor
         _refuse_broken_step(progress, loss, result.gradient_norm.item())
         if run.average is not None:
             run.average.update(step)

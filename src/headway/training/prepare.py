@@ -93,7 +93,7 @@ def prepare_folder(
         undamaged_sums(folder, manifest)
         if (files := _remaining_text(recipe)) is not None:
             refuse_other_text(folder, manifest["text"], files, state_of_text(files))
-        check_synthetic(recipe)
+        check_synthetic(recipe.data, folder)
         shutil.rmtree(folder / WORK, ignore_errors=True)
         notice(f"{folder}: is prepared already")
         return
@@ -144,7 +144,7 @@ class _Preparing:
         data = self.recipe.data
         to_translate = [CorpusFiles(tuple(synthesis.given), ()) for synthesis in data.syntheses]
         _check_files([*self.train[: len(data.train)], *to_translate, *self.valid, *self.held_out])
-        write_synthetic(self.recipe, self.notice, self.look_around)
+        write_synthetic(data, self.notice, self.look_around)
         files = _all_files([*self.train, *self.valid, *self.held_out])
         text = begin(self.folder, self.recipe, self.max_length, files)
         with unchanged(files):

@@ -88,7 +88,8 @@ def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
     changes: dict[str, Any] = {}
     for override in overrides:
         _set(changes, override)
-    document = _with_initial_sections(_anchored(_merged(document, changes), Path.cwd()))
+    asked = changes["tokenizer"].get("vocab_size") if isinstance(changes.get("tokenizer"), dict) else None
+    document = _with_initial_sections(_anchored(_merged(document, changes), Path.cwd()), asked)
     try:
         recipe = Recipe.model_validate(document)
     except ValidationError as error:
@@ -133,10 +134,11 @@ def _names(problem: str, override: str) -> bool:
     return not keys.isdisjoint(re.findall(r"\w+", problem))
 
 
-def _with_initial_sections(document: dict[str, Any]) -> dict[str, Any]:
+def _with_initial_sections(document: dict[str, Any], vocab_size: Any) -> dict[str, Any]:
     """Where a run starts from a model, what the recipe leaves open of model, tokenizer, languages and searching is that
-    model's; a preset leaves nothing of the model open. A recipe with a preset can be read, such as for a plan, before
-    the model exists; a run can't begin."""
+    model's; a preset leaves nothing of the model open. Its vocabulary is taken whole; another `vocab_size` on the
+    command line is a problem. A recipe with a preset can be read, such as for a plan, before the model exists; a run
+    can't begin."""
     sections = {name: document.get(name) or {} for name in ("data", "tokenizer", "model", "training", "decoding")}
     if not all(isinstance(section, dict) for section in sections.values()):
         return document
@@ -148,6 +150,10 @@ def _with_initial_sections(document: dict[str, Any]) -> dict[str, Any]:
     initial = initial_sections(Path(path))
     if "preset" in sections["model"]:
         del initial["model"]
+    size = initial["tokenizer"]["vocab_size"]
+    if vocab_size not in (None, size):
+        raise _Problems(f"tokenizer.vocab_size: {path} keeps its {size:,} tokens; `headway extend` adds tokens")
+    sections["tokenizer"] = {**sections["tokenizer"], "vocab_size": size}
     return {**document, **{name: {**initial[name], **sections[name]} for name in initial}}
 
 

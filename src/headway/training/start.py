@@ -153,7 +153,7 @@ def _prepare(
         tokenizers = (initial.source_tokenizer, initial.target_tokenizer) if initial else None
         expected = state.data if state is not None else None
         if state is None:
-            check_synthetic(recipe)
+            check_synthetic(recipe.data, recipe.data.prepared)
         return read_prepared_for(recipe, recipe.data.prepared, config.max_length, tokenizers, expected)
     vocabulary_of = initial or (_last_model(folder) if state is not None else None)
     tokenizers = (vocabulary_of.source_tokenizer, vocabulary_of.target_tokenizer) if vocabulary_of else None

@@ -19,8 +19,8 @@ from headway.training.batches import Batch, WeightedBatch
 class StepResult:
     """What a step found. Reading it waits for the device."""
 
-    loss: Tensor
-    """(): the sum of the losses of all batches, of all ranks, in nats."""
+    losses: Tensor
+    """(micro-batches,): the sum of each one's losses, in nats, or what `sums` made of that."""
     gradient_norm: Tensor
     """(): of the gradients together, before they were clipped."""
 
@@ -34,27 +34,27 @@ def train_step(
     rate: float,
     max_gradient_norm: float,
     dtype: torch.dtype,
-    sums: Callable[[Tensor], Tensor] = lambda loss: loss,
+    sums: Callable[[Tensor], Tensor] = lambda losses: losses,
 ) -> StepResult:
     """Updates the weights by the sum of all batches' losses over the `divisor`, such as the number of target tokens.
 
     Gradients are scaled down to `max_gradient_norm`; 0: never. Where a loss or a gradient is not finite, weights and
     optimizers stay as they were; the result shows it. dtype: of matrix products. Where several ranks share a step,
     their gradients are averaged: each divides by its share of the divisor of all of them then, and `sums` adds up their
-    losses, each (1,).
+    losses.
     Optimizers must know `found_inf`, as fused ones do: only those leave a step out on the device.
     """
     loss_of.train()
-    loss = sums(accumulate(loss_of, batches, divisor, dtype).sum(dim=0, keepdim=True))[0]
+    losses = sums(accumulate(loss_of, batches, divisor, dtype))
     norm = torch.nn.utils.clip_grad_norm_(loss_of.parameters(), max_gradient_norm or math.inf)
-    finite = loss.isfinite() & norm.isfinite()
+    finite = losses.isfinite().all() & norm.isfinite()
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.found_inf = (~finite).float()  # type: ignore[attr-defined]
         optimizer.step()
         optimizer.zero_grad()
-    return StepResult(loss, norm)
+    return StepResult(losses, norm)
 
 
 def accumulate(

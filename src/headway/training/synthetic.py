@@ -20,37 +20,34 @@ from headway.storage.checksums import checksum
 from headway.storage.model_directory import model_fingerprint
 from headway.text.corpus import read_lines
 from headway.text.lines import Layout, Line
-from headway.training.recipe import Recipe
-from headway.training.recipe_data import Synthesis
+from headway.training.recipe_data import DataSection, Synthesis
 from headway.translator import Translator
 from headway.translator.job import Job
 from headway.translator.lines import LineOptions, LineTranslator, Written
 
 
-def write_synthetic(recipe: Recipe, notice: Callable[[str], None], look_around: Callable[[], None]) -> None:
-    """Writes the translations of the recipe's `data.syntheses` that don't exist yet. look_around: called between chunks
-    of lines, and may raise. Raises UserError before it translates, also where a file exists that isn't such a
-    translation."""
-    syntheses = recipe.data.syntheses
-    for synthesis in syntheses:
-        _translator(synthesis, recipe)  # all are checked before the first translates
+def write_synthetic(data: DataSection, notice: Callable[[str], None], look_around: Callable[[], None]) -> None:
+    """Writes the translations of `data.syntheses` that don't exist yet. look_around: called between chunks of lines,
+    and may raise. Raises UserError before it translates, also where a file exists that isn't such a translation."""
+    for synthesis in data.syntheses:
+        _translator(synthesis)  # all are checked before the first translates
         _jobs(synthesis)
-    for synthesis in syntheses:
-        translator = _translator(synthesis, recipe)
+    for synthesis in data.syntheses:
+        translator = _translator(synthesis)
         for text, job in zip(synthesis.given, _jobs(synthesis), strict=True):
             notice(f"{text}: translated by {synthesis.writer}")
             _translate_file(translator, text, job, notice, look_around)
 
 
-def check_synthetic(recipe: Recipe) -> None:
-    """For data that were prepared before: raises UserError where another model than the recipe's translated the text,
-    as far as models and text still exist."""
-    for synthesis in recipe.data.syntheses:
+def check_synthetic(data: DataSection, folder: Path) -> None:
+    """For data that were prepared in the folder before: raises UserError where the translations aren't those of the
+    text by the model, as far as models, text and translations still exist."""
+    for synthesis in data.syntheses:
         if synthesis.writer.exists() and all(file.exists() for file in (*synthesis.given, *synthesis.written)):
-            _jobs(synthesis)
+            _jobs(synthesis, f"name another file and another folder than {folder}")
 
 
-def _translator(synthesis: Synthesis, recipe: Recipe) -> LineTranslator:
+def _translator(synthesis: Synthesis) -> LineTranslator:
     """Raises UserError for a model of the other direction than is needed."""
     stored = load_model(synthesis.writer)
     source, target = synthesis.source_language, synthesis.target_language
@@ -63,10 +60,13 @@ def _translator(synthesis: Synthesis, recipe: Recipe) -> LineTranslator:
         sample=Sampling() if synthesis.sample else None,
         target_language=target if stored.source_tokenizer.target_tags else None,
     )
-    return LineTranslator(Translator(stored, device=recipe.training.device), options)
+    return LineTranslator(Translator(stored), options)
 
 
-def _jobs(synthesis: Synthesis) -> list[Job]:
+def _jobs(
+    synthesis: Synthesis,
+    remedy: str = "delete it, name another file, or make the two files a corpus of data.train",
+) -> list[Job]:
     """One for each file. Raises UserError for a file that exists and isn't the translation."""
     jobs = []
     for text, translations in zip(synthesis.given, synthesis.written, strict=True):
@@ -85,8 +85,7 @@ def _jobs(synthesis: Synthesis) -> list[Job]:
         )
         if translations.exists() and not job.is_begun:
             raise UserError(
-                f"{translations}: already exists, and isn't the translation of {text} by {synthesis.writer}; delete "
-                "it, name another file, or make the two files a corpus of data.train"
+                f"{translations}: already exists, and isn't the translation of {text} by {synthesis.writer}; {remedy}"
             )
         jobs.append(job)
     return jobs
