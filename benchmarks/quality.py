@@ -302,6 +302,8 @@ def lines_of(rows: Mapping[str, Row], finished: Sequence[Finished], work: Path) 
             scores = [run.scores[place] for run in runs]
             keys = [(one.references, one.tokenize, run.seed) for one, run in zip(scores, runs, strict=True)]
             pairs = [(one, first.setdefault(key, one)) for one, key in zip(scores, keys, strict=True)]
+            parts = [[(name, run.seed) for name in stages(rows, row)] for run in runs]
+            known = all(part in minutes for of_run in parts for part in of_run)
             compared = "; ".join(comparison(one, other, work) for one, other in pairs if one is not other)
             figures = [
                 each([one.bleu for one in scores], 2),
@@ -311,7 +313,7 @@ def lines_of(rows: Mapping[str, Row], finished: Sequence[Finished], work: Path) 
                 f"{each([run.valid_loss for run in runs], 3)}, {each([run.valid_bleu for run in runs], 2)}",
                 f"{runs[0].parameters / 1e6:.1f}M",
                 each([run.petaflop for run in runs if run.petaflop is not None], 3),
-                each([sum(minutes.get((name, run.seed), 0.0) for name in stages(rows, row)) for run in runs], 1),
+                each([sum(map(minutes.__getitem__, of_run)) for of_run in parts], 1) if known else "",
             ]
             seeds = ", ".join(str(run.seed) for run in runs)
             yield f"| {row.name} | {seeds} | {scores[0].set}, {scores[0].tokenize} | {' | '.join(figures)} |"

@@ -127,3 +127,5 @@ def test_the_table_has_means_and_differences(tmp_path):
     assert second.startswith("| b | 1 | test.en, 13a | 100.00 | 101.00 | 50.00 | +")
     assert "(p = 0.0" in second
     assert second.endswith("| 2.0M | 0.250 | 3.0 |")
+    *_, alone = lines_of(rows, found[2:], tmp_path)
+    assert alone.endswith("| 2.0M | 0.250 |  |")  # the minutes of an earlier stage are missing

@@ -124,7 +124,7 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: 
         work = work_of_step(run.model.config, micro_batches)
     else:
         risk, work = run.ranks.sums(torch.tensor([sampled.risk, sampled.work], device=run.device)).tolist()
-        loss = risk / divisor  # what the samples' weighted losses add up to says little
+        loss = risk / divisor  # the sum of the weighted losses says little
     if progress.flops is not None:
         progress.flops += work + work_of_update(run.model.config, options.optimizer)
     progress.minutes = run.minutes()
