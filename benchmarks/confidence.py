@@ -17,7 +17,8 @@ from itertools import islice
 from pathlib import Path
 
 from headway.evaluation import area_under_curve, expected_calibration_error, sentence_chrf
-from headway.text.corpus import is_blank, read_lines, read_pairs
+from headway.text.characters import is_blank
+from headway.text.corpus import read_lines, read_pairs
 from headway.text.noise import KINDS, perturbed
 from headway.translator import Translator
 from headway.translator.confidence import ACCEPTABLE

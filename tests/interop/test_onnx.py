@@ -229,7 +229,7 @@ def test_words(tmp_path):
     tokenizer = TOKENIZERS["words"]()
     (tmp_path / "words.json").write_bytes(tokenizer.to_bytes())
     words = loop.Words(tmp_path / "words.json")
-    for text in ["The cat sat", "a 한글 zebra", "", "  dog ", "e\u0301"]:
+    for text in ["The cat sat", "a 한글 zebra", "", "  dog ", "e\u0301", "the\u200b c\xadat \u200d \ufeff", "\u200d"]:
         assert words.encode(text) == tokenizer.encode(text)
     assert words.decode([0, 5, 1, 2, 7, 3]) == tokenizer.decode([0, 5, 1, 2, 7, 3])
 
@@ -248,6 +248,11 @@ def test_text_is_read_and_written_as_ours(exports):
         ">>xx<< a",
         "한글",
         "  ",
+        "the\tcat\r\n sat\u2028on  \x85the",
+        "\ufeff>>ko<<\u200b the c\xadat",
+        "\u200b\ufeff\xad\x00",
+        "\u200d\ufe0f \u3164",
+        "a\u200db",
     ]
     for text in texts:
         assert subwords.encode(text) == tokenizer.encode(text, tagged=True)

@@ -7,8 +7,10 @@ from collections import Counter
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sentencepiece import sentencepiece_model_pb2
 
 from headway.errors import UserError
+from headway.text.characters import is_blank
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, fingerprint, is_too_long
 from headway.text.tokenizer_files import read_tokenizer
@@ -64,9 +66,30 @@ def test_words_have_one_segmentation():
     assert words.sample("b a c", 0.9, 5) == words.encode("b a c")
 
 
+FILLERS = {"\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u200c", "\u200d", "\u2800", "\u3164", "\uffa0"}
+"""They show nothing where they stand alone, but are no format characters, or ones that words differ by. So do selectors
+of variations and tags, which are in emoji."""
+
+
+def is_dropped(char):
+    """Controls and format characters, by Unicode's categories: not white space, joiners, and signs that are seen, which
+    stand before Arabic and Syriac numbers and in scripts beyond U+10000."""
+    shown = unicodedata.name(char, "").split(" ")[0] in ("ARABIC", "SYRIAC") and char != "\u061c"
+    return unicodedata.category(char) in ("Cc", "Cf") and not (
+        char.isspace() or char in FILLERS or shown or char >= "\U00010000"
+    )
+
+
+def shows_nothing(char):
+    selects = "VARIATION SELECTOR" in unicodedata.name(char, "")
+    return char.isspace() or char in FILLERS or selects or "\U000e0000" <= char < "\U000e1000"
+
+
 def normal(text):
-    """The text as it must come back: NFKC, spaces in a row as one; nothing where all is white space."""
-    return "" if text.isspace() else " ".join(part for part in unicodedata.normalize("NFKC", text).split(" ") if part)
+    """The text as it must come back: NFKC, without invisible characters, white space in a row as one space; nothing
+    where nothing is to be seen."""
+    seen = "".join(char for char in text if not is_dropped(char))
+    return "" if all(map(shows_nothing, seen)) else " ".join(unicodedata.normalize("NFKC", seen).split())
 
 
 SUBWORDS = {kind: SubwordTokenizer.train(LINES, kind, 320) for kind in ("bpe", "unigram")}
@@ -187,6 +210,7 @@ def test_control_ids_give_no_text(subwords):
 @example(unicodedata.normalize("NFD", "안녕 é"), "bpe")
 @example("가\u11a8나 e\u0301\u0323 the", "bpe")
 @example("a\u200bb 👨‍👩‍👧 the", "unigram")
+@example("\ufeffthe\r\n\u00ad cat\u2028\u200e\u0323 e\u00ad\u0301", "bpe")
 @example("  ", "bpe")
 def test_pieces_stand_where_their_characters_are(text, kind):
     subwords = SUBWORDS[kind]
@@ -198,12 +222,13 @@ def test_pieces_stand_where_their_characters_are(text, kind):
         starts = [piece.start for piece in pieces]
         assert starts == sorted(starts)
         covered = {place for piece in pieces for place in range(piece.start, piece.end)}
-        assert {place for place, char in enumerate(whole) if not char.isspace()} <= covered
+        assert {place for place, char in enumerate(whole) if not (char.isspace() or is_dropped(char))} <= covered
         for piece in pieces:
             span = whole[piece.start : piece.end]
             assert span == span.strip()
             if not piece.text.startswith("<0x"):
-                assert piece.text.removeprefix("▁") in unicodedata.normalize("NFKC", span)
+                seen = "".join(char for char in span if not is_dropped(char))
+                assert piece.text.removeprefix("▁") in unicodedata.normalize("NFKC", seen)
 
 
 def test_each_byte_of_a_character_has_its_place(subwords):
@@ -232,9 +257,62 @@ def test_a_tag_in_front_is_one_piece_and_anywhere_else_text():
     assert SubwordTokenizer(tagged.to_bytes()).target_tags == ["ko", "de"]
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\t", "\u2028", "\x85 \x1c", "\u3000"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   ",
+        "\t",
+        "\u2028",
+        "\x85 \x1c",
+        "\u3000",
+        "\u200b",
+        "\ufeff \xad",
+        "\u200e\x00",
+        "\u200d\ufe0f",
+        "\u3164",
+        "\u2800",
+    ],
+)
 def test_blank_text_has_no_ids(subwords, text):
-    assert subwords.encode(text) == subwords.encoded_pieces(text) == []
+    for tokenizer in (subwords, WordTokenizer(["a"])):
+        assert tokenizer.encode(text) == tokenizer.encoded_pieces(text) == []
+    assert is_blank(text)
+
+
+@pytest.mark.parametrize(
+    "space", ["\t", "\r\n", "\n", "\v", "\f", "\r", "\x85", "\u2028", "\u2029", " \t ", "\xa0", "\x1c"]
+)
+def test_white_space_of_any_kind_is_a_space(subwords, space):
+    words = WordTokenizer(["the", "cat"])
+    keeps_spaces = SubwordTokenizer(_with_spaces(subwords.to_bytes()))
+    for tokenizer in (subwords, words, keeps_spaces):
+        assert tokenizer.encode(f"the{space}cat") == tokenizer.encode("the cat")
+        assert tokenizer.encode_all([f"the{space}cat"]) == [tokenizer.encode("the cat")]
+        pieces = tokenizer.encoded_pieces(f"the{space}cat")
+        assert (pieces[0].start, pieces[-1].end) == (0, 6 + len(space))
+    assert subwords.sample(f"the{space}cat", 0.0 if subwords.kind == "bpe" else 1e3, 1) == subwords.encode("the cat")
+
+
+def _with_spaces(model):
+    """The model, which keeps each of several spaces."""
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    proto.normalizer_spec.remove_extra_whitespaces = False
+    return proto.SerializeToString()
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\xad", "\ufeff", "\u200e", "\x00", "\x7f", "\u2060", "\u202e", "\u2066"])
+def test_invisible_characters_are_dropped(subwords, hidden):
+    tagged = SubwordTokenizer.train(LINES, "bpe", 322, ["ko", "de"])
+    for tokenizer in (subwords, WordTokenizer(["the", "cat"])):
+        for text in (f"the c{hidden}at", f"{hidden}the {hidden} cat{hidden}"):
+            assert tokenizer.encode(text) == tokenizer.encode("the cat")
+    assert tagged.encode(f"{hidden}>>ko<<{hidden} the", tagged=True) == tagged.encode(">>ko<< the", tagged=True)
+
+
+@pytest.mark.parametrize("joiner", ["\u200c", "\u200d"])
+def test_joiners_stay(subwords, joiner):
+    assert subwords.decode(subwords.encode(f"می{joiner}خواهم")) == f"می{joiner}خواهم"
 
 
 def test_a_text_is_too_long_by_its_characters_alone():

@@ -57,6 +57,31 @@ def test_white_space_of_any_kind_is_blank():
     assert [(result.text, result.stopped, result.source_tokens) for result in results] == [("", "blank", [])] * 4
 
 
+@pytest.mark.parametrize("text", ["\u200b", "\ufeff", "\xad\t", "\u200e\x00", "\u200d", "\u3164"])
+def test_invisible_text_is_blank(text):
+    door = translator()
+    [result] = door.translate([text])
+    assert (result.text, result.stopped, result.source_tokens) == ("", "blank", [])
+    assert door.score([text], [""]) == [0.0]
+    assert door.align([text], ["the cat"]) == [[]]
+
+
+@pytest.mark.parametrize("space", ["\n", "\r\n", "\t", "\v", "\f", "\r", "\x85", "\u2028", "\u200b ", " \ufeff"])
+def test_white_space_and_invisible_characters_change_no_translation(space):
+    door = translator()
+    plain, odd = "the cat sat", f"the{space}c\xadat\u200b{space}sat"
+    [expected, result] = door.translate([plain, odd], beam_size=2, max_length=9)
+    assert (result.text, result.score) == (expected.text, pytest.approx(expected.score, abs=1e-4))
+    assert result.alignment == expected.alignment
+    assert [odd[one.start : one.end].strip("\u200b\ufeff") for one in result.source_tokens if one.text == "▁the"] == [
+        "the"
+    ]
+    assert result.source_tokens[-1].end == len(odd)
+    scores = door.score([plain, odd, plain], ["a dog", "a dog", f"a{space}d\xadog"])
+    assert scores == pytest.approx([scores[0]] * 3, abs=1e-4)
+    assert door.align([odd], ["a dog"], pieces=True) == door.align([plain], ["a dog"], pieces=True)
+
+
 def test_a_model_that_reads_nothing_gives_blanks():
     assert [one.stopped for one in translator(max_length=1).translate(["the cat", ""])] == ["too_long", "blank"]
 

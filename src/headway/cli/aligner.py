@@ -35,7 +35,8 @@ def aligner(
     """
     from headway.cli.loading import load_translator
     from headway.storage import save_model
-    from headway.text.corpus import is_blank, read_pairs
+    from headway.text.characters import is_blank
+    from headway.text.corpus import read_pairs
 
     if output.exists():
         raise UserError(f"{output}: is there already; choose another --output")

@@ -43,7 +43,8 @@ def _pairs(file: Path | None, run: Path, translator: Translator) -> list[tuple[s
     """Of a file with both sides, or the validation pairs of the run; those that the model can read. Raises
     UserError."""
     from headway.insight.analyses import MOST_PAIRS
-    from headway.text.corpus import is_blank, read_pairs
+    from headway.text.characters import is_blank
+    from headway.text.corpus import read_pairs
 
     pairs: Iterable[tuple[str, str]]
     if file is not None:

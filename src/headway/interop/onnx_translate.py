@@ -191,10 +191,27 @@ def largest(values: np.ndarray, count: int) -> list[int]:
     return places[np.argsort(-values[places], kind="stable")].tolist()
 
 
+INVISIBLE = (
+    r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"
+    r"\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
+)
+"""Controls, zero-width spaces, byte order marks, soft hyphens and marks of direction, which a model doesn't see."""
+BLANK = re.compile(
+    rf"[\s{INVISIBLE}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]*"
+)
+"""A text that shows nothing."""
+
+
+def visible(text: str) -> str:
+    """The text as a model sees it: without invisible characters, and white space of any kind in a row as one space."""
+    text = re.sub(f"[{INVISIBLE}]", "", text)
+    return re.sub(r"\s+", lambda run: run.group() if set(run.group()) == {" "} else " ", text)
+
+
 class Subwords:
     """Text to ids and back by sentencepiece, as the model was trained with."""
 
-    _TAG = re.compile(r"\s*(>>\S+?<<)\s*")
+    _TAG = re.compile(rf"[\s{INVISIBLE}]*(>>\S+?<<)[\s{INVISIBLE}]*")
     _CONTROLS = 4  # <pad>, <unk>, <sos>, <eos>; tags of target languages follow
 
     def __init__(self, file: Path) -> None:
@@ -207,13 +224,14 @@ class Subwords:
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, which may begin with the tag of a target language."""
-        if not text.strip():
-            return []
+        tag = self.tag_of(text)
+        ids = self._processor.encode(self._normalized(text[tag.end() :] if tag else text))
+        return [self.tags[tag[1]], *ids] if tag and ids else ids
+
+    def tag_of(self, text: str) -> re.Match[str] | None:
+        """The tag of a target language that the text begins with."""
         tag = self._TAG.match(text)
-        if not tag or tag[1] not in self.tags:
-            return self._processor.encode(self._normalized(text))
-        ids = self._processor.encode(self._normalized(text[tag.end() :]))
-        return [self.tags[tag[1]], *ids] if ids else []
+        return tag if tag and tag[1] in self.tags else None
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, on one line."""
@@ -224,13 +242,12 @@ class Subwords:
     @staticmethod
     def _normalized(text: str) -> str:
         """sentencepiece would take U+2581 for a space."""
-        return unicodedata.normalize("NFKC", text).replace("▁", "\ufdd0")
+        return "" if BLANK.fullmatch(text) else unicodedata.normalize("NFKC", visible(text)).replace("▁", "\ufdd0")
 
 
 class Words:
     """Text to ids and back, by white space."""
 
-    tags: dict[str, int]
     _CONTROLS = ("<pad>", "<unk>", "<sos>", "<eos>")
 
     def __init__(self, file: Path) -> None:
@@ -238,12 +255,15 @@ class Words:
         self._lowercase: bool = document["lowercase"]
         self._words: list[str] = [*self._CONTROLS, *document["words"]]
         self._ids = {word: id_ for id_, word in enumerate(self._words) if id_ >= len(self._CONTROLS)}
-        self.tags = {}
+        self.tags: dict[str, int] = {}
+
+    def tag_of(self, text: str) -> None:
+        """There are no tags."""
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text; 1 is <unk>."""
-        text = unicodedata.normalize("NFC", text.lower() if self._lowercase else text)
-        return [self._ids.get(word, 1) for word in text.split()]
+        text = unicodedata.normalize("NFC", visible(text.lower() if self._lowercase else text))
+        return [self._ids.get(word, 1) for word in text.split() if not BLANK.fullmatch(word)]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The words of ids, <unk> among them."""
@@ -282,7 +302,7 @@ class Translator:
 
     def _encode(self, text: str) -> list[int] | None:
         """The ids; None where they are too many."""
-        if self._source.tags and text.strip() and not text.lstrip().startswith(tuple(self._source.tags)):
+        if not (BLANK.fullmatch(text) or self._source.tag_of(text)) and self._source.tags:
             raise ValueError(
                 f"begin each text with one of {' '.join(self._source.tags)}: the model has several languages"
             )

@@ -12,7 +12,7 @@ from babel import Locale, UnknownLocaleError
 from headway.errors import UserError
 from headway.insight.analyses import LONGEST_ANALYSED, MOST_PAIRS, NAMES
 from headway.serving.examples import examples_among
-from headway.text.corpus import is_blank
+from headway.text.characters import is_blank
 from headway.text.tokenizer import language_tag
 from headway.translator import Translator
 

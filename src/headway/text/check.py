@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from headway.text.corpus import Pair, is_blank
+from headway.text.characters import is_blank
+from headway.text.corpus import Pair
 
 EXAMPLES = 5
 """Lines that a finding names."""

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import IO
 
 from headway.errors import UserError
+from headway.text.characters import is_blank
 from headway.text.compressed import damages
 from headway.text.corpus import (
     BYTE_ORDER_MARK,
     Pair,
     decode_lines,
-    is_blank,
     is_tsv,
     matching_files,
     open_text,

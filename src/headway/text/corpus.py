@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from headway.errors import UserError
+from headway.text.characters import is_blank
 from headway.text.compressed import damages, open_bytes, plain_name
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -132,11 +133,6 @@ def same_text(pairs: Iterable[Pair]) -> bool:
             return False
         has_text |= not is_blank(pair.source)
     return has_text
-
-
-def is_blank(line: str) -> bool:
-    """Whether nothing but white space is in it."""
-    return not line.strip()
 
 
 def is_plain(path: Path) -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headway.text.characters import is_blank
 from headway.text.chunks import Chunk
-from headway.text.corpus import is_blank
 from headway.text.duplicates import hash_of
 from headway.text.filters import DuplicateOf, Filters, HeldOut, filter_tests
 from headway.text.noise import Noise

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from headway.errors import UserError
+from headway.text.characters import is_blank
 from headway.text.compressed import damages, is_compressed, open_bytes
-from headway.text.corpus import LONGEST_LINE, decode_lines, is_blank, read_lines
+from headway.text.corpus import LONGEST_LINE, decode_lines, read_lines
 
 LINES_AT_ONCE, CHARACTERS_AT_ONCE = 2048, 1 << 24
 """The most that is read, sorted by length and translated together. It bounds memory."""

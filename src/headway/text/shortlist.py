@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.text.corpus import is_blank, read_pairs
+from headway.text.characters import is_blank
+from headway.text.corpus import read_pairs
 from headway.text.tokenizer import Tokenizer, is_too_long
 
 OF_TOKEN, ALWAYS = 30, 300

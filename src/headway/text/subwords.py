@@ -16,7 +16,7 @@ from typing import Literal
 import sentencepiece
 
 from headway.errors import UserError
-from headway.text.corpus import is_blank
+from headway.text.characters import is_blank, visible, visible_spans
 from headway.text.sampling import Sampler
 from headway.text.sentencepiece_model import check_normalizers
 from headway.text.tokenizer import (
@@ -39,8 +39,9 @@ it."""
 
 
 class SubwordTokenizer:
-    """A sentencepiece model: NFKC, byte fallback (nothing is unknown), `▁` at the start of words. Spaces in a row are
-    one, and none begins or ends a text; any other character comes back.
+    """A sentencepiece model: NFKC, byte fallback (nothing is unknown), `▁` at the start of words. White space in a row
+    is one space, and none begins or ends a text; invisible characters are dropped (`text.characters`). Any other
+    character comes back.
 
     Tags of target languages are control pieces of it: only a tag that stands first in a text is one, anywhere else it
     is text.
@@ -182,24 +183,30 @@ class SubwordTokenizer:
 
 
 def _normalized(text: str) -> str:
-    """What sentencepiece gets: NFKC as Unicode has it, of which its own knows no marks in another order."""
+    """The text for sentencepiece: what is visible, in Unicode's NFKC; its own NFKC doesn't put marks in their order."""
     if is_blank(text):
         return ""
-    return unicodedata.normalize("NFKC", text).replace(_SPACE_MARK, _SPACE_MARK_IN_TEXT)
+    return unicodedata.normalize("NFKC", visible(text)).replace(_SPACE_MARK, _SPACE_MARK_IN_TEXT)
 
 
 def _original_offsets(offsets: Sequence[tuple[int, int]], text: str) -> Sequence[tuple[int, int]]:
-    """Offsets in the normalised text to offsets in the text: of the characters that were normalised together."""
-    if unicodedata.is_normalized("NFKC", text):
-        return offsets
-    starts: list[int] = []  # of each normalised character
-    ends: list[int] = []
-    for start, end in _normalized_together(text):
-        length = len(unicodedata.normalize("NFKC", text[start:end]))
-        starts += [start] * length
-        ends += [end] * length
-    starts.append(len(text))
-    return [(starts[start], ends[end - 1] if start < end else starts[start]) for start, end in offsets]
+    """Offsets in the normalised text to offsets in the text, of all characters that were normalised together."""
+    shown = visible(text)
+    if not unicodedata.is_normalized("NFKC", shown):
+        spans: list[tuple[int, int]] = []  # of each normalised character
+        for start, end in _normalized_together(shown):
+            spans += [(start, end)] * len(unicodedata.normalize("NFKC", shown[start:end]))
+        offsets = _of_spans(offsets, spans, len(shown))
+    return offsets if shown == text else _of_spans(offsets, visible_spans(text), len(text))
+
+
+def _of_spans(
+    offsets: Sequence[tuple[int, int]], spans: Sequence[tuple[int, int]], length: int
+) -> list[tuple[int, int]]:
+    """Offsets in a text whose characters stand for spans of another text to offsets in that one, which is `length`
+    characters long."""
+    starts = [*(start for start, _ in spans), length]
+    return [(starts[start], spans[end - 1][1] if start < end else starts[start]) for start, end in offsets]
 
 
 def _normalized_together(text: str) -> Iterator[tuple[int, int]]:

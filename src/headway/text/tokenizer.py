@@ -13,14 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from headway.text.characters import DROPPED
+
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
 CONTROL_PIECES = ("<pad>", "<unk>", "<sos>", "<eos>")
 
 CHARACTERS_PER_PIECE = 64
 """No text has so many for each piece, except by white space or words without end."""
 
-LEADING_TAG = re.compile(r"\s*(>>\S+?<<)\s*")
-"""The tag of a target language in front of a text, with the white space around it."""
+LEADING_TAG = re.compile(rf"[\s{DROPPED}]*(>>\S+?<<)[\s{DROPPED}]*")
+"""The tag of a target language in front of a text, with white space and invisible characters around it."""
 
 TokenizerKind = Literal["bpe", "unigram", "word"]
 
@@ -98,7 +100,8 @@ def language_tag(language: str) -> str:
 
 def is_tag(piece: str) -> bool:
     """Whether the piece is one that `language_tag` gives."""
-    return LEADING_TAG.fullmatch(piece) is not None and piece == piece.strip()
+    match = LEADING_TAG.fullmatch(piece)
+    return match is not None and match[1] == piece
 
 
 def is_too_long(text: str, max_length: int) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from headway.errors import UserError
+from headway.text.characters import is_blank, visible
 from headway.text.tokenizer import BOS_ID, CONTROL_PIECES, EOS_ID, PAD_ID, UNK_ID, Piece, TokenizerKind
 
 _WORD = re.compile(r"\S+")
@@ -58,8 +59,9 @@ class WordTokenizer:
 
     def encoded_pieces(self, text: str, *, tagged: bool = False) -> list[Piece]:
         return [
-            Piece(word if (word := split_words(match[0], self.lowercase)[0]) in self._ids else "<unk>", *match.span())
+            Piece(word if word in self._ids else "<unk>", *match.span())
             for match in _WORD.finditer(text)
+            for word in split_words(match[0], self.lowercase)
         ]
 
     def decoded_pieces(self, ids: Sequence[int]) -> list[Piece]:
@@ -110,5 +112,6 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def split_words(text: str, lowercase: bool) -> list[str]:
-    """Words split at white space, in NFC."""
-    return unicodedata.normalize("NFC", text.lower() if lowercase else text).split()
+    """Words split at white space, in NFC and without invisible characters."""
+    words = unicodedata.normalize("NFC", visible(text.lower() if lowercase else text)).split()
+    return [word for word in words if not is_blank(word)]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from headway.decoding import Phrase
 from headway.errors import UserError
 from headway.storage import StoredModel
-from headway.text.corpus import is_blank
+from headway.text.characters import is_blank
 from headway.text.glossary import begins_anywhere, follows_freely, goes_on
 from headway.text.tokenizer import UNK_ID, Tokenizer, is_too_long, language_tag
 
@@ -56,7 +56,7 @@ class Codec:
         ids = [self.source(text) for text in texts]
         if tags := [language_tag(language) for language in self.target_languages]:
             for number, text in enumerate(texts, start=1):
-                if not is_blank(text) and not text.lstrip().startswith(tuple(tags)):
+                if not is_blank(text) and not self.stored.source_tokenizer.split_tag(text)[0]:
                     raise UserError(
                         f"text {number}: this model has several target languages, begin each text with one of "
                         f"{' '.join(tags)}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from headway.decoding import Sampling
 from headway.errors import UserError
-from headway.text.corpus import is_blank
+from headway.text.characters import is_blank
 from headway.text.glossary import Glossary
 from headway.text.lines import Line
 from headway.text.tokenizer import language_tag

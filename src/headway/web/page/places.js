@@ -1,26 +1,29 @@
 // Where the pieces of a text stand in it, in Unicode code points. As headway/text/subwords.py.
 
-import { isBlank } from "./white_space.js";
+import { isSpace, visible, visibleSpans } from "./characters.js";
 
 const SPACE_MARK = "▁";
 /** The mark of the highest combining class: every other mark goes before it in a normal form. */
 const LAST_MARK = "\u0345";
 
-/** [start, end] in the text's NFKC -> in the text: of the characters that were normalised together. */
+/** [start, end] in the NFKC of what is visible of the text -> in the text, of all characters that were normalised together. */
 export function originalPlaces(spans, text) {
-  if (text.normalize("NFKC") === text) return spans;
-  const characters = [...text];
-  const starts = []; // of each normalised character
-  const ends = [];
-  for (const [start, end] of normalizedTogether(characters)) {
-    const part = characters.slice(start, end).join("").normalize("NFKC");
-    for (const _ of part) {
-      starts.push(start);
-      ends.push(end);
+  const shown = visible(text);
+  if (shown.normalize("NFKC") !== shown) {
+    const characters = [...shown];
+    const together = []; // of each normalised character
+    for (const [start, end] of normalizedTogether(characters)) {
+      for (const _ of characters.slice(start, end).join("").normalize("NFKC")) together.push([start, end]);
     }
+    spans = ofSpans(spans, together, characters.length);
   }
-  starts.push(characters.length);
-  return spans.map(([start, end]) => [starts[start], start < end ? ends[end - 1] : starts[start]]);
+  return shown === text ? spans : ofSpans(spans, visibleSpans(text), [...text].length);
+}
+
+/** Places in a text whose characters stand for parts of another text -> places in that one, which is `length` long. */
+function ofSpans(spans, parts, length) {
+  const starts = [...parts.map(([start]) => start), length];
+  return spans.map(([start, end]) => [starts[start], start < end ? parts[end - 1][1] : starts[start]]);
 }
 
 /** [start, end] of the shortest parts of the text whose normal forms make up that of the text. */
@@ -55,8 +58,8 @@ export function placedPieces(pieces, spans, text, shift) {
     let [start, end] = spans[at];
     if (start === end && pieces[at] !== SPACE_MARK) end = endOfCharacter;
     else endOfCharacter = end;
-    while (start < end && isBlank(characters[start])) start += 1;
-    while (start < end && isBlank(characters[end - 1])) end -= 1;
+    while (start < end && isSpace(characters[start])) start += 1;
+    while (start < end && isSpace(characters[end - 1])) end -= 1;
     placed.push({ text: pieces[at], start: start + shift, end: end + shift });
   }
   return placed.reverse();

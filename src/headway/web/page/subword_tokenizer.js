@@ -5,12 +5,12 @@ import { Bpe } from "./bpe.js";
 import { Normalizer } from "./normalizer.js";
 import { originalPlaces, placedPieces } from "./places.js";
 import { Unigram } from "./unigram.js";
-import { SPACE, NO_SPACE, isBlank } from "./white_space.js";
+import { NO_SPACE, UNSEEN, isBlank, visible } from "./characters.js";
 
 const SPACE_MARK = "▁";
 /** sentencepiece takes U+2581 for a space. In a text it is a character, so a code point that never is one stands for it. */
 const SPACE_MARK_IN_TEXT = "\ufdd0";
-const LEADING_TAG = new RegExp(`^${SPACE}*(>>${NO_SPACE}+?<<)${SPACE}*`, "u");
+const LEADING_TAG = new RegExp(`^${UNSEEN}(>>${NO_SPACE}+?<<)${UNSEEN}`, "u");
 const UTF8 = new TextEncoder();
 const FROM_UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -124,9 +124,9 @@ export class SubwordTokenizer {
   }
 }
 
-/** What sentencepiece gets: NFKC as Unicode has it, of which its own knows no marks in another order. */
+/** The text for sentencepiece: what is visible, in Unicode's NFKC; its own NFKC doesn't put marks in their order. */
 function normalized(text) {
-  return isBlank(text) ? "" : text.normalize("NFKC").replaceAll(SPACE_MARK, SPACE_MARK_IN_TEXT);
+  return isBlank(text) ? "" : visible(text).normalize("NFKC").replaceAll(SPACE_MARK, SPACE_MARK_IN_TEXT);
 }
 
 function readable(piece) {

@@ -1,6 +1,6 @@
 // Whole words: what stands between spaces, and a vocabulary of them. As headway/text/words.py.
 
-import { NO_SPACE } from "./white_space.js";
+import { NO_SPACE, isBlank, visible } from "./characters.js";
 
 const WORDS = new RegExp(`${NO_SPACE}+`, "gu");
 
@@ -27,7 +27,8 @@ export class WordTokenizer {
       const start = characters + lengthOf(text.slice(last, match.index));
       characters = start + lengthOf(match[0]);
       last = match.index + match[0].length;
-      const word = (this.lowercase ? match[0].toLowerCase() : match[0]).normalize("NFC");
+      const word = visible(this.lowercase ? match[0].toLowerCase() : match[0]).normalize("NFC");
+      if (isBlank(word)) continue;
       const id = this.ids.get(word) ?? this.unkId;
       ids.push(id);
       pieces.push({ text: this.vocabulary[id], start, end: characters });

@@ -1,0 +1,47 @@
+"""The characters of a text that a model sees: no invisible ones, and one space for white space of any kind."""
+
+from __future__ import annotations
+
+import re
+
+DROPPED = (
+    r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # controls that are no white space
+    r"\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
+)
+"""For a regular expression: invisible characters without meaning for a model, that is controls, zero-width spaces, byte
+order marks, soft hyphens and marks of direction. Joiners (U+200C, U+200D) and variation selectors aren't among them:
+words and emoji differ by them."""
+_BLANK = rf"\s{DROPPED}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u2800\u3164\ufe00-\ufe0f\uffa0"
+"""White space, and every character that shows nothing where it stands alone."""
+
+_INVISIBLE = re.compile(f"[{DROPPED}]")
+_SPACES = re.compile(r"\s+")
+_CHANGED = re.compile(rf"[^\S ]|[{DROPPED}]")
+_BLANK_TEXT = re.compile(f"[{_BLANK}\U000e0000-\U000e0fff]*")
+
+
+def is_blank(text: str) -> bool:
+    """Whether the text shows nothing: it is empty, or has only white space and invisible characters."""
+    return not text.strip() or _BLANK_TEXT.fullmatch(text) is not None
+
+
+def visible(text: str) -> str:
+    """The text as a model sees it. Invisible characters are dropped. Then each run of white space is one space, unless
+    it is of plain spaces, which the tokenizer treats as it was trained to."""
+    if _CHANGED.search(text) is None:
+        return text
+    return _SPACES.sub(lambda run: run.group() if set(run.group()) == {" "} else " ", _INVISIBLE.sub("", text))
+
+
+def visible_spans(text: str) -> list[tuple[int, int]]:
+    """For each character of `visible(text)` the part of the text that it stands for, (start, end)."""
+    kept = [place for place, char in enumerate(text) if _INVISIBLE.match(char) is None]
+    shown = _INVISIBLE.sub("", text)
+    ends = {run.start(): run.end() for run in _SPACES.finditer(shown) if set(run.group()) != {" "}}
+    spans: list[tuple[int, int]] = []
+    place = 0
+    while place < len(shown):
+        end = ends.get(place, place + 1)
+        spans.append((kept[place], kept[end - 1] + 1))
+        place = end
+    return spans
