@@ -34,9 +34,9 @@ class TableEngine:
 
 
 def exhaustive(engine: TableEngine, cap: int) -> dict[tuple[int, ...], float]:
-    """The score of every translation of up to `cap` tokens, <eos> included."""
+    """The score of every translation of 1 to `cap` tokens, <eos> included."""
     scores = {}
-    for length in range(cap + 1):
+    for length in range(1, cap + 1):
         for ids in itertools.product([token for token in range(SYMBOLS) if token != EOS], repeat=length):
             history, score = (BOS,), 0.0
             for token in (*ids, EOS):

@@ -34,7 +34,7 @@ class SureEngine:
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("beam_size", [1, 2, 3, 5, 6])
-@pytest.mark.parametrize("length", [0, 1, 12, 40])
+@pytest.mark.parametrize("length", [1, 12, 40])
 def test_what_a_model_is_sure_of_is_found_however_many_shorter_ones_are_finished(length, beam_size, alpha):
     [found] = beam_search(SureEngine(length), torch.zeros(1, 1), [60], beam_size=beam_size, alpha=alpha)
     assert found[0].ids == [SURE] * length

@@ -1,10 +1,11 @@
-"""What a translation must begin with and must not repeat, in every search."""
+"""What a translation must begin with and must not repeat, in every search, and that it has a token."""
 
 import numpy as np
 import pytest
 import torch
 
 from headway.decoding import Constraints, Sampling, TorchEngine, beam_search, greedy, sample
+from headway.decoding.constraints import FREE
 from headway.model import ModelConfig, Transformer
 from headway.text.batches import pad
 
@@ -21,11 +22,11 @@ def engine() -> TorchEngine:
 SOURCE = torch.from_numpy(pad([[5, 6, 3], [7, 3], [8, 9, 4, 3]]))
 
 
-def searches(engine, constraints):
+def searches(engine, constraints, caps=CAPS):
     generators = [np.random.default_rng(seed) for seed in range(3)]
-    yield greedy(engine, SOURCE, CAPS, constraints)
-    yield [found[0] for found in beam_search(engine, SOURCE, CAPS, beam_size=4, constraints=constraints)]
-    yield sample(engine, SOURCE, CAPS, Sampling(), generators, constraints)
+    yield greedy(engine, SOURCE, caps, constraints)
+    yield [found[0] for found in beam_search(engine, SOURCE, caps, beam_size=4, constraints=constraints)]
+    yield sample(engine, SOURCE, caps, Sampling(), generators, constraints)
 
 
 def ngrams(ids, n):
@@ -44,7 +45,7 @@ def test_no_ngram_twice(engine, n):
 
 def test_forbidden_tokens_by_hand():
     tokens = torch.tensor([[2, 4, 5, 4], [2, 6, 6, 6]])
-    allowed = Constraints(no_repeat_ngram=2).apply(torch.zeros(2, 8), tokens, [0, 1]).isfinite()
+    allowed = Constraints(no_repeat_ngram=2).apply(torch.zeros(2, 8), tokens, [0, 1], 3).isfinite()
     assert allowed.logical_not().nonzero().tolist() == [[0, 5], [1, 6]]
 
 
@@ -67,3 +68,32 @@ def test_a_prefix_may_repeat_itself(engine):
     constraints = Constraints([[4, 4, 4]] * 3, no_repeat_ngram=1)
     for hypotheses in searches(engine, constraints):
         assert all(hypothesis.ids[:3] == [4, 4, 4] and 4 not in hypothesis.ids[3:] for hypothesis in hypotheses)
+
+
+@pytest.fixture(scope="module")
+def hasty() -> TorchEngine:
+    """A model that would always rather end at once."""
+    torch.manual_seed(1)
+    options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1, "output_bias": True}
+    model = Transformer(ModelConfig(source_vocab_size=12, target_vocab_size=12, **options)).eval()
+    with torch.no_grad():
+        model.output.bias[model.config.eos_id] = 20.0
+    return TorchEngine(model)
+
+
+@pytest.mark.parametrize("caps", [CAPS, [1, 1, 1]])
+def test_no_translation_is_empty_and_its_score_is_the_models(hasty, caps):
+    nbest = beam_search(hasty, SOURCE, caps, beam_size=6, n_best=6)
+    found = [*searches(hasty, FREE, caps), *zip(*nbest, strict=True)]
+    assert len(found) == 3 + 6
+    for hypotheses in found:
+        assert [len(one.ids) for one in hypotheses] == [1, 1, 1]
+        target = torch.tensor([[hasty.bos_id, *one.ids, hasty.eos_id] for one in hypotheses])
+        assert [one.score for one in hypotheses] == pytest.approx(hasty.score(SOURCE, target).sum(1).tolist(), abs=1e-4)
+
+
+def test_a_prefix_may_be_the_whole_translation_and_no_prefix_may_not(hasty):
+    for hypotheses in searches(hasty, Constraints([[4, 5], [], [9]])):
+        assert [one.ids for one in hypotheses][::2] == [[4, 5], [9]]
+        assert len(hypotheses[1].ids) == 1
+        assert {one.stopped for one in hypotheses} == {"eos"}

@@ -93,7 +93,7 @@ def beam_search(
     demands: Demands | None = None,
     watch: BeamWatch | None = None,
 ) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of each sentence, best first, or fewer if there are no more.
+    """The `n_best` hypotheses of each sentence, best first, or fewer if there are no more. None is empty.
 
     source: (batch, source length), padded and with <eos>. Each step keeps the `beam_size` most likely continuations of
     a sentence; a continuation with <eos> is finished. The search for a sentence ends when `beam_size` hypotheses are
@@ -112,7 +112,7 @@ def beam_search(
     while True:
         tokens = torch.from_numpy(beams.tokens).flatten(0, 1).to(source.device)  # (sentences * width, length)
         log_probabilities = engine.step(state, tokens[:, -1])  # (sentences * width, vocabulary)
-        log_probabilities = constraints.apply(log_probabilities, tokens, beams.sentence_of_row())
+        log_probabilities = constraints.apply(log_probabilities, tokens, beams.sentence_of_row(), engine.eos_id)
         before = beams
         beams, rows = _advance(before, log_probabilities, engine.eos_id, beam_size, finished, watch)
         kept = []

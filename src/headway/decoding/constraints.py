@@ -1,4 +1,5 @@
-"""What a translation must begin with, and what it must not repeat: log-probabilities of -inf where it may not go."""
+"""What a translation must begin with, and what it must not repeat: log-probabilities of -inf where it may not go. It
+never ends before its first token, as in fairseq and CTranslate2."""
 
 from __future__ import annotations
 
@@ -18,12 +19,15 @@ class Constraints:
     no_repeat_ngram: int = 0
     """No sequence of this many ids occurs twice in a translation; 0 turns it off."""
 
-    def apply(self, log_probabilities: Tensor, tokens: Tensor, sentences: Sequence[int]) -> Tensor:
+    def apply(self, log_probabilities: Tensor, tokens: Tensor, sentences: Sequence[int], eos_id: int) -> Tensor:
         """log_probabilities: (rows, vocabulary) of the next token, tokens: (rows, length) with <bos> first,
         sentences: the sentence of each row -> (rows, vocabulary) with -inf for tokens that are not allowed."""
+        place = tokens.size(1) - 1
+        if place == 0:
+            end = torch.tensor([eos_id], device=tokens.device)
+            log_probabilities = log_probabilities.index_fill(1, end, -torch.inf)
         if not self.prefixes and not self.no_repeat_ngram:
             return log_probabilities
-        place = tokens.size(1) - 1
         forced = [
             self.prefixes[sentence][place] if self.prefixes and place < len(self.prefixes[sentence]) else -1
             for sentence in sentences
@@ -48,4 +52,4 @@ class Constraints:
 
 
 FREE = Constraints()
-"""None at all."""
+"""No prefix, and repetitions are allowed."""

@@ -17,7 +17,8 @@ from headway.kernels.likeliest import likeliest
 def greedy(
     engine: Engine, source: Tensor, max_lengths: Sequence[int], constraints: Constraints = FREE
 ) -> list[Hypothesis]:
-    """Takes the most likely token at each step, until <eos> or until a sentence has reached its max_length.
+    """Takes the most likely token at each step, until <eos> or until a sentence has reached its max_length. None is
+    empty.
 
     source: (batch, source length), padded and with <eos>. A finished sentence leaves the batch.
     """
@@ -40,7 +41,7 @@ def extend(
     going_on = list(running)  # the rows that are not at their end
     tokens = torch.full((len(running), 1), engine.bos_id, device=source.device)  # (rows, length)
     while going_on:
-        log_probabilities = constraints.apply(engine.step(state, tokens[:, -1]), tokens, running)
+        log_probabilities = constraints.apply(engine.step(state, tokens[:, -1]), tokens, running, engine.eos_id)
         chosen = choose(log_probabilities, running)[:, None]  # (rows, 1)
         scores = log_probabilities.gather(1, chosen)
         tokens = torch.cat([tokens, chosen], dim=1)
