@@ -114,7 +114,8 @@ def test_hypotheses_are_different_ranked_and_no_longer_than_they_may_be(both):
 
 
 def total(translator, text, translation, suppressed=()):
-    """The log-probability of the pieces of a translation and <eos>, from the model's logits."""
+    """The log-probability of the pieces of a translation and <eos>, from the model's logits. suppressed: ids that can't
+    be next; <eos> can't be the first then either."""
     stored = translator.stored
     source = torch.tensor([[*stored.source_tokenizer.encode(text), stored.model.config.eos_id]])
     vocabulary, end = stored.target_tokenizer.vocabulary, stored.model.config.eos_id
@@ -122,6 +123,7 @@ def total(translator, text, translation, suppressed=()):
     with torch.no_grad():
         logits = stored.model(source, torch.tensor([[stored.model.config.bos_id, *ids]]))[0]
         logits[:, list(suppressed)] = -torch.inf
+        logits[0, [end] if suppressed else []] = -torch.inf
     return logits.log_softmax(dim=-1).gather(1, torch.tensor([[*ids, end]]).T).sum().item()
 
 
@@ -178,6 +180,26 @@ def test_with_a_shortlist_each_text_alone_is_translated_as_ours(cache):
         [found] = theirs.translate([text], prefix=prefix, beam_size=1, max_length=12)
         [wanted] = free.translate([text], prefix=prefix, beam_size=1, max_length=12)
         assert found.text == wanted.text
+
+
+@pytest.mark.parametrize("shortlist", [False, True])
+def test_no_translation_is_empty_unless_a_prefix_is_all_of_it(cache, shortlist):
+    """Of a model that would always rather end at once."""
+    one = stored(output_bias=True)
+    with torch.no_grad():
+        one.model.output.bias[one.model.config.eos_id] = 20.0
+    one = with_shortlist(one) if shortlist else one
+    ours, theirs = (Translator(one, engine=engine) for engine in ("torch", "ctranslate2"))
+    texts, prefixes = ["the cat sat", "mat", "a dog ran"], ["a dog", "", "the"]
+    for options in ({"beam_size": 1}, {"beam_size": 4, "n_best": 4, "length_penalty": 0.0}, {"max_length": 1}):
+        for found, wanted in zip(*(each.translate(texts, **options) for each in (theirs, ours)), strict=True):
+            every, others = ([each, *each.alternatives] for each in (found, wanted))
+            assert [len(other.tokens) for other in every] == [len(other.tokens) for other in others] == [1] * len(every)
+            assert shortlist or [other.tokens for other in every] == [other.tokens for other in others]
+    for options in ({"beam_size": 1}, {"beam_size": 4}):
+        found = theirs.translate(texts, prefix=prefixes, **options)
+        assert [bool(translation.tokens) for translation in found] == [True] * 3
+        assert [translation.text for translation in found][::2] == ["a dog", "the"]
 
 
 def test_int8_translates(cache):

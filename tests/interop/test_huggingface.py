@@ -191,6 +191,20 @@ def test_a_translation_without_options_has_our_defaults(tmp_path):
         assert len(found) <= 9
 
 
+@pytest.mark.parametrize("beams", [1, 4])
+def test_no_translation_is_empty(beams, tmp_path):
+    """Of a model that would always rather end at once."""
+    one = stored(output_bias=True)
+    with torch.no_grad():
+        one.model.output.bias[one.model.config.eos_id] = 20.0
+    export_huggingface(one, tmp_path / "out")
+    theirs = hf_model(tmp_path / "out")
+    for source in sources(one.model.config):
+        found = generated(theirs, source, num_beams=beams)
+        assert len(found) == 1
+        assert found == greedy_ids(one, source, 9)
+
+
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 @pytest.mark.parametrize("separate", [False, True])
 def test_texts_have_the_same_ids_and_come_back(kind, separate, tmp_path):

@@ -196,8 +196,12 @@ def test_the_search_is_ours(beam_size, alpha):
         theirs = loop.beam_search(table, [], cap, beam_size, alpha)[0]
         assert theirs.ids == ours.ids
         assert theirs.score == pytest.approx(ours.score, abs=1e-5)
-        lengths.add(len(ours.ids))
+        lengths.add(len(theirs.ids))
+        [alone] = greedy(table, torch.tensor([[3]]), [cap])
+        assert loop.greedy(table, [[]], [cap]) == [alone.ids]
+        lengths.add(len(alone.ids))
     assert len(lengths) > 2
+    assert 0 not in lengths
 
 
 def test_weights_that_are_shared_are_stored_once(exports):

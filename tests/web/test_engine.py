@@ -80,6 +80,22 @@ def test_beam_search(fields, options):
             assert_same(one, other)
 
 
+@pytest.mark.parametrize("edits", [[], [{"kind": "look_ahead_off"}]])
+def test_no_translation_is_empty(edits):
+    """Of a model that would always rather end at once."""
+    model = random_model(output_bias=True)
+    with torch.no_grad():
+        model.output.bias[model.config.eos_id] = 20.0
+    engine, ours = engine_of(model), python_engine(model, edits)
+    for source, cap in zip(sources(6), [1, 9] * 3, strict=True):
+        [alone] = greedy(ours, torch.tensor([source]), [cap])
+        found = engine.call("beam", source, cap, {"beamSize": 4, "nBest": 4}, edits)
+        [wanted] = beam_search(ours, torch.tensor([source]), [cap], beam_size=4, n_best=4)
+        for one, other in zip([engine.call("greedy", source, cap, edits), *found], [alone, *wanted], strict=True):
+            assert_same(one, other)
+            assert len(one["ids"]) == 1
+
+
 def test_searches_end_both_ways():
     """So that the tests above have seen <eos> and the cap."""
     model = random_model(**KINDS[0])

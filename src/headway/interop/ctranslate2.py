@@ -101,7 +101,6 @@ class _Exported:
         [result] = self._translator.translate_batch(
             [self._pieces(source)],
             beam_size=1,
-            min_decoding_length=0,
             max_decoding_length=max_length,
             max_input_length=0,
             suppress_sequences=[[piece] for piece in self._never],

@@ -28,8 +28,9 @@ searched up to the next multiple of this, whatever it is translated with, and wh
 class CTranslate2Searcher:
     """A `Searcher` that CTranslate2 is. On CPU every core has batches of its own: so many workers of one thread.
 
-    Its scores are of the probabilities among the tokens that may be generated: a trifle higher than `score` gives. With
-    a shortlist, on CPU, these are the tokens that the sentences of a batch may have.
+    Its scores are of the probabilities among the tokens that may be generated, as the first of which it never takes
+    <eos>: higher than `score` gives. With a shortlist, on CPU, these are the tokens that the sentences of a batch may
+    have.
     """
 
     def __init__(self, stored: StoredModel, device: torch.device, precision: str) -> None:
@@ -113,7 +114,6 @@ class CTranslate2Searcher:
             num_hypotheses=options.n_best,
             length_penalty=options.length_penalty,
             no_repeat_ngram_size=options.no_repeat_ngram,
-            min_decoding_length=0,
             max_decoding_length=most,
             max_input_length=0,
             suppress_sequences=self._never,
@@ -137,7 +137,8 @@ class CTranslate2Searcher:
         if not cut:
             return
         of_cut, ids = [sources[i] for i, _ in cut], [one.ids for _, one in cut]
-        for (_, one), score, ends in zip(cut, self.score(of_cut, ids), self._end_next(of_cut, ids), strict=True):
+        ends_next = self._end_next(of_cut, ids, options.no_repeat_ngram)
+        for (_, one), score, ends in zip(cut, self.score(of_cut, ids), ends_next, strict=True):
             one.score = score
             one.stopped = "eos" if ends else "max_length"
         for i in {i for i, _ in cut}:
@@ -146,15 +147,15 @@ class CTranslate2Searcher:
                 different.values(), key=lambda one: -one.score / (len(one.ids) + 1) ** options.length_penalty
             )
 
-    def _end_next(self, sources: list[list[int]], targets: list[list[int]]) -> list[bool]:
-        """Whether <eos> is the likeliest token after each target."""
+    def _end_next(self, sources: list[list[int]], targets: list[list[int]], no_repeat_ngram: int) -> list[bool]:
+        """Whether <eos> is the likeliest token after each target, of those that repeat no n-gram."""
         results = self._engine.translate_batch(
             self._source_pieces(sources),
             target_prefix=self._target_pieces(targets),
             max_batch_size=TOKENS_PER_BATCH,
             batch_type="tokens",
             beam_size=1,
-            min_decoding_length=0,
+            no_repeat_ngram_size=no_repeat_ngram,
             max_decoding_length=max(map(len, targets)) + 1,
             max_input_length=0,
             suppress_sequences=self._never,

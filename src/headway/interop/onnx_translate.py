@@ -93,8 +93,11 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
     return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
 
 
-def forbid_repeats(log_probabilities: np.ndarray, rows: Sequence[Sequence[int]], n: int) -> None:
-    """-inf for a token that would complete a run of n ids which its row has already; 0: none. (rows, vocabulary)"""
+def constrain(log_probabilities: np.ndarray, rows: Sequence[Sequence[int]], eos_id: int, n: int) -> None:
+    """-inf for <eos> as the first token, and for a token that would complete a run of n ids which its row has already;
+    0: none. (rows, vocabulary)"""
+    if not rows[0]:
+        log_probabilities[:, eos_id] = -np.inf
     for row, ids in enumerate(rows if n else ()):
         last = ids[len(ids) - n + 1 :]
         for start in range(len(ids) - n + 1):
@@ -105,15 +108,16 @@ def forbid_repeats(log_probabilities: np.ndarray, rows: Sequence[Sequence[int]],
 def greedy(
     model: Model, sources: Sequence[Sequence[int]], max_lengths: Sequence[int], no_repeat_ngram: int = 0
 ) -> list[list[int]]:
-    """Takes the likeliest token at each step until <eos>, or until a sentence has its max_length of tokens. No run of
-    `no_repeat_ngram` tokens comes twice; 0: any may."""
+    """Takes the likeliest token at each step until <eos>, or until a sentence has its max_length of tokens. None is
+    empty. No run of `no_repeat_ngram` tokens comes twice; 0: any may."""
     translations: list[list[int]] = [[] for _ in sources]
     running = list(range(len(sources)))  # the sentence of each row
     tokens = [model.bos_id] * len(running)
     state = model.start(sources)
     while running:
         log_probabilities = model.log_probabilities(state, tokens)
-        forbid_repeats(log_probabilities, [translations[sentence] for sentence in running], no_repeat_ngram)
+        so_far = [translations[sentence] for sentence in running]
+        constrain(log_probabilities, so_far, model.eos_id, no_repeat_ngram)
         tokens = log_probabilities.argmax(axis=1).tolist()
         going_on = [
             row
@@ -144,7 +148,7 @@ def length_penalty(length: int, alpha: float) -> float:
 def beam_search(
     model: Model, source: Sequence[int], max_length: int, beam_size: int, alpha: float, no_repeat_ngram: int = 0
 ) -> list[Hypothesis]:
-    """The hypotheses of one sentence that have ended, best first; `no_repeat_ngram` as in `greedy`.
+    """The hypotheses of one sentence that have ended, best first, none empty; `no_repeat_ngram` as in `greedy`.
 
     At each step the `beam_size` likeliest continuations go on; one that is <eos> has ended. The search ends when
     `beam_size` have ended and none that goes on is better than all of them, when none that goes on can become better,
@@ -159,15 +163,15 @@ def beam_search(
     state = model.start([source])
     while True:
         log_probabilities = model.log_probabilities(state, tokens)  # (hypotheses, vocabulary)
-        forbid_repeats(log_probabilities, [one.ids for one in beam], no_repeat_ngram)
+        constrain(log_probabilities, [one.ids for one in beam], model.eos_id, no_repeat_ngram)
         likely = [  # one of each hypothesis's continuations may be <eos>, so one more is looked at
             (beam[row].score + float(log_probabilities[row, token]), row, token)
             for row in range(len(beam))
             for token in largest(log_probabilities[row], beam_size + 1)
         ]
-        likely = sorted(likely, key=lambda one: -one[0])[: 2 * beam_size]
+        likely = sorted((one for one in likely if one[0] > -np.inf), key=lambda one: -one[0])[: 2 * beam_size]
         ended += [Hypothesis(beam[row].ids, score) for score, row, token in likely[:beam_size] if token == model.eos_id]
-        likely = [one for one in likely if one[2] != model.eos_id and one[0] > -np.inf][:beam_size]
+        likely = [one for one in likely if one[2] != model.eos_id][:beam_size]
         best_ended = max(map(worth, ended), default=-np.inf)
         best_running = likely[0][0] if likely else -np.inf
         length = len(beam[0].ids) + 1

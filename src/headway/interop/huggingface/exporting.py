@@ -137,6 +137,7 @@ def _their_generation(stored: StoredModel) -> dict[str, Any]:
         "suppress_tokens": [ids[piece] for piece in never_generated(stored)],
         "num_beams": options.beam_size,
         "length_penalty": LENGTH_PENALTY_FACTOR * options.length_penalty,
+        "min_length": 2,  # with the start symbol; shorter than this, <eos> can't be next
         "max_length": longest + 2,  # with the start symbol and <eos>
         "no_repeat_ngram_size": options.no_repeat_ngram,
     }

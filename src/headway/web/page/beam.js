@@ -1,7 +1,7 @@
 // Beam search over an engine, on ids alone, with the length penalty of GNMT (Wu et al., 2016, equation 14), as in
 // decoding/beam.py, of one sentence.
 
-import { repeats } from "./constraints.js";
+import { forbidden } from "./constraints.js";
 import { likeliest } from "./likeliest.js";
 import { rowOf } from "./matrices.js";
 
@@ -43,7 +43,7 @@ class Finished {
   }
 }
 
-/** The `nBest` hypotheses, best first; fewer where there are no more, each {ids, score, stopped}.
+/** The `nBest` hypotheses, best first; fewer where there are no more, none empty, each {ids, score, stopped}.
  *
  * source: ids with <eos>. At each step the `beamSize` likeliest continuations go on; one that is <eos> is finished. The
  * search is done when `beamSize` hypotheses are finished and none that goes on is better than all of them, when none that
@@ -56,7 +56,7 @@ export function beamSearch(engine, source, maxLength, { beamSize, nBest = 1, alp
   for (;;) {
     const logProbabilities = engine.step(state, beam.map(({ ids }) => ids.at(-1) ?? engine.bosId));
     beam.forEach(({ ids }, row) => {
-      for (const id of repeats(ids, noRepeatNgram)) rowOf(logProbabilities, row)[id] = -Infinity;
+      for (const id of forbidden(ids, engine.eosId, noRepeatNgram)) rowOf(logProbabilities, row)[id] = -Infinity;
     });
     const before = beam;
     const candidates = advance(before, logProbabilities, engine.eosId, beamSize);

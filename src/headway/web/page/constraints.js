@@ -1,7 +1,13 @@
-// What a translation must not repeat, as in decoding/constraints.py: log-probabilities of -infinity where it may not go.
+// What a translation must not repeat, and that it never ends before its first token, as in decoding/constraints.py:
+// log-probabilities of -infinity where it may not go.
 
-/** The ids that would complete an n-gram that `given` already has. n: 0 for none. */
-export function repeats(given, n) {
+/** The ids that `given` must not go on with: <eos> as the first token, and what would complete an n-gram that it already
+ * has. n: 0 for none. */
+export function forbidden(given, eosId, n) {
+  return given.length ? repeats(given, n) : [eosId];
+}
+
+function repeats(given, n) {
   const found = [];
   if (n === 0 || given.length < n) return found;
   const last = given.slice(given.length - n + 1);

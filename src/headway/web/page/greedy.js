@@ -1,9 +1,10 @@
 // Greedy search over an engine, on ids alone, as in decoding/greedy.py, of one sentence.
 
-import { repeats } from "./constraints.js";
+import { forbidden } from "./constraints.js";
 import { likeliest } from "./likeliest.js";
 
-/** Takes the likeliest token at each step until <eos>, or until there are `maxLength` tokens and <eos> is not the next.
+/** Takes the likeliest token at each step until <eos>, or until there are `maxLength` tokens and <eos> is not the next;
+ * <eos> is never the first.
  *
  * source: ids with <eos> -> {ids, score, stopped}: ids without <eos>, the total log-probability with it, and "eos" or
  * "max_length". */
@@ -13,7 +14,7 @@ export function greedy(engine, source, maxLength, noRepeatNgram = 0) {
   let score = 0;
   for (;;) {
     const { values } = engine.step(state, [ids.at(-1) ?? engine.bosId]);
-    for (const id of repeats(ids, noRepeatNgram)) values[id] = -Infinity;
+    for (const id of forbidden(ids, engine.eosId, noRepeatNgram)) values[id] = -Infinity;
     const [token] = likeliest(values, 1);
     if (token === engine.eosId) return { ids, score: score + values[token], stopped: "eos" };
     if (ids.length === maxLength) return { ids, score: score + values[engine.eosId], stopped: "max_length" };
