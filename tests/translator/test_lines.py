@@ -59,9 +59,8 @@ def test_an_error_of_every_line_is_raised(poisoned):
 
 
 def test_what_the_user_can_mend_is_raised(door):
-    work = LineTranslator(door, LineOptions(prefix="the cat sat on the mat a dog ran after the cat"))
     with pytest.raises(UserError, match="leaves no room"):
-        work.translate(lines("the cat", "the mat"))
+        LineTranslator(door, LineOptions(prefix="the cat sat on the mat a dog ran after the cat"))
     with pytest.raises(UserError, match="n_best=3 is more than beam_size=2"):
         LineTranslator(door, LineOptions(n_best=3, beam_size=2))
 

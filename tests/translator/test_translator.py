@@ -1,9 +1,11 @@
 """The translator: n texts in, n translations out, in order, whatever is among them."""
 
+import io
 import math
 from dataclasses import replace
 
 import pytest
+import sentencepiece
 import torch
 
 from headway.decoding import Sampling
@@ -11,8 +13,10 @@ from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import UNK_ID
 from headway.text.words import WordTokenizer
 from headway.translator import Translator
+from headway.translator.lines import LineOptions, LineTranslator
 
 
 def translator(max_length=1024, **changes) -> Translator:
@@ -265,6 +269,44 @@ def test_a_prefix_for_each_text():
         door.translate(["the cat", "the mat"], prefix=["the"])
     with pytest.raises(UserError, match="leaves no room: a translation has at most 3"):
         door.translate(["the cat"], prefix="the cat sat on the mat", max_length=3)
+
+
+def without_bytes() -> SubwordTokenizer:
+    """As models from elsewhere have: it knows only the characters that it was trained on."""
+    model = io.BytesIO()
+    lines = iter(["the cat sat on the mat", "a dog ran after"] * 20)
+    options = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3, "bos_piece": "<sos>", "eos_piece": "<eos>"}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=lines, model_writer=model, vocab_size=40, hard_vocab_limit=False, minloglevel=2, **options
+    )
+    return SubwordTokenizer(model.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "prefix", "lacking"),
+    [
+        (without_bytes(), "the 漢字 cat, 漢字 zea!", "'漢字', ',', 'z', '!'"),
+        (without_bytes(), "de\u0301a", "'e\u0301'"),
+        (WordTokenizer(["the", "cat", "sat"]), "the dog sat dog mat", "'dog', 'mat'"),
+    ],
+    ids=["characters", "marks", "words"],
+)
+def test_a_prefix_that_the_vocabulary_can_not_write_is_an_error_that_names_what_it_lacks(tokenizer, prefix, lacking):
+    """A given target with the same stays possible: it has <unk>."""
+    config = ModelConfig(tokenizer.vocab_size, tokenizer.vocab_size, d_model=8, num_heads=2, d_ff=8)
+    door = Translator(StoredModel(Transformer(config), tokenizer, tokenizer, "en", "en"), device="cpu")
+    for options in ({"beam_size": 1}, {"beam_size": 3}, {"sample": Sampling()}):
+        with pytest.raises(UserError) as raised:
+            door.translate(["the cat", "sat"], prefix=["the cat", prefix], **options)
+        assert str(raised.value) == (
+            f"a prefix has {lacking}, which the model's vocabulary can't write; choose another prefix"
+        )
+        assert door.translate(["the cat"], prefix="the sat", max_length=40, **options)[0].text.startswith("the sat")
+    with pytest.raises(UserError, match="which the model's vocabulary can't write"):
+        LineTranslator(door, LineOptions(prefix=prefix))  # before a line is read
+    assert math.isfinite(door.score(["the cat"], [prefix])[0])
+    assert door.align(["the cat"], [prefix])[0]
+    assert UNK_ID in door.inspect("the cat", prefix, analyses=["contributions", "erasure"]).target.ids
 
 
 def test_an_ensemble_needs_equal_vocabularies():

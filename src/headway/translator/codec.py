@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from headway.decoding import Phrase
 from headway.errors import UserError
 from headway.storage import StoredModel
+from headway.storage.untrusted import clipped
 from headway.text.characters import is_blank
 from headway.text.glossary import begins_anywhere, follows_freely, goes_on
 from headway.text.tokenizer import UNK_ID, Tokenizer, is_too_long, language_tag
@@ -74,15 +75,19 @@ class Codec:
     def prefixes(self, prefix: str | Sequence[str], count: int, max_length: int | None) -> list[list[int]]:
         """The ids that each of so many translations begins with. Raises UserError."""
         texts = [prefix] * count if isinstance(prefix, str) else list(prefix)
+        different = {prefix} if isinstance(prefix, str) else set(texts)
         if len(texts) != count:
             raise UserError(f"{len(texts)} prefixes for {count} texts: give one for each, or one for all")
         room = min(self.max_length - 1, max_length or self.max_length)
         known: dict[str, list[int]] = {}
-        for text in set(texts):
+        for text in different:
             ids = self.target(text)
             if ids is None or len(ids) >= max(1, room):
                 size = f"{len(text):,} characters" if ids is None else f"{len(ids)} tokens"
                 raise UserError(f"a prefix of {size} leaves no room: a translation has at most {room} tokens")
+            if lacking := self._unknown_parts(text):
+                shown = clipped(", ".join(map(repr, lacking)))
+                raise UserError(f"a prefix has {shown}, which the model's vocabulary can't write; choose another prefix")
             known[text] = ids
         return [known[text] for text in texts]
 
@@ -115,6 +120,12 @@ class Codec:
     def decode(self, ids: Sequence[int]) -> str:
         """The text of a translation, as one line."""
         return self.stored.target_tokenizer.decode(ids).translate(_LINE_BREAKS)
+
+    def _unknown_parts(self, text: str) -> list[str]:
+        """What a target has that the vocabulary has no token for, each once: characters, or words if tokens are."""
+        tokenizer = self.stored.target_tokenizer
+        pieces = zip(tokenizer.encode(text), tokenizer.encoded_pieces(text), strict=True)
+        return list(dict.fromkeys(text[piece.start : piece.end] for id_, piece in pieces if id_ == UNK_ID))
 
     def _ids(self, tokenizer: Tokenizer, text: str, *, tagged: bool = False) -> list[int] | None:
         _check_characters(text)

@@ -86,6 +86,7 @@ class LineTranslator:
         }
         self._glossary = Glossary.of(options.glossary)
         translator.check_glossary(self._glossary, **self._search)
+        translator.translate([], prefix=options.prefix, **self._search)
         if options.confidence:
             translator.calibration()
         if options.pieces and not options.alignments:
