@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from headway.decoding import Hypothesis, TorchEngine, beam_search, greedy
+from headway.decoding import Hypothesis, Sampling, TorchEngine, beam_search, greedy
 from headway.decoding.beam import length_penalty
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
@@ -179,6 +179,24 @@ def test_scores_of_the_n_best_are_those_of_score(beam_size, kind, together):
     assert len(every) == beam_size * len(texts)
     scores = door.score([text for text, _ in every], [one.text for _, one in every])
     assert [one.score for _, one in every] == pytest.approx(scores, abs=1e-4, rel=0)
+
+
+@pytest.mark.parametrize(
+    "options", [{"beam_size": 1}, {"beam_size": 4, "n_best": 4}, {"sample": Sampling(temperature=2.0), "n_best": 4}]
+)
+@pytest.mark.parametrize("kind", range(len(KINDS)))
+@pytest.mark.parametrize("together", [1, 2])
+def test_scores_after_a_prefix_are_those_of_score(options, kind, together):
+    """Also where the prefix is all of the translation, and where there is none."""
+    first, *others = (stored(seed, **KINDS[kind]) for seed in range(together))
+    door, texts = Translator(first, device="cpu", ensemble=others), random_texts(12)
+    prefixes = ["", "w1", "w1 w2 w2 w5 w7 w3"] * 4
+    found = door.translate(texts, prefix=prefixes, max_length=7, **options)
+    for text, prefix, best in zip(texts, prefixes, found, strict=True):
+        every = [best, *best.alternatives]
+        assert all(one.text and f"{one.text} ".startswith(f"{prefix} ".lstrip()) for one in every)
+        scores = door.score([text] * len(every), [one.text for one in every])
+        assert [one.score for one in every] == pytest.approx(scores, abs=1e-4, rel=0)
 
 
 @pytest.mark.parametrize("beam_size", [1, 5])

@@ -3,7 +3,8 @@ sentence, and those that are better than its other samples become likelier.
 
 The risk of a translation is 1 minus its sentence BLEU. The gradient of the expected risk is estimated from a few
 samples of each sentence with a leave-one-out baseline: the mean risk of the sentence's other samples (RLOO; Kool et al.
-2019, "Buy 4 REINFORCE samples, get a baseline for free!").
+2019, "Buy 4 REINFORCE samples, get a baseline for free!"). No sample is empty, as no translation is: the weights of a
+sentence's samples add up to 0, so the probability of <eos> as the first token, which all of them lack, plays no part.
 """
 
 from __future__ import annotations

@@ -85,9 +85,11 @@ class Codec:
             if ids is None or len(ids) >= max(1, room):
                 size = f"{len(text):,} characters" if ids is None else f"{len(ids)} tokens"
                 raise UserError(f"a prefix of {size} leaves no room: a translation has at most {room} tokens")
-            if lacking := self._unknown_parts(text):
-                shown = clipped(", ".join(map(repr, lacking)))
-                raise UserError(f"a prefix has {shown}, which the model's vocabulary can't write; choose another prefix")
+            if UNK_ID in ids:
+                shown = clipped(", ".join(map(repr, self._unknown_parts(text))))
+                raise UserError(
+                    f"a prefix has {shown}, which the model's vocabulary can't write; choose another prefix"
+                )
             known[text] = ids
         return [known[text] for text in texts]
 

@@ -165,10 +165,10 @@ class Translator:
         `mbr` makes that many translations (with a beam that is wide enough, or samples if `sample` is given) and
         prefers those that are most similar to all others (`headway.translator.risk`).
 
-        Translations begin with `prefix`, one for all texts or one for each. `alignments` computes all alignments
-        together, which is faster than one `Translation` after the other. `confidence` fills in the fields `confidence`
-        and `out_of_domain`; the model must be calibrated. A blank text gives a blank translation. So does a text that
-        is longer than the model can read; `stopped` is then "too_long".
+        Translations begin with `prefix`, one for all texts or one for each, which the vocabulary must be able to write.
+        `alignments` computes all alignments together, which is faster than one `Translation` after the other.
+        `confidence` fills in the fields `confidence` and `out_of_domain`; the model must be calibrated. A blank text
+        gives a blank translation. So does a text that is longer than the model can read; `stopped` is then "too_long".
         """
         calibration = self.calibration() if confidence else None
         if isinstance(texts, str):
