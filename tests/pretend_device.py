@@ -111,7 +111,7 @@ def _on_cpu_instead(call: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.fixture
 def pretend_device(monkeypatch: pytest.MonkeyPatch) -> Callable[[Kind], torch.device]:
-    """Call it with the kind of the device that this test pretends to have; `device: auto` finds it then."""
+    """Call it first, with the kind of the device that the test pretends to have; `device: auto` finds it then."""
 
     def install(kind: Kind) -> torch.device:
         monkeypatch.setattr(PretendTensor, "device", torch.device(kind, 0))

@@ -39,12 +39,13 @@ from headway.insight.analyses import (
 from headway.insight.analyses.reading import each_erased, hidden_without
 from headway.insight.recomputing import prefix_logits
 from headway.insight.recording import recording_copy
-from headway.interop import faithful
+from headway.interop import faithful, onnx
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.text.glossary import Glossary
 from headway.text.shortlist import Shortlist
 from headway.training import reading as recipes
+from headway.training.optim import orthogonalized
 from headway.translator import Translator
 from tests.pretend_device import Kind
 from tests.properties.models import EOS, random_model
@@ -197,6 +198,18 @@ def test_analyses_of_a_model_in_bf16(pretend_device):
         faithfulness=faithfulness(model, reading, {"erasure": needs.effect}, [4] * len(target)),
     )
     assert all(array.dtype == np.float32 and np.isfinite(array).all() for _, array in found.arrays())
+
+
+def test_graphs_for_onnx_are_traced_on_the_cpu(pretend_device, stored):
+    stored.model.to(pretend_device("cuda"))
+    assert {parameter.device.type for parameter in onnx._readable(stored.model).parameters()} == {"cpu"}
+    assert {parameter.device.type for parameter in stored.model.parameters()} == {"cuda"}
+
+
+def test_muon_on_apples_gpu_asks_for_nothing_deprecated(pretend_device):
+    device, matrices = pretend_device("mps"), torch.randn(2, 3, 4)
+    found = orthogonalized(matrices.to(device), torch.float32)
+    torch.testing.assert_close(found.cpu(), orthogonalized(matrices, torch.float32))
 
 
 def test_a_served_page_looks_into_a_model_on_a_device(pretend_device, stored):
