@@ -156,8 +156,8 @@ def edited_model(model: Transformer, edits: Sequence[Edit]) -> Transformer:
         if isinstance(edit, HeadOff):
             _switch_off(_attention(model, edit), edit)
         elif isinstance(edit, PositionsOff):
-            model.source_positions = NoPositions(model.config.d_model)
-            model.target_positions = NoPositions(model.config.d_model)
+            model.source_positions = NoPositions(model.source_embedding.weight)
+            model.target_positions = NoPositions(model.target_embedding.weight)
         elif isinstance(edit, ScalingOff):
             for module in model.modules():
                 if isinstance(module, MultiHeadAttention):
@@ -174,12 +174,12 @@ def sees_ahead(edits: Iterable[Edit]) -> bool:
 
 
 class NoPositions(nn.Module):
-    """Zeros in the place of positions."""
+    """Zeros in the place of positions, on the device and of the type of the embeddings. (vocabulary, d_model)"""
 
-    def __init__(self, d_model: int) -> None:
+    def __init__(self, embeddings: Tensor) -> None:
         super().__init__()
         self.zero: Tensor
-        self.register_buffer("zero", torch.zeros(d_model), persistent=False)
+        self.register_buffer("zero", embeddings.new_zeros(embeddings.size(1)), persistent=False)
 
     def forward(self, length: int, start: int = 0) -> Tensor:
         """-> (length, d_model)"""

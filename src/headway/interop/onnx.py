@@ -7,6 +7,7 @@ export as `translate.py` and needs neither torch nor headway.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import logging
 import shutil
@@ -22,7 +23,6 @@ from torch import Tensor, nn
 
 from headway.decoding import SearchOptions
 from headway.errors import UserError
-from headway.insight.sharing import sharing_copy
 from headway.interop.faithful import Exported, check_faithful, check_positions
 from headway.model import Transformer, padding_mask
 from headway.model.attention import MultiHeadAttention, ScaledDotProductAttention
@@ -150,8 +150,8 @@ class DecoderGraph(nn.Module):
 
 
 def _readable(model: Transformer) -> Transformer:
-    """A copy whose attention goes by its readable lines, which are plain products and sums in the graph."""
-    model = sharing_copy(model)
+    """A copy on the CPU whose attention goes by its readable lines, which are plain products and sums in the graph."""
+    model = copy.deepcopy(model).cpu()
     for module in model.modules():
         if isinstance(module, ScaledDotProductAttention):
             module.fused = False

@@ -97,7 +97,7 @@ def orthogonalized(matrices: Tensor, dtype: torch.dtype) -> Tensor:
     """The nearest matrices with orthonormal rows, roughly. (n, rows, columns), rows <= columns -> the same shape in
     `dtype`, which the products have, too."""
     a, b, c = COEFFICIENTS
-    x = (matrices / matrices.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)).to(dtype)
+    x = (matrices / torch.linalg.vector_norm(matrices, dim=(1, 2), keepdim=True).clamp(min=1e-7)).to(dtype)
     for _ in range(MUON_ROUNDS):
         square = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)

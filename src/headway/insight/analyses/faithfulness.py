@@ -105,4 +105,5 @@ def _means(model: Transformer, hidden: Tensor, pairs: Tensor) -> NDArray[np.floa
     """hidden: (points, target, d_model), pairs: (target, 2) -> (points, 2)"""
     both = model.output(hidden).softmax(dim=-1).gather(2, pairs.expand(len(hidden), -1, -1))  # (points, target, 2)
     token = both[..., 0]
-    return torch.stack([token, token / both.sum(dim=-1)], dim=-1).double().mean(dim=1).cpu().numpy()
+    shares = torch.stack([token, token / both.sum(dim=-1)], dim=-1).cpu()  # where there is double precision
+    return shares.double().mean(dim=1).numpy()

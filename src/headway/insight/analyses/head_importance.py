@@ -105,7 +105,8 @@ class _Gated:
 
         def gate(_: nn.Module, inputs: Any) -> Tensor | None:
             gates = self.gates.get((kind, layer))
-            return None if gates is None else (inputs[0].unflatten(-1, (heads, -1)) * gates).flatten(-2)
+            x = inputs[0]
+            return None if gates is None else (x.unflatten(-1, (heads, -1)) * gates.to(x.dtype)).flatten(-2)
 
         return gate
 

@@ -1,0 +1,133 @@
+"""A pretended accelerator: its tensors report `cuda:0` or `mps:0`, hold real numbers on the CPU, and refuse what such a
+device refuses. So any machine shows, with its line, a mistake that only an accelerator would show.
+
+A tensor of the device refuses to meet a tensor of the CPU (but for a single number), to become an array before
+`.cpu()`, and on mps to be of double precision. It is a subclass of `Tensor`: torch computes, differentiates and saves
+as ever. Calls from Python are checked, in any thread, but for those within a backward pass.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils._device import _device_constructors
+from torch.utils._pytree import tree_any, tree_map_only
+
+Kind = Literal["cuda", "mps"]
+MEETING = ("copy_", "_has_compatible_shallow_copy_type")
+"""Calls in which tensors of two devices may meet."""
+INDEXING = ("__getitem__", "__setitem__")
+"""Calls whose second argument, the indices, may be of the CPU."""
+
+_tensor_to: Callable[..., Tensor] = Tensor.to
+
+
+class PretendTensor(Tensor):
+    """A tensor of the device."""
+
+    device = torch.device("cuda", 0)
+    is_cpu = False
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        met = (args[0], args[2:]) if func.__name__ in INDEXING else (args, kwargs)
+        if func.__name__ not in MEETING and tree_any(_is_on_cpu, met):
+            raise RuntimeError(f"Expected all tensors to be on the same device, but found {cls.device} and cpu!")
+        stays = kwargs.get("device") is None or is_pretended(kwargs["device"])
+        if "device" in kwargs:
+            kwargs["device"] = "cpu" if stays else kwargs["device"]
+        with torch._C.DisableTorchFunctionSubclass():
+            found = func(*args, **kwargs)
+        return tree_map_only(Tensor, pretended, found) if stays else found
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        copied = self.detach().clone()
+        memo[id(self)] = nn.Parameter(copied, self.requires_grad) if isinstance(self, nn.Parameter) else copied
+        return memo[id(self)]
+
+    def cpu(self, *_: Any, **__: Any) -> Tensor:
+        return self.to("cpu")
+
+    def numpy(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() first.")
+
+    __array__ = numpy
+
+
+def pretended(tensor: Tensor) -> Tensor:
+    """The same numbers on the device."""
+    if tensor.dtype == torch.float64 and PretendTensor.device.type == "mps":
+        raise TypeError("Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64.")
+    return tensor if isinstance(tensor, PretendTensor) else tensor.as_subclass(PretendTensor)
+
+
+def is_pretended(device: Any) -> bool:
+    return device is not None and torch.device(device).type == PretendTensor.device.type
+
+
+def _is_on_cpu(value: Any) -> bool:
+    """Whether it is a tensor that none of the device may meet."""
+    return isinstance(value, Tensor) and not isinstance(value, PretendTensor) and value.dim() > 0
+
+
+def _to(tensor: Tensor, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
+    """Takes the place of `Tensor.to`, of all tensors."""
+    if args and isinstance(args[0], Tensor):
+        args = (args[0].device, args[0].dtype, *args[1:])
+    if args and isinstance(args[0], (str, torch.device)):
+        device, args = args[0], args[1:]
+    here = isinstance(tensor, PretendTensor)
+    there = here if device is None else is_pretended(device)
+    on = [] if device is None else ["cpu" if there else device]
+    if here == there:
+        return _tensor_to(tensor, *on, *args, **kwargs)
+    with torch._C.DisableTorchFunctionSubclass():
+        moved = _tensor_to(tensor.as_subclass(Tensor), *on, *args, **{**kwargs, "copy": True})
+    return pretended(moved) if there else moved
+
+
+def _maker(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A function such as `torch.zeros`, which knows the device too."""
+
+    @functools.wraps(make)
+    def made(*args: Any, device: Any = None, **kwargs: Any) -> Tensor:
+        return pretended(make(*args, **kwargs)) if is_pretended(device) else make(*args, device=device, **kwargs)
+
+    return made
+
+
+def _on_cpu_instead(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose first argument is a type of device."""
+    return lambda device_type, *args, **kwargs: call(
+        "cpu" if is_pretended(device_type) else device_type, *args, **kwargs
+    )
+
+
+@pytest.fixture
+def pretend_device(monkeypatch: pytest.MonkeyPatch) -> Callable[[Kind], torch.device]:
+    """Call it first, with the kind of the device that the test pretends to have; `device: auto` finds it then."""
+
+    def install(kind: Kind) -> torch.device:
+        monkeypatch.setattr(PretendTensor, "device", torch.device(kind, 0))
+        monkeypatch.setattr(Tensor, "to", _to)
+        for make in _device_constructors():
+            monkeypatch.setattr(torch, make.__name__, _maker(make), raising=False)
+        for name in ("autocast", "is_autocast_enabled", "get_autocast_dtype"):
+            monkeypatch.setattr(torch, name, _on_cpu_instead(getattr(torch, name)))
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: kind == "cuda")
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True)
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: kind == "mps")
+        for module in (torch.cuda, torch.mps):
+            monkeypatch.setattr(module, "get_rng_state", lambda *_: torch.get_rng_state())
+            monkeypatch.setattr(module, "set_rng_state", lambda state, *_: torch.set_rng_state(state))
+        # A module's parameters keep their identity when it moves, as they do on real devices.
+        monkeypatch.setattr(torch.__future__, "_swap_module_params_on_conversion", True)
+        return torch.device(kind)
+
+    return install
