@@ -83,17 +83,22 @@ def escape(text: str) -> str:
     return html.escape(text, quote=False)
 
 
+def tag_name(atom: Atom) -> tuple[str, bool]:
+    """The name of a tag that begins or ends an element, or nothing, and whether it ends it."""
+    tag = _MARKUP.fullmatch(atom.raw)
+    name = (tag and tag["name"] or "").lower()
+    return ("" if name in VOID else name), bool(tag and tag["end"])
+
+
 def tag_pairs(elements: Sequence[Element]) -> list[tuple[int, int]]:
     """The places of the tags, among words and others, that open and close the same element."""
     pairs: list[tuple[int, int]] = []
     waiting: list[tuple[str, int]] = []
     for place, one in enumerate(elements):
-        tag = _MARKUP.fullmatch(one.raw) if isinstance(one, Atom) and one.in_order else None
-        if tag is None or tag["name"] is None or (name := tag["name"].lower()) in VOID:
-            continue
-        if not tag["end"]:
+        name, is_end = tag_name(one) if isinstance(one, Atom) else ("", False)
+        if name and not is_end:
             waiting.append((name, place))
-        elif waiting and waiting[-1][0] == name:
+        elif name and waiting and waiting[-1][0] == name:
             pairs.append((waiting.pop()[1], place))
     return pairs
 
@@ -117,7 +122,7 @@ class _Cutter:
         if not raw:
             return
         if self._open:
-            self._block().append(Atom(raw, "x", in_order=True))
+            self._block().append(Atom(raw, "x"))
             return
         self._block().extend(
             replace(one, raw=escape(one.raw)) if isinstance(one, Atom) else one
@@ -127,7 +132,7 @@ class _Cutter:
     def take_markup(self, match: re.Match[str]) -> None:
         name = (match["name"] or "").lower()
         if name in INLINE or match.group().startswith("<!--"):
-            self._block().append(Atom(match.group(), "", in_order=True))
+            self._block().append(Atom(match.group(), ""))
         else:
             self.blocks.append(match.group())
         if not name or name in VOID:

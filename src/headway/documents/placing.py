@@ -1,0 +1,405 @@
+"""Tags back into a translation: an element encloses the words that are aligned with its own.
+
+The model gets a sentence as plain words. Its translation has each tag once: the words of an element are the run of the
+translation where most are aligned with its words and fewest with others; no two elements overlap unless one is in the
+other. What has no words, such as a line break, a comment or an emoji, stands before the word that followed it, or after
+the one that it follows without a space. (Bergamot's translator repeats an element for each of its runs instead.)
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import regex
+
+from headway.documents.markup import tag_name, tag_pairs
+from headway.text.protected import Atom, Element, has_words
+
+Alignment = Sequence[tuple[int, int, int, int]]
+"""Start and end of a token in the translation, and of the token in the source that it is aligned with."""
+MOST_NODES = 100
+"""Elements of a sentence: placing them takes time in proportion to them and to the words."""
+_UNIT = regex.compile(
+    r"""
+    (?P<word> [\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}] \p{M}*+
+      | (?: (?! [\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}] ) [\p{L}\p{M}\p{N}] )++
+        (?: ['’.\-]?+ (?: (?! [\p{Han}\p{Hiragana}\p{Katakana}] ) [\p{L}\p{M}\p{N}] )++ )*+ )
+    | \S
+    """,
+    regex.VERBOSE,
+)
+"""A word, or a character of a script without spaces; or a punctuation mark."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """An element of the source, or what has no words."""
+
+    first: int
+    last: int
+    """The places of its tags among the elements of the sentence."""
+    opening: list[Element]
+    closing: list[Element]
+    start: int = 0
+    end: int = 0
+    """Its characters in the plain text."""
+    is_empty: bool = False
+    """Whether it has no words; then all of it is in `opening`."""
+    spaces: tuple[bool, bool] = (False, False)
+    """Whether white space is before and after it, where it is empty."""
+    children: list[_Node] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Unit:
+    """A word of a translation, or a punctuation mark."""
+
+    start: int
+    end: int
+    is_word: bool
+    place: int | None = None
+    """The character of the source that it is aligned with."""
+
+
+_Run = tuple[int, int]
+"""The units from one number to before another."""
+
+
+class Layout:
+    """The plain text of a sentence, and the elements in it."""
+
+    def __init__(self, plain: str, root: _Node) -> None:
+        self.plain, self._root = plain, root
+        self._words = [(one.start, one.end) for one in _units(plain) if one.is_word]
+
+    @classmethod
+    def of(cls, elements: Sequence[Element]) -> Layout | None:
+        """None where elements overlap, or there are too many."""
+        nodes = _nodes(elements)
+        if len(nodes) > MOST_NODES:
+            return None
+        plain = _set_characters(elements, nodes)
+        root = _Node(-1, len(elements), [], [], 0, len(plain))
+        open_nodes = [root]
+        for node in nodes:
+            while node.first > open_nodes[-1].last:
+                open_nodes.pop()
+            if node.last > open_nodes[-1].last:
+                return None
+            open_nodes[-1].children.append(node)
+            open_nodes.append(node)
+        return cls(plain, root)
+
+    @property
+    def needs_alignment(self) -> bool:
+        """Whether an element begins or ends between words, so that an alignment must say where."""
+        return self._needs_alignment(self._root)
+
+    def placed(self, translation: str, alignment: Alignment) -> list[Element] | None:
+        """The translation with all elements; None where some have no place. The source of the alignment is `plain`."""
+        if not self._root.children:
+            return [translation]
+        units = self._aligned_units(translation, alignment)
+        if not any(one.is_word for one in units):
+            return None
+        if self.needs_alignment and all(one.place is None for one in units):
+            return None
+        placing = _Placing(self, translation, units)
+        made = placing.inside(self._root, (0, len(units)))
+        return made and [translation[: units[0].start], *made, translation[units[-1].end :]]
+
+    def covers_all(self, node: _Node, parent: _Node) -> bool:
+        """Whether the parent has no words but those of the node."""
+        return not has_words(self.plain[parent.start : node.start]) and not has_words(self.plain[node.end : parent.end])
+
+    def word_after(self, place: int) -> int:
+        """The number of the first word that doesn't end before this character."""
+        return bisect_right(self._words, place, key=lambda word: word[1])
+
+    def words_of(self, node: _Node) -> list[tuple[int, int]]:
+        return [(start, end) for start, end in self._words[self.word_after(node.start) :] if start < node.end]
+
+    def _needs_alignment(self, parent: _Node) -> bool:
+        for node in parent.children:
+            before, after = self.plain[parent.start : node.start], self.plain[node.end : parent.end]
+            if node.is_empty:
+                if has_words(before) and has_words(after):
+                    return True
+            elif has_words(before) or has_words(after) or self._needs_alignment(node):
+                return True
+        return False
+
+    def _aligned_units(self, translation: str, alignment: Alignment) -> list[_Unit]:
+        """The units of the translation, each with its place. One that is the same as its word of the source is divided
+        where that is."""
+        units: list[_Unit] = []
+        tokens = sorted(alignment)
+        first = 0
+        borders = sorted({border for node in _inner(self._root) for border in (node.start, node.end)})
+        for unit in _units(translation):
+            while first < len(tokens) and tokens[first][1] <= unit.start:
+                first += 1
+            number = first
+            votes: Counter[int] = Counter()
+            places: dict[int, int] = {}
+            while unit.is_word and number < len(tokens) and tokens[number][0] < unit.end:
+                start, end, *source = tokens[number]
+                if (found := self._word_at(*source)) is not None:
+                    word, place = found
+                    votes[word] += min(end, unit.end) - max(start, unit.start)
+                    places.setdefault(word, place)
+                number += 1
+            if not votes:
+                units.append(unit)
+                continue
+            word = max(votes, key=lambda one: votes[one])
+            start, end = self._words[word]
+            inside = [border for border in borders if start < border < end]
+            if inside and self.plain[start:end] == translation[unit.start : unit.end]:
+                for left, right in zip([start, *inside], [*inside, end], strict=True):
+                    units.append(_Unit(unit.start + left - start, unit.start + right - start, True, left))
+            else:
+                units.append(replace(unit, place=places[word]))
+        return units
+
+    def _word_at(self, start: int, end: int) -> tuple[int, int] | None:
+        """The number of the word that a token of the source is of, and the middle one of its characters in words."""
+        places = [place for place in range(max(0, start), end) if self.plain[place : place + 1].isalnum()]
+        if not places:
+            return None
+        place = places[len(places) // 2]
+        word = self.word_after(place)
+        return (word, place) if word < len(self._words) and self._words[word][0] <= place else None
+
+
+@dataclass(frozen=True)
+class _Placing:
+    """Finds the places of all elements in one translation."""
+
+    layout: Layout
+    text: str
+    units: list[_Unit]
+
+    def inside(self, parent: _Node, run: _Run) -> list[Element] | None:
+        """The text of these units with the elements that are in the parent; None where some have no place."""
+        spoken = [node for node in parent.children if not node.is_empty]
+        runs = self._runs(parent, spoken, run)
+        if runs is None:
+            return None
+        inserted: list[tuple[int, int, int, list[Element]]] = []  # start, order of what starts there, end, what
+        for node, (first, last) in zip(spoken, runs, strict=True):
+            made = self.inside(node, (first, last))
+            if made is None:
+                return None
+            start, end = self.units[first].start, self.units[last - 1].end
+            inserted.append((start, 1, end, [*node.opening, *made, *node.closing]))
+        for node in parent.children:
+            if node.is_empty:
+                inserted.append(self._beside_a_word(node, parent, run, runs))
+        made = []
+        cursor, end = self.units[run[0]].start, self.units[run[1] - 1].end
+        for start, _, until, what in sorted(inserted, key=lambda one: one[:2]):
+            made += [self.text[cursor:start], *what]
+            cursor = until
+        return [*made, self.text[cursor:end]]
+
+    def _runs(self, parent: _Node, nodes: Sequence[_Node], run: _Run) -> list[_Run] | None:
+        """The run of each node within that of its parent."""
+        owners = {number: node for node in nodes for number in range(*run) if self._is_between(number, node.start, node.end)}
+        found: dict[int, _Run] = {}
+        words = [number for number in range(*run) if self.units[number].is_word]
+        for node in nodes:
+            own = [number for number, owner in owners.items() if owner is node]
+            if words and self.layout.covers_all(node, parent):
+                found[node.first] = words[0], words[-1] + 1
+            elif own:
+                found[node.first] = self._best_run(own, owners, node)
+        for node in nodes:
+            if node.first not in found:
+                taken = {number for each in found.values() for number in range(*each)}
+                free = [number for number in words if number not in taken and number not in owners]
+                if not free:
+                    return None
+                nearest = min(free, key=lambda number: self._distance(number, node))
+                found[node.first] = nearest, nearest + 1
+        return self._with_punctuation(nodes, [found[node.first] for node in nodes], run)
+
+    def _best_run(self, own: Sequence[int], owners: dict[int, _Node], node: _Node) -> _Run:
+        """From one of its own units to another, without any of its siblings: with the most of its own beyond those that
+        are aligned with other words; the longest of several."""
+        best, best_value = (own[0], own[0] + 1), (1, 1)
+        start, value = own[0], 0
+        for number in range(own[0], own[-1] + 1):
+            owner = owners.get(number)
+            if owner is not None and owner is not node:
+                value = -1
+            elif owner is node:
+                if value < 0:
+                    start, value = number, 0
+                value += 1
+                if (value, number - start) > best_value:
+                    best, best_value = (start, number + 1), (value, number - start)
+            elif self.units[number].place is not None and value >= 0:
+                value -= 1
+        return best
+
+    def _distance(self, number: int, node: _Node) -> tuple[int, bool]:
+        """How far a unit is from words without alignment. Their counterpart probably has none either."""
+        place = self.units[number].place
+        near = self.units[max(0, number - 1) : number + 2] if place is None else [self.units[number]]
+        places = [one.place for one in near if one.place is not None]
+        distances = [max(node.start - one, one - node.end, 0) for one in places]
+        return min(distances, default=len(self.layout.plain)), place is not None
+
+    def _with_punctuation(self, nodes: Sequence[_Node], runs: Sequence[_Run], within: _Run) -> list[_Run]:
+        """With as many punctuation marks beside the words as the source has there in the element."""
+        taken = [number for first, last in runs for number in (first, last - 1)]
+        wider = []
+        for node, (first, last) in zip(nodes, runs, strict=True):
+            before, after = _punctuation(self.layout.plain[node.start : node.end])
+            while before and first > within[0] and self._is_mark(first - 1, first - 1) and first - 1 not in taken:
+                first, before = first - 1, before - 1
+                taken.append(first)
+            while after and last < within[1] and self._is_mark(last, last - 1) and last not in taken:
+                last, after = last + 1, after - 1
+                taken.append(last - 1)
+            wider.append((first, last))
+        return wider
+
+    def _is_mark(self, number: int, left: int) -> bool:
+        """Whether it is a punctuation mark, without a space between the unit on the left and the one after that."""
+        return not self.units[number].is_word and self.units[left].end == self.units[left + 1].start
+
+    def _beside_a_word(
+        self, node: _Node, parent: _Node, run: _Run, taken: Sequence[_Run]
+    ) -> tuple[int, int, int, list[Element]]:
+        """Where something without words stands, as `inside` needs it."""
+        number, is_after = self._neighbour(node, parent, run)
+        for first, last in taken:  # not within another element
+            if first <= number < last and not (number == (last - 1 if is_after else first)):
+                number, is_after = (first, False) if number - first < last - number else (last - 1, True)
+        unit, (before, after) = self.units[number], node.spaces
+        if is_after:
+            return unit.end, -1, unit.end, [" " if before else "", *node.opening]
+        return unit.start, 0, unit.start, [*node.opening, " " if after else ""]
+
+    def _neighbour(self, node: _Node, parent: _Node, run: _Run) -> tuple[int, bool]:
+        """The unit that it stands beside, and whether after it."""
+        words = self.layout.words_of(parent)
+        following = [word for word in words if word[1] > node.start]
+        preceding = [word for word in reversed(words) if word[1] <= node.start]
+        marks = self.layout.plain[node.start : following[0][0] if following else parent.end].strip()
+        if not preceding:
+            return self._word_of(run, 0) if self.layout.plain[parent.start : node.start].strip() else run[0], False
+        if not following:
+            return self._word_of(run, -1) if marks else run[1] - 1, True
+        sides = [(following, False), (preceding, True)]
+        if marks or node.spaces == (False, True):
+            sides.reverse()
+        for some, is_after in sides:
+            for start, end in some:
+                least = start if is_after else max(start, node.start)
+                found = [number for number in range(*run) if self._is_between(number, least, end)]
+                if found:
+                    return (found[-1], True) if is_after else (found[0], False)
+        return run[1] - 1, True
+
+    def _word_of(self, run: _Run, which: int) -> int:
+        """The first unit that is a word, or the last, of those that have any."""
+        return ([number for number in range(*run) if self.units[number].is_word] or [*run])[which]
+
+    def _is_between(self, number: int, start: int, end: int) -> bool:
+        """Whether the unit is aligned with one of these characters."""
+        place = self.units[number].place
+        return place is not None and start <= place < end
+
+
+def _nodes(elements: Sequence[Element]) -> list[_Node]:
+    """All elements of a sentence, in the order of their beginnings. A tag without its partner encloses what is on its
+    other side, and ends or begins outside of the sentence."""
+    pairs = dict(tag_pairs(elements))
+    closed = set(pairs.values())
+    nodes: list[_Node] = []
+    place = 0
+    while place < len(elements):
+        one, partner = elements[place], pairs.get(place, place)
+        if isinstance(one, Atom) and place not in closed:
+            name, is_end = tag_name(one)
+            inside = elements[place + 1 : partner]
+            if partner == place:
+                inside = elements[:place] if is_end else elements[place + 1 :]
+            if not name or _is_without_words(name, inside):
+                nodes.append(_Node(place, partner, list(elements[place : partner + 1]), [], is_empty=True))
+                place = partner
+            elif partner > place:
+                nodes.append(_Node(place, partner, [one], [elements[partner]]))
+            else:
+                node = _Node(-1, place, [], [one]) if is_end else _Node(place, len(elements), [one], [])
+                nodes.append(node)
+        place += 1
+    return sorted(nodes, key=lambda node: (node.first, -node.last))
+
+
+def _is_without_words(name: str, inside: Sequence[Element]) -> bool:
+    """Whether an element has nothing to translate. The number of a note hasn't."""
+    words = [one for one in inside if isinstance(one, str) and has_words(one)]
+    return not words or (name == "sup" and not any(char.isalpha() for one in words for char in one))
+
+
+def _set_characters(elements: Sequence[Element], nodes: Sequence[_Node]) -> str:
+    """The plain text of the sentence; the nodes get their places in it."""
+    starting = {node.first: node for node in nodes}
+    ending = {node.last: node for node in nodes}
+    plain = ""
+    place = 0
+    while place < len(elements):
+        one = elements[place]
+        node = starting.get(place)
+        if isinstance(one, str):
+            plain += one if plain else one.lstrip()
+        elif node is None:
+            ending[place].end = len(plain)
+        elif node.is_empty:
+            text = next((other for other in elements[node.last + 1 :] if isinstance(other, str) and other), " ")
+            node.spaces = not plain or plain[-1].isspace(), text[0].isspace()
+            if node.spaces[0] and not text[0].isalnum():
+                plain = _stripped(plain, nodes)
+            elif not any(node.spaces) and any(isinstance(other, Atom) and other.stand_in for other in node.opening):
+                plain += " "
+            node.start = node.end = len(plain)
+            place = node.last
+        else:
+            node.start = len(plain)
+        place += 1
+    for node in nodes:
+        if node.last == len(elements):
+            node.end = len(plain)
+    return _stripped(plain, nodes)
+
+
+def _stripped(plain: str, nodes: Sequence[_Node]) -> str:
+    """Without the white space at its end."""
+    plain = plain.rstrip()
+    for node in nodes:
+        node.start, node.end = min(node.start, len(plain)), min(node.end, len(plain))
+    return plain
+
+
+def _units(text: str) -> Iterator[_Unit]:
+    for match in _UNIT.finditer(text):
+        yield _Unit(*match.span(), match["word"] is not None)
+
+
+def _inner(node: _Node) -> Iterator[_Node]:
+    for child in node.children:
+        yield child
+        yield from _inner(child)
+
+
+def _punctuation(text: str) -> tuple[int, int]:
+    """How many punctuation marks are before the first word, and after the last."""
+    units = [one.is_word for one in _units(text)]
+    return units.index(True), units[::-1].index(True)
