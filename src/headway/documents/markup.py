@@ -21,7 +21,7 @@ def _names(names: str) -> frozenset[str]:
 
 
 INLINE = _names(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q s samp small span strike "
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark q s samp small span strike "
     "strong sub sup time tt u var wbr"
 )
 """Tags inside a sentence; every other one ends it."""
@@ -86,7 +86,7 @@ def escape(text: str) -> str:
 def tag_name(atom: Atom) -> tuple[str, bool]:
     """The name of a tag that begins or ends an element, or nothing, and whether it ends it."""
     tag = _MARKUP.fullmatch(atom.raw)
-    name = (tag and tag["name"] or "").lower()
+    name = (tag["name"] or "").lower() if tag else ""
     return ("" if name in VOID else name), bool(tag and tag["end"])
 
 

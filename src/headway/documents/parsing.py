@@ -1,9 +1,9 @@
 """A text as sentences for the model, and back: white space, paragraphs, tags and addresses stay where they were.
 
 The model gets the words of a sentence alone. What stands among them, such as a tag or an emoji, is put into the
-translation where the words are that it was beside (`placing`). Where that can't be told, the words between are translated
-by themselves, so that whatever the model does everything comes back. Protected text in the middle, such as an address, is
-among the words: a translator keeps it.
+translation beside the words that it was beside (`placing`). Where that can't be told, the words between are translated
+by themselves, so that whatever the model does everything comes back. Protected text in the middle, such as an address,
+is among the words: a translator keeps it.
 """
 
 from __future__ import annotations

@@ -208,7 +208,9 @@ class _Placing:
 
     def _runs(self, parent: _Node, nodes: Sequence[_Node], run: _Run) -> list[_Run] | None:
         """The run of each node within that of its parent."""
-        owners = {number: node for node in nodes for number in range(*run) if self._is_between(number, node.start, node.end)}
+        owners = {
+            number: node for node in nodes for number in range(*run) if self._is_between(number, node.start, node.end)
+        }
         found: dict[int, _Run] = {}
         words = [number for number in range(*run) if self.units[number].is_word]
         for node in nodes:
@@ -248,24 +250,22 @@ class _Placing:
 
     def _distance(self, number: int, node: _Node) -> tuple[int, bool]:
         """How far a unit is from words without alignment. Their counterpart probably has none either."""
-        place = self.units[number].place
-        near = self.units[max(0, number - 1) : number + 2] if place is None else [self.units[number]]
-        places = [one.place for one in near if one.place is not None]
-        distances = [max(node.start - one, one - node.end, 0) for one in places]
-        return min(distances, default=len(self.layout.plain)), place is not None
+        sides = [self.units[number::-1], self.units[number:]]
+        places = [next((one.place for one in side if one.place is not None), None) for side in sides]
+        distances = [max(node.start - place, place - node.end, 0) for place in places if place is not None]
+        return min(distances, default=0), self.units[number].place is not None
 
     def _with_punctuation(self, nodes: Sequence[_Node], runs: Sequence[_Run], within: _Run) -> list[_Run]:
         """With as many punctuation marks beside the words as the source has there in the element."""
-        taken = [number for first, last in runs for number in (first, last - 1)]
+        taken = {number for first, last in runs for number in (first, last - 1)}
         wider = []
-        for node, (first, last) in zip(nodes, runs, strict=True):
-            before, after = _punctuation(self.layout.plain[node.start : node.end])
+        for node, run in zip(nodes, runs, strict=True):
+            (first, last), (before, after) = run, _punctuation(self.layout.plain[node.start : node.end])
             while before and first > within[0] and self._is_mark(first - 1, first - 1) and first - 1 not in taken:
                 first, before = first - 1, before - 1
-                taken.append(first)
             while after and last < within[1] and self._is_mark(last, last - 1) and last not in taken:
                 last, after = last + 1, after - 1
-                taken.append(last - 1)
+            taken.update(range(first, last))
             wider.append((first, last))
         return wider
 
@@ -279,7 +279,7 @@ class _Placing:
         """Where something without words stands, as `inside` needs it."""
         number, is_after = self._neighbour(node, parent, run)
         for first, last in taken:  # not within another element
-            if first <= number < last and not (number == (last - 1 if is_after else first)):
+            if first <= number < last and number != (last - 1 if is_after else first):
                 number, is_after = (first, False) if number - first < last - number else (last - 1, True)
         unit, (before, after) = self.units[number], node.spaces
         if is_after:

@@ -13,7 +13,10 @@ import sentencex
 from babel import Locale, UnknownLocaleError
 
 ORDINAL_DOT = frozenset(
-    "bar bs cnr cs da de dsb et eu fi fo gsw hr hsb hu is lb lt lv nb nds nn no pl rm se sh sk sl sr tr".split()
+    (
+        *("bar", "bs", "cnr", "cs", "da", "de", "dsb", "et", "eu", "fi", "fo", "gsw", "hr", "hsb", "hu", "is", "lb"),
+        *("lt", "lv", "nb", "nds", "nn", "no", "pl", "rm", "se", "sh", "sk", "sl", "sr", "tr"),
+    )
 )
 """Languages that write ordinal numbers with a dot: `3. Oktober`."""
 _WIDE_SPACE = regex.compile(r"[^\S\x00-\x7f]")
@@ -101,23 +104,23 @@ def _ends_in_ordinal(block: str, start: int, end: int, language: str) -> bool:
 
 def _begins_with_date(text: str, language: str) -> bool:
     """Whether it begins with a date in figures, or with the day before the name of a month."""
-    return bool(_DATE.match(text) or ((days := _days(_main_part(language))) and days.match(text)))
+    return bool(_DATE.match(text) or ((days := _days(language)) and days.match(text)))
 
 
 @cache
 def _days(language: str) -> regex.Pattern[str] | None:
     """What dates begin with that are written `3. Oktober`, `3. Okt.` or `1. bis 5. Mai`; None for a language without
     them."""
-    try:
-        months = Locale.parse(language).months if language in ORDINAL_DOT else {}
-    except (UnknownLocaleError, ValueError):
-        months = {}
-    names = {
-        regex.escape(name.rstrip(".")) + (r"\b" if width == "wide" else r"\.")
-        for widths in months.values()
-        for width in ("wide", "abbreviated")
-        for name in widths.get(width, {}).values()
-    }
+    main = _main_part(language)
+    names: set[str] = set()
+    for code in dict.fromkeys((main, language.replace("-", "_"))) if main in ORDINAL_DOT else ():
+        try:
+            months = Locale.parse(code).months
+        except (UnknownLocaleError, ValueError):
+            continue
+        for width, end in (("wide", r"\b"), ("abbreviated", r"\.")):
+            for forms in months.values():
+                names.update(regex.escape(name.rstrip(".")) + end for name in forms.get(width, {}).values())
     if not names:
         return None
     return regex.compile(rf"\d{{1,2}}\.\s+(?:{'|'.join(sorted(names))}|\p{{Ll}}+\s+\d{{1,2}}\.)", regex.IGNORECASE)

@@ -6,7 +6,7 @@ Nothing here calls a model. Whoever has one asks it for `wholes`, then for `runs
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from itertools import repeat
 from typing import NamedTuple
 
 from headway.documents.parsing import Document, Sentence
@@ -110,8 +110,10 @@ class Drafts:
 def _by_whole(sentence: Sentence, found: Found, prefix: int) -> _Translated | None:
     """None where no translation has a place for each tag. prefix: characters before the sentence in what was asked."""
     placed = [
-        sentence.from_whole(text, [(*target, start - prefix, end - prefix) for *target, start, end in alignment])
-        for text, alignment in zip_longest(found.texts, found.alignments, fillvalue=())
+        sentence.from_whole(
+            text, [(start, end, first - prefix, last - prefix) for start, end, first, last in alignment]
+        )
+        for text, alignment in zip(found.texts, found.alignments or repeat(()), strict=False)
     ]
     translations = [one for one in placed if one is not None]
     return _Translated(translations, *found[1:4]) if translations else None
