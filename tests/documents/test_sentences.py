@@ -48,11 +48,11 @@ def asked(text, language="de", format_="text"):
 
 @given(
     st.lists(st.sampled_from(MARKERS), min_size=1, max_size=2).filter(
-        lambda some: not (some[0][-1:] == some[-1][-1:] == ".")
+        lambda some: not some[0].endswith(".") or some[1:] == []
     ),
     st.sampled_from(["", "  ", "\t", "\u3000"]),
     st.sampled_from([" ", "  ", "\t", "\u00a0"]),
-    st.sampled_from(["Ein Hund läuft.", "개가 달린다.", "5 Hunde", "犬"]),
+    st.sampled_from(["Ein Hund läuft.", "개가 달린다.", "犬"]),
     st.sampled_from(["de", "en", "ko", "ja"]),
 )
 def test_markers_stay_outside(markers, indent, space, sentence, language):

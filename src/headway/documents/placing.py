@@ -10,27 +10,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import regex
 
 from headway.documents.markup import tag_name, tag_pairs
-from headway.text.protected import Atom, Element, has_words
+from headway.text.protected import Atom, Element, has_words, split_protected
 
 Alignment = Sequence[tuple[int, int, int, int]]
 """Start and end of a token in the translation, and of the token in the source that it is aligned with."""
 MOST_NODES = 100
 """Elements of a sentence: placing them takes time in proportion to them and to the words."""
-_UNIT = regex.compile(
-    r"""
-    (?P<word> [\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}] \p{M}*+
-      | (?: (?! [\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}] ) [\p{L}\p{M}\p{N}] )++
-        (?: ['’.\-]?+ (?: (?! [\p{Han}\p{Hiragana}\p{Katakana}] ) [\p{L}\p{M}\p{N}] )++ )*+ )
-    | \S
-    """,
-    regex.VERBOSE,
-)
+_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+_PART = rf"(?: (?! {_UNSPACED} ) [\p{{L}}\p{{N}}] \p{{M}}*+ )++"
+_UNIT = regex.compile(rf"(?P<word> {_UNSPACED} \p{{M}}*+ | {_PART} (?: ['’.\-] {_PART} )*+ ) | \S", regex.VERBOSE)
 """A word, or a character of a script without spaces; or a punctuation mark."""
 
 
@@ -62,6 +56,7 @@ class _Unit:
     is_word: bool
     place: int | None = None
     """The character of the source that it is aligned with."""
+    is_protected: bool = False
 
 
 _Run = tuple[int, int]
@@ -73,7 +68,9 @@ class Layout:
 
     def __init__(self, plain: str, root: _Node) -> None:
         self.plain, self._root = plain, root
-        self._words = [(one.start, one.end) for one in _units(plain) if one.is_word]
+        units = [one for one in _units(plain) if one.is_word]
+        self._words = [(one.start, one.end) for one in units]
+        self._protected = [one for one in units if one.is_protected]
 
     @classmethod
     def of(cls, elements: Sequence[Element]) -> Layout | None:
@@ -105,7 +102,7 @@ class Layout:
         units = self._aligned_units(translation, alignment)
         if not any(one.is_word for one in units):
             return None
-        if self.needs_alignment and all(one.place is None for one in units):
+        if self.needs_alignment and all(one.place is None or one.is_protected for one in units):
             return None
         placing = _Placing(self, translation, units)
         made = placing.inside(self._root, (0, len(units)))
@@ -113,66 +110,59 @@ class Layout:
 
     def covers_all(self, node: _Node, parent: _Node) -> bool:
         """Whether the parent has no words but those of the node."""
-        return not has_words(self.plain[parent.start : node.start]) and not has_words(self.plain[node.end : parent.end])
+        return not any(map(_has_words, (self.plain[parent.start : node.start], self.plain[node.end : parent.end])))
 
     def word_after(self, place: int) -> int:
         """The number of the first word that doesn't end before this character."""
         return bisect_right(self._words, place, key=lambda word: word[1])
 
     def words_of(self, node: _Node) -> list[tuple[int, int]]:
+        """Start and end of each word of which it has a part."""
         return [(start, end) for start, end in self._words[self.word_after(node.start) :] if start < node.end]
 
     def _needs_alignment(self, parent: _Node) -> bool:
         for node in parent.children:
             before, after = self.plain[parent.start : node.start], self.plain[node.end : parent.end]
             if node.is_empty:
-                if has_words(before) and has_words(after):
+                if _has_words(before) and _has_words(after):
                     return True
-            elif has_words(before) or has_words(after) or self._needs_alignment(node):
+            elif not self.covers_all(node, parent) or self._needs_alignment(node):
                 return True
         return False
 
     def _aligned_units(self, translation: str, alignment: Alignment) -> list[_Unit]:
         """The units of the translation, each with its place. One that is the same as its word of the source is divided
         where that is."""
-        units: list[_Unit] = []
-        tokens = sorted(alignment)
-        first = 0
         borders = sorted({border for node in _inner(self._root) for border in (node.start, node.end)})
+        copied = [(self.plain[one.start : one.end], one.start) for one in self._protected]
+        places: dict[int, int] = {}  # of each character of the translation
+        for start, end, *source in alignment:
+            if (place := self._place_at(*source)) is not None:
+                places.update(dict.fromkeys(range(start, end), place))
+        units: list[_Unit] = []
         for unit in _units(translation):
-            while first < len(tokens) and tokens[first][1] <= unit.start:
-                first += 1
-            number = first
-            votes: Counter[int] = Counter()
-            places: dict[int, int] = {}
-            while unit.is_word and number < len(tokens) and tokens[number][0] < unit.end:
-                start, end, *source = tokens[number]
-                if (found := self._word_at(*source)) is not None:
-                    word, place = found
-                    votes[word] += min(end, unit.end) - max(start, unit.start)
-                    places.setdefault(word, place)
-                number += 1
-            if not votes:
+            text = translation[unit.start : unit.end]
+            found = [places[one] for one in range(unit.start, unit.end) if one in places] if unit.is_word else []
+            if unit.is_protected and (same := next((one for one in copied if one[0] == text), None)):
+                copied.remove(same)
+                found = [same[1]]
+            if not found:
                 units.append(unit)
                 continue
-            word = max(votes, key=lambda one: votes[one])
+            [(word, _)] = Counter(map(self.word_after, found)).most_common(1)
             start, end = self._words[word]
             inside = [border for border in borders if start < border < end]
-            if inside and self.plain[start:end] == translation[unit.start : unit.end]:
+            if inside and self.plain[start:end] == text:
                 for left, right in zip([start, *inside], [*inside, end], strict=True):
                     units.append(_Unit(unit.start + left - start, unit.start + right - start, True, left))
             else:
-                units.append(replace(unit, place=places[word]))
+                units.append(replace(unit, place=next(one for one in found if self.word_after(one) == word)))
         return units
 
-    def _word_at(self, start: int, end: int) -> tuple[int, int] | None:
-        """The number of the word that a token of the source is of, and the middle one of its characters in words."""
+    def _place_at(self, start: int, end: int) -> int | None:
+        """The middle one of these characters that are of words."""
         places = [place for place in range(max(0, start), end) if self.plain[place : place + 1].isalnum()]
-        if not places:
-            return None
-        place = places[len(places) // 2]
-        word = self.word_after(place)
-        return (word, place) if word < len(self._words) and self._words[word][0] <= place else None
+        return places[len(places) // 2] if places else None
 
 
 @dataclass(frozen=True)
@@ -291,25 +281,34 @@ class _Placing:
         words = self.layout.words_of(parent)
         following = [word for word in words if word[1] > node.start]
         preceding = [word for word in reversed(words) if word[1] <= node.start]
-        marks = self.layout.plain[node.start : following[0][0] if following else parent.end].strip()
+        before = _marks(self.layout.plain[preceding[0][1] if preceding else parent.start : node.start])
+        after = _marks(self.layout.plain[node.start : following[0][0] if following else parent.end])
         if not preceding:
-            return self._word_of(run, 0) if self.layout.plain[parent.start : node.start].strip() else run[0], False
+            return self._beyond_marks(run[0], before, 1, run), False
         if not following:
-            return self._word_of(run, -1) if marks else run[1] - 1, True
+            return self._beyond_marks(run[1] - 1, after, -1, run), True
         sides = [(following, False), (preceding, True)]
-        if marks or node.spaces == (False, True):
+        if after or node.spaces == (False, True):
             sides.reverse()
         for some, is_after in sides:
             for start, end in some:
                 least = start if is_after else max(start, node.start)
                 found = [number for number in range(*run) if self._is_between(number, least, end)]
                 if found:
-                    return (found[-1], True) if is_after else (found[0], False)
+                    return (self._last_mark(found[-1], before, run), True) if is_after else (found[0], False)
         return run[1] - 1, True
 
-    def _word_of(self, run: _Run, which: int) -> int:
-        """The first unit that is a word, or the last, of those that have any."""
-        return ([number for number in range(*run) if self.units[number].is_word] or [*run])[which]
+    def _beyond_marks(self, number: int, marks: int, step: int, run: _Run) -> int:
+        """The unit beyond so many punctuation marks, at most, that begin with this one."""
+        while marks and not self.units[number].is_word and run[0] <= number + step < run[1]:
+            number, marks = number + step, marks - 1
+        return number
+
+    def _last_mark(self, number: int, marks: int, run: _Run) -> int:
+        """The last of so many punctuation marks, at most, that follow this unit; itself without any."""
+        while marks and number + 1 < run[1] and not self.units[number + 1].is_word:
+            number, marks = number + 1, marks - 1
+        return number
 
     def _is_between(self, number: int, start: int, end: int) -> bool:
         """Whether the unit is aligned with one of these characters."""
@@ -322,17 +321,23 @@ def _nodes(elements: Sequence[Element]) -> list[_Node]:
     other side, and ends or begins outside of the sentence."""
     pairs = dict(tag_pairs(elements))
     closed = set(pairs.values())
+    spoken = _spoken(elements, pairs)
     nodes: list[_Node] = []
     place = 0
     while place < len(elements):
         one, partner = elements[place], pairs.get(place, place)
         if isinstance(one, Atom) and place not in closed:
             name, is_end = tag_name(one)
-            inside = elements[place + 1 : partner]
+            inside = spoken[place:partner]
             if partner == place:
-                inside = elements[:place] if is_end else elements[place + 1 :]
-            if not name or _is_without_words(name, inside):
-                nodes.append(_Node(place, partner, list(elements[place : partner + 1]), [], is_empty=True))
+                inside = spoken[:place] if is_end else spoken[place:]
+            if not name or not any(inside):
+                empty = list(elements[place : partner + 1])
+                if nodes and nodes[-1].is_empty and nodes[-1].last == place - 1:
+                    nodes[-1].opening += empty
+                    nodes[-1].last = partner
+                else:
+                    nodes.append(_Node(place, partner, empty, [], is_empty=True))
                 place = partner
             elif partner > place:
                 nodes.append(_Node(place, partner, [one], [elements[partner]]))
@@ -343,10 +348,15 @@ def _nodes(elements: Sequence[Element]) -> list[_Node]:
     return sorted(nodes, key=lambda node: (node.first, -node.last))
 
 
-def _is_without_words(name: str, inside: Sequence[Element]) -> bool:
-    """Whether an element has nothing to translate. The number of a note hasn't."""
-    words = [one for one in inside if isinstance(one, str) and has_words(one)]
-    return not words or (name == "sup" and not any(char.isalpha() for one in words for char in one))
+def _spoken(elements: Sequence[Element], pairs: Mapping[int, int]) -> list[bool]:
+    """Whether each of the elements has words for the model. The number of a note has none."""
+    spoken = [isinstance(one, str) and _has_words(one) for one in elements]
+    for opening, closing in pairs.items():
+        one = elements[opening]
+        inside = "".join(other for other in elements[opening:closing] if isinstance(other, str))
+        if isinstance(one, Atom) and tag_name(one)[0] == "sup" and not any(map(str.isalpha, inside)):
+            spoken[opening:closing] = [False] * (closing - opening)
+    return spoken
 
 
 def _set_characters(elements: Sequence[Element], nodes: Sequence[_Node]) -> str:
@@ -389,8 +399,20 @@ def _stripped(plain: str, nodes: Sequence[_Node]) -> str:
 
 
 def _units(text: str) -> Iterator[_Unit]:
-    for match in _UNIT.finditer(text):
-        yield _Unit(*match.span(), match["word"] is not None)
+    """Its words and punctuation marks. Protected text is one word, whatever it consists of."""
+    place = 0
+    for one in split_protected(text):
+        if isinstance(one, Atom):
+            yield _Unit(place, place + len(one.raw), True, is_protected=True)
+        else:
+            for match in _UNIT.finditer(one):
+                yield _Unit(place + match.start(), place + match.end(), match["word"] is not None)
+        place += len(one.raw if isinstance(one, Atom) else one)
+
+
+def _has_words(text: str) -> bool:
+    """Whether any of it is for the model."""
+    return has_words(text) or any(isinstance(one, Atom) for one in split_protected(text))
 
 
 def _inner(node: _Node) -> Iterator[_Node]:
@@ -403,3 +425,8 @@ def _punctuation(text: str) -> tuple[int, int]:
     """How many punctuation marks are before the first word, and after the last."""
     units = [one.is_word for one in _units(text)]
     return units.index(True), units[::-1].index(True)
+
+
+def _marks(text: str) -> int:
+    """How many punctuation marks a text without words has."""
+    return len([*_units(text)])

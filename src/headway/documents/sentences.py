@@ -24,7 +24,7 @@ _WIDE_SPACE = regex.compile(r"[^\S\x00-\x7f]")
 _ORDINAL = regex.compile(r"(?<![\w.,:/])(?:(?:\d{1,2}\.)?\d{1,3}|[IVXLCⅠ-Ⅿ]+)\.\s*\Z")
 _NUMBER = regex.compile(r"\d\.\s*\Z")
 _DATE = regex.compile(
-    r"(?<![\w.]) (?: \d{4}\.\s*\d{1,2}\.(?:\s*\d{1,2}\b\.?)? | \d{1,2}\.\s+\d{1,2}\.(?:\s+\d{2,4}\b)? )"
+    r"(?<![\w.]) (?: \d{4}\.\s*\d{1,2}\.(?:\s*\d{1,2}\b\.?)? | \d{1,2}\.\s+\d{1,2}\.(?!\d)(?:\s+\d{2,4}\b)? )"
     r"| (?<![\w.]) \d{1,2}\.\d{1,2}\.(?:\d{4}|\d{2})\b",
     regex.VERBOSE,
 )
