@@ -170,7 +170,7 @@ def straight(count):
         pytest.param(
             "Siehe <b>https://a.de/b-c</b> 😀 {} oder <i>{name}</i>.",
             "Or {name} see {} https://a.de/b-c.",
-            [(0, 2)],
+            [(0, 4)],
             "Or <i>{name}</i> see 😀 {} <b>https://a.de/b-c</b>.",
             id="protected text is one word and its own counterpart",
         ),
