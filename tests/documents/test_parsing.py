@@ -193,6 +193,12 @@ def test_what_is_not_to_be_translated_stays(kept):
     assert document.joined([["One"], ["Two"]]) == f"<p>One</p>{kept}<p>Two</p>"
 
 
+@pytest.mark.parametrize("text", ["<p><sup>1</sup></p>", "<p>😀 <sup><a>[1]</a></sup> 👍🏽</p>"])
+def test_the_number_of_a_note_alone_stays(text):
+    document = parse_document(text, "html", "de")
+    assert (document.sentences, document.joined([])) == ([], text)
+
+
 def test_entities_are_characters_for_the_model():
     document = parse_document("<p>Ein &lt;Hund&gt; &amp; K&ouml;ter&#33;</p>", "html", "de")
     [sentence] = document.sentences

@@ -10,41 +10,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import regex
 
-from headway.documents.markup import tag_name, tag_pairs
-from headway.text.protected import Atom, Element, has_words, split_protected
+from headway.documents.inline import Node, is_spoken, tree_of
+from headway.text.protected import Atom, Element, split_protected
 
 Alignment = Sequence[tuple[int, int, int, int]]
 """Start and end of a token in the translation, and of the token in the source that it is aligned with."""
-MOST_NODES = 100
-"""Elements of a sentence: placing them takes time in proportion to them and to the words."""
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 _PART = rf"(?: (?! {_UNSPACED} ) [\p{{L}}\p{{N}}] \p{{M}}*+ )++"
 _UNIT = regex.compile(rf"(?P<word> {_UNSPACED} \p{{M}}*+ | {_PART} (?: ['’.\-] {_PART} )*+ ) | \S", regex.VERBOSE)
 """A word, or a character of a script without spaces; or a punctuation mark."""
-
-
-@dataclass(slots=True)
-class _Node:
-    """An element of the source, or what has no words."""
-
-    first: int
-    last: int
-    """The places of its tags among the elements of the sentence."""
-    opening: list[Element]
-    closing: list[Element]
-    start: int = 0
-    end: int = 0
-    """Its characters in the plain text."""
-    is_empty: bool = False
-    """Whether it has no words; then all of it is in `opening`."""
-    spaces: tuple[bool, bool] = (False, False)
-    """Whether white space is before and after it, where it is empty."""
-    children: list[_Node] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -66,7 +45,7 @@ _Run = tuple[int, int]
 class Layout:
     """The plain text of a sentence, and the elements in it."""
 
-    def __init__(self, plain: str, root: _Node) -> None:
+    def __init__(self, plain: str, root: Node) -> None:
         self.plain, self._root = plain, root
         units = [one for one in _units(plain) if one.is_word]
         self._words = [(one.start, one.end) for one in units]
@@ -74,21 +53,9 @@ class Layout:
 
     @classmethod
     def of(cls, elements: Sequence[Element]) -> Layout | None:
-        """None where elements overlap, or there are too many."""
-        nodes = _nodes(elements)
-        if len(nodes) > MOST_NODES:
-            return None
-        plain = _set_characters(elements, nodes)
-        root = _Node(-1, len(elements), [], [], 0, len(plain))
-        open_nodes = [root]
-        for node in nodes:
-            while node.first > open_nodes[-1].last:
-                open_nodes.pop()
-            if node.last > open_nodes[-1].last:
-                return None
-            open_nodes[-1].children.append(node)
-            open_nodes.append(node)
-        return cls(plain, root)
+        """None where its elements make no tree, or there are too many."""
+        tree = tree_of(elements)
+        return tree and cls(*tree)
 
     @property
     def needs_alignment(self) -> bool:
@@ -108,23 +75,23 @@ class Layout:
         made = placing.inside(self._root, (0, len(units)))
         return made and [translation[: units[0].start], *made, translation[units[-1].end :]]
 
-    def covers_all(self, node: _Node, parent: _Node) -> bool:
+    def covers_all(self, node: Node, parent: Node) -> bool:
         """Whether the parent has no words but those of the node."""
-        return not any(map(_has_words, (self.plain[parent.start : node.start], self.plain[node.end : parent.end])))
+        return not any(map(is_spoken, (self.plain[parent.start : node.start], self.plain[node.end : parent.end])))
 
     def word_after(self, place: int) -> int:
         """The number of the first word that doesn't end before this character."""
         return bisect_right(self._words, place, key=lambda word: word[1])
 
-    def words_of(self, node: _Node) -> list[tuple[int, int]]:
+    def words_of(self, node: Node) -> list[tuple[int, int]]:
         """Start and end of each word of which it has a part."""
         return [(start, end) for start, end in self._words[self.word_after(node.start) :] if start < node.end]
 
-    def _needs_alignment(self, parent: _Node) -> bool:
+    def _needs_alignment(self, parent: Node) -> bool:
         for node in parent.children:
             before, after = self.plain[parent.start : node.start], self.plain[node.end : parent.end]
             if node.is_empty:
-                if _has_words(before) and _has_words(after):
+                if is_spoken(before) and is_spoken(after):
                     return True
             elif not self.covers_all(node, parent) or self._needs_alignment(node):
                 return True
@@ -173,7 +140,7 @@ class _Placing:
     text: str
     units: list[_Unit]
 
-    def inside(self, parent: _Node, run: _Run) -> list[Element] | None:
+    def inside(self, parent: Node, run: _Run) -> list[Element] | None:
         """The text of these units with the elements that are in the parent; None where some have no place."""
         spoken = [node for node in parent.children if not node.is_empty]
         runs = self._runs(parent, spoken, run)
@@ -196,7 +163,7 @@ class _Placing:
             cursor = until
         return [*made, self.text[cursor:end]]
 
-    def _runs(self, parent: _Node, nodes: Sequence[_Node], run: _Run) -> list[_Run] | None:
+    def _runs(self, parent: Node, nodes: Sequence[Node], run: _Run) -> list[_Run] | None:
         """The run of each node within that of its parent."""
         owners = {
             number: node for node in nodes for number in range(*run) if self._is_between(number, node.start, node.end)
@@ -219,7 +186,7 @@ class _Placing:
                 found[node.first] = nearest, nearest + 1
         return self._with_punctuation(nodes, [found[node.first] for node in nodes], run)
 
-    def _best_run(self, own: Sequence[int], owners: dict[int, _Node], node: _Node) -> _Run:
+    def _best_run(self, own: Sequence[int], owners: dict[int, Node], node: Node) -> _Run:
         """From one of its own units to another, without any of its siblings: with the most of its own beyond those that
         are aligned with other words; the longest of several."""
         best, best_value = (own[0], own[0] + 1), (1, 1)
@@ -238,14 +205,14 @@ class _Placing:
                 value -= 1
         return best
 
-    def _distance(self, number: int, node: _Node) -> tuple[int, bool]:
+    def _distance(self, number: int, node: Node) -> tuple[int, bool]:
         """How far a unit is from words without alignment. Their counterpart probably has none either."""
         sides = [self.units[number::-1], self.units[number:]]
         places = [next((one.place for one in side if one.place is not None), None) for side in sides]
         distances = [max(node.start - place, place - node.end, 0) for place in places if place is not None]
         return min(distances, default=0), self.units[number].place is not None
 
-    def _with_punctuation(self, nodes: Sequence[_Node], runs: Sequence[_Run], within: _Run) -> list[_Run]:
+    def _with_punctuation(self, nodes: Sequence[Node], runs: Sequence[_Run], within: _Run) -> list[_Run]:
         """With as many punctuation marks beside the words as the source has there in the element."""
         taken = {number for first, last in runs for number in (first, last - 1)}
         wider = []
@@ -264,7 +231,7 @@ class _Placing:
         return not self.units[number].is_word and self.units[left].end == self.units[left + 1].start
 
     def _beside_a_word(
-        self, node: _Node, parent: _Node, run: _Run, taken: Sequence[_Run]
+        self, node: Node, parent: Node, run: _Run, taken: Sequence[_Run]
     ) -> tuple[int, int, int, list[Element]]:
         """Where something without words stands, as `inside` needs it."""
         number, is_after = self._neighbour(node, parent, run)
@@ -276,7 +243,7 @@ class _Placing:
             return unit.end, -1, unit.end, [" " if before else "", *node.opening]
         return unit.start, 0, unit.start, [*node.opening, " " if after else ""]
 
-    def _neighbour(self, node: _Node, parent: _Node, run: _Run) -> tuple[int, bool]:
+    def _neighbour(self, node: Node, parent: Node, run: _Run) -> tuple[int, bool]:
         """The unit that it stands beside, and whether after it."""
         words = self.layout.words_of(parent)
         following = [word for word in words if word[1] > node.start]
@@ -316,88 +283,6 @@ class _Placing:
         return place is not None and start <= place < end
 
 
-def _nodes(elements: Sequence[Element]) -> list[_Node]:
-    """All elements of a sentence, in the order of their beginnings. A tag without its partner encloses what is on its
-    other side, and ends or begins outside of the sentence."""
-    pairs = dict(tag_pairs(elements))
-    closed = set(pairs.values())
-    spoken = _spoken(elements, pairs)
-    nodes: list[_Node] = []
-    place = 0
-    while place < len(elements):
-        one, partner = elements[place], pairs.get(place, place)
-        if isinstance(one, Atom) and place not in closed:
-            name, is_end = tag_name(one)
-            inside = spoken[place:partner]
-            if partner == place:
-                inside = spoken[:place] if is_end else spoken[place:]
-            if not name or not any(inside):
-                empty = list(elements[place : partner + 1])
-                if nodes and nodes[-1].is_empty and nodes[-1].last == place - 1:
-                    nodes[-1].opening += empty
-                    nodes[-1].last = partner
-                else:
-                    nodes.append(_Node(place, partner, empty, [], is_empty=True))
-                place = partner
-            elif partner > place:
-                nodes.append(_Node(place, partner, [one], [elements[partner]]))
-            else:
-                node = _Node(-1, place, [], [one]) if is_end else _Node(place, len(elements), [one], [])
-                nodes.append(node)
-        place += 1
-    return sorted(nodes, key=lambda node: (node.first, -node.last))
-
-
-def _spoken(elements: Sequence[Element], pairs: Mapping[int, int]) -> list[bool]:
-    """Whether each of the elements has words for the model. The number of a note has none."""
-    spoken = [isinstance(one, str) and _has_words(one) for one in elements]
-    for opening, closing in pairs.items():
-        one = elements[opening]
-        inside = "".join(other for other in elements[opening:closing] if isinstance(other, str))
-        if isinstance(one, Atom) and tag_name(one)[0] == "sup" and not any(map(str.isalpha, inside)):
-            spoken[opening:closing] = [False] * (closing - opening)
-    return spoken
-
-
-def _set_characters(elements: Sequence[Element], nodes: Sequence[_Node]) -> str:
-    """The plain text of the sentence; the nodes get their places in it."""
-    starting = {node.first: node for node in nodes}
-    ending = {node.last: node for node in nodes}
-    plain = ""
-    place = 0
-    while place < len(elements):
-        one = elements[place]
-        node = starting.get(place)
-        if isinstance(one, str):
-            plain += one if plain else one.lstrip()
-        elif node is None:
-            ending[place].end = len(plain)
-        elif node.is_empty:
-            text = next((other for other in elements[node.last + 1 :] if isinstance(other, str) and other), " ")
-            node.spaces = not plain or plain[-1].isspace(), text[0].isspace()
-            if node.spaces[0] and not text[0].isalnum():
-                plain = _stripped(plain, nodes)
-            elif not any(node.spaces) and any(isinstance(other, Atom) and other.stand_in for other in node.opening):
-                plain += " "
-            node.start = node.end = len(plain)
-            place = node.last
-        else:
-            node.start = len(plain)
-        place += 1
-    for node in nodes:
-        if node.last == len(elements):
-            node.end = len(plain)
-    return _stripped(plain, nodes)
-
-
-def _stripped(plain: str, nodes: Sequence[_Node]) -> str:
-    """Without the white space at its end."""
-    plain = plain.rstrip()
-    for node in nodes:
-        node.start, node.end = min(node.start, len(plain)), min(node.end, len(plain))
-    return plain
-
-
 def _units(text: str) -> Iterator[_Unit]:
     """Its words and punctuation marks. Protected text is one word, whatever it consists of."""
     place = 0
@@ -410,12 +295,7 @@ def _units(text: str) -> Iterator[_Unit]:
         place += len(one.raw if isinstance(one, Atom) else one)
 
 
-def _has_words(text: str) -> bool:
-    """Whether any of it is for the model."""
-    return has_words(text) or any(isinstance(one, Atom) for one in split_protected(text))
-
-
-def _inner(node: _Node) -> Iterator[_Node]:
+def _inner(node: Node) -> Iterator[Node]:
     for child in node.children:
         yield child
         yield from _inner(child)
@@ -424,7 +304,7 @@ def _inner(node: _Node) -> Iterator[_Node]:
 def _punctuation(text: str) -> tuple[int, int]:
     """How many punctuation marks are before the first word, and after the last."""
     units = [one.is_word for one in _units(text)]
-    return units.index(True), units[::-1].index(True)
+    return (units.index(True), units[::-1].index(True)) if any(units) else (0, 0)
 
 
 def _marks(text: str) -> int:
