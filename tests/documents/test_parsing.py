@@ -199,6 +199,13 @@ def test_the_number_of_a_note_alone_stays(text):
     assert (document.sentences, document.joined([])) == ([], text)
 
 
+def test_a_note_after_the_full_stop_belongs_to_its_sentence():
+    text = "Ein Hund läuft.<sup><a href=1>[1]</a></sup> Eine Katze<sup>2</sup> schläft.<sup>1&lt;2</sup>"
+    document = parse_document(text, "html", "de")
+    assert [one.whole for one in document.sentences] == ["Ein Hund läuft.", "Eine Katze schläft."]
+    assert copied(document) == copied_in_runs(document) == text
+
+
 def test_entities_are_characters_for_the_model():
     document = parse_document("<p>Ein &lt;Hund&gt; &amp; K&ouml;ter&#33;</p>", "html", "de")
     [sentence] = document.sentences

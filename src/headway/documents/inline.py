@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from headway.documents.markup import tag_name, tag_pairs
@@ -59,7 +59,7 @@ def _nodes(elements: Sequence[Element]) -> list[Node]:
     other side, and ends or begins outside of the sentence."""
     pairs = dict(tag_pairs(elements))
     closed = set(pairs.values())
-    spoken = _spoken(elements, pairs)
+    spoken = [isinstance(one, str) and is_spoken(one) for one in elements]
     nodes: list[Node] = []
     place = 0
     while place < len(elements):
@@ -84,17 +84,6 @@ def _nodes(elements: Sequence[Element]) -> list[Node]:
                 nodes.append(node)
         place += 1
     return sorted(nodes, key=lambda node: (node.first, -node.last))
-
-
-def _spoken(elements: Sequence[Element], pairs: Mapping[int, int]) -> list[bool]:
-    """Whether each of the elements has words for the model. The number of a note has none."""
-    spoken = [isinstance(one, str) and is_spoken(one) for one in elements]
-    for opening, closing in pairs.items():
-        one = elements[opening]
-        inside = "".join(other for other in elements[opening:closing] if isinstance(other, str))
-        if isinstance(one, Atom) and tag_name(one)[0] == "sup" and not any(map(str.isalpha, inside)):
-            spoken[opening:closing] = [False] * (closing - opening)
-    return spoken
 
 
 def _set_characters(elements: Sequence[Element], nodes: Sequence[Node]) -> str:

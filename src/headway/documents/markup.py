@@ -75,6 +75,9 @@ def blocks_of(text: str) -> list[str | list[Element]]:
             cutter.take_text(text[place:until])
             place = until
     cutter.take_text(text[place:])
+    for block in cutter.blocks:
+        if isinstance(block, list):
+            _close_notes(block)
     return cutter.blocks
 
 
@@ -101,6 +104,15 @@ def tag_pairs(elements: Sequence[Element]) -> list[tuple[int, int]]:
         elif name and waiting and waiting[-1][0] == name:
             pairs.append((waiting.pop()[1], place))
     return pairs
+
+
+def _close_notes(block: list[Element]) -> None:
+    """Makes atoms of the numbers of notes, such as `<sup>[1]</sup>`: they are no words of a sentence."""
+    for opening, closing in tag_pairs(block):
+        tag, inside = block[opening], block[opening + 1 : closing]
+        letters = (char.isalpha() for one in inside if isinstance(one, str) for char in one)
+        if isinstance(tag, Atom) and tag_name(tag)[0] == "sup" and not any(letters):
+            block[opening + 1 : closing] = [Atom(escape(one), "") if isinstance(one, str) else one for one in inside]
 
 
 class _Cutter:

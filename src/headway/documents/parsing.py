@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headway.documents.elements import elements_of
-from headway.documents.inline import is_spoken
 from headway.documents.markup import blocks_of, escape, tag_pairs
 from headway.documents.placing import Alignment, Layout
 from headway.documents.sentences import marker_length, sentence_ends
@@ -151,8 +150,6 @@ def _readable_parts(
     """One sentence; or, where the model can't read it as a whole, more of its parts."""
     spoken = _with_protected(elements)
     layout = Layout.of(spoken)
-    if layout is not None and not is_spoken(layout.plain):
-        return [_raw(one, format_) for one in elements]
     if layout is not None and is_readable(layout.plain):
         return [Sentence(spoken, layout)]
     runs: list[Element] = []
