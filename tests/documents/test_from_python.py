@@ -2,16 +2,18 @@
 
 import asyncio
 import html
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from html import unescape
 
 import httpx
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.documents.test_parsing import ATOMS, HTML, TEXT, seen
+from tests.documents.test_parsing import ATOMS, HTML, TEXT, itself, letters, unspaced
 from tests.translator.test_inspecting import random_translator
 
 from headway.documents import Drafts, Found, parse_document
@@ -26,7 +28,8 @@ from headway.translator import Translator
 SENTENCES = [
     "the cat sat. A dog ran after the mat!  the cat\n\nthe mat sat on the mat.\r\n",
     "a dog https://example.org/a?b=c ran 😀 after. the cat\u2028 sat",
-    "  the ⟦0⟧ cat 👍🏽 sat",
+    "  the cat 👍🏽 sat",
+    "1. the cat sat\n  - a dog",
     "",
     " \n\u2029 ",
     "😀 https://example.org",
@@ -90,6 +93,21 @@ def test_a_document_is_what_the_server_answers(door, format_, texts, options):
     assert len({one["translatedText"] for one in answers}) > 2, "the model says different things"
 
 
+def test_tags_leave_the_translation_as_it_is(door, tagged):
+    """Whatever the aligner of a random model says."""
+    plain = ["the cat sat on the mat", "a dog ran after the cat", "the mat", "on the dog sat a cat"]
+    for translator, prefix in ((door, ""), (tagged, ">>ko<< ")):
+        for text in plain:
+            words = text.split()
+            for place in range(len(words)):
+                html = " ".join([*words[:place], f"<a href=x><i>{words[place]}</i></a>", *words[place + 1 :]])
+                found = translator.translate_document(prefix + html, format="html", n_best=3)
+                wanted = translator.translate_document(prefix + text, n_best=3)
+                for one in (found.text, *found.alternatives):
+                    assert re.findall("<[^>]*>", one) == ["<a href=x>", "<i>", "</i>", "</a>"]
+                    assert unescape(re.sub("<[^>]*>", "", one)) in (wanted.text, *wanted.alternatives)
+
+
 def test_a_tag_is_for_all_sentences(tagged):
     text = "  the cat sat.\n<b>the mat</b> "
     for code in ("de", "ko"):
@@ -119,34 +137,50 @@ def test_what_was_cut_off_is_told(door):
     assert True in ended
 
 
-def through(document, change):
-    """The document by a model that makes this of each text."""
-    drafts = Drafts([document])
-    drafts.take_wholes(Found([change(text)], False) for _, text in drafts.wholes)
-    drafts.take_runs(Found([change(text)], False) for _, text in drafts.runs)
-    [found] = drafts.joined()
-    return found.texts[0]
+def through(document, *, aligned):
+    """The document by a model that gives everything back, with alignments or without."""
+    drafts = Drafts([document], [">>xx<< "])
+
+    def found(asked):
+        for one in asked:
+            text = one.text.removeprefix(">>xx<< ")
+            links = [(start, end, start + 7, end + 7) for start, end, *_ in itself(text)]
+            yield Found([text], False, alignments=[links] if one.aligned and aligned else [])
+
+    drafts.take_wholes(found(drafts.wholes))
+    drafts.take_runs(found(drafts.runs))
+    [found_text] = drafts.joined()
+    return found_text.texts[0]
 
 
-@given(TEXT, st.sampled_from([str, lambda text: text.replace("⟦", "").replace("⟧", "")]))
-def test_a_model_that_copies_words_copies_the_text_with_marks_or_without(text, change):
-    if "⟦" not in text:
-        assert through(parse_document(text, "text", "de"), change) == text
+@given(TEXT, st.booleans())
+def test_a_model_that_copies_words_copies_the_text_with_alignments_or_without(text, aligned):
+    assert unspaced(through(parse_document(text, "text", "de"), aligned=aligned)) == unspaced(text)
 
 
-@given(HTML, st.sampled_from([str, lambda text: text.replace("⟦", "").replace("⟧", "")]))
-def test_markup_comes_back_whatever_becomes_of_the_marks(text, change):
-    assert seen(through(parse_document(text, "html", "de"), change)) == seen(text)
+@given(HTML)
+def test_markup_comes_back_with_alignments_or_without(text):
+    assert letters(through(parse_document(text, "html", "de"), aligned=True)) == letters(text)
+    without = through(parse_document(text, "html", "de"), aligned=False)
+    assert letters(without) == letters(text)
 
 
 def test_several_documents_get_each_its_own():
-    texts = ["Eins 😀 zwei. Drei.", "", "Vier.", "Fünf <b>sechs</b>."]
+    texts = ["Eins 😀 zwei. Drei.", "", "Vier.", "Fünf <b>sechs</b>.", "<i>Sieben</i>."]
     drafts = Drafts([parse_document(text, "html", "de") for text in texts])
-    assert {number for number, _ in drafts.wholes} == {0, 2, 3}
+    asked = [
+        (0, "Eins zwei.", True),
+        (0, "Drei.", False),
+        (2, "Vier.", False),
+        (3, "Fünf sechs.", True),
+        (4, "Sieben.", False),
+    ]
+    assert drafts.wholes == asked
     drafts.take_wholes(
-        Found([text.replace("⟦", "").upper(), text.lower()], text == "Vier.") for _, text in drafts.wholes
+        Found([one.upper(), one.lower()], one == "Vier.", alignments=[[], itself(one)] if aligned else [])
+        for _, one, aligned in asked
     )
-    assert drafts.runs == [], "the second translation has the marks"
+    assert drafts.runs == [], "the second translation has places for the tags"
     drafts.take_runs([])
     found = drafts.joined(2)
     assert [one.texts for one in found] == [
@@ -154,8 +188,17 @@ def test_several_documents_get_each_its_own():
         [""],
         ["VIER.", "vier."],
         ["fünf <b>sechs</b>."],
+        ["<i>SIEBEN</i>.", "<i>sieben</i>."],
     ]
-    assert [one.truncated for one in found] == [False, False, True, False]
+    assert [one.truncated for one in found] == [False, False, True, False, False]
+
+
+def test_words_whose_tags_find_no_place_are_translated_by_themselves():
+    drafts = Drafts([parse_document("Ein <b>Hund</b> läuft. Ja.", "html", "de")], [">>en<< "])
+    drafts.take_wholes(Found(["A dog runs." if one.aligned else "Yes."], False) for one in drafts.wholes)
+    assert [one.text for one in drafts.runs] == [">>en<< Ein", ">>en<< Hund", ">>en<< läuft."]
+    drafts.take_runs(Found([text], False) for text in ("A", "dog", "runs."))
+    assert drafts.joined()[0].texts == ["A <b>dog</b> runs. Yes."]
 
 
 def test_an_unknown_format_is_refused(door):

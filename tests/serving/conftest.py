@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from headway.serving.pairs import Pairs
 from headway.serving.service import Service
 from headway.serving.settings import Settings
 from headway.text.glossary import Glossary
+from headway.text.tokenizer import Piece
 
 
 class CopyingTranslator:
@@ -45,6 +47,8 @@ class CopyingTranslator:
         self.calls: list[list[str]] = []
         self.options: list[dict[str, Any]] = []
         self.stopped = "eos"
+        self.aligns = True
+        """Whether equal words of a text and its translation are aligned."""
         self.confidences: dict[str, float] = {}
         """Of texts; a text with a question mark is out of domain."""
         self._change, self._longest, self._seconds, self._refuses = change, longest, seconds, refuses
@@ -92,16 +96,26 @@ class CopyingTranslator:
 
     def _translation(self, text: str, n_best: int) -> Any:
         found = self._change(text)
-        others = [SimpleNamespace(text=f"{number} {found}") for number in range(2, n_best + 1)]
+        others = [self._aligned(text, f"{number} {found}") for number in range(2, n_best + 1)]
         return SimpleNamespace(
-            text=found,
+            **vars(self._aligned(text, found)),
             alternatives=others,
-            source_tokens=list(text),
-            tokens=list(found),
             stopped=self.stopped,
             confidence=self.confidences.get(text),
             out_of_domain="?" in text,
         )
+
+    def _aligned(self, source: str, text: str) -> Any:
+        """Tokens are words; those that are the same are aligned."""
+        tokens, source_tokens = pieces(text), pieces(source)
+        places = {token.text: place for place, token in enumerate(source_tokens)}
+        alignment = [places.get(token.text) if self.aligns else None for token in tokens]
+        return SimpleNamespace(text=text, tokens=tokens, source_tokens=source_tokens, alignment=alignment)
+
+
+def pieces(text: str) -> list[Piece]:
+    """The words of a text, and its punctuation marks, as tokens."""
+    return [Piece(match[0], *match.span()) for match in re.finditer(r"\w+|[^\w\s]", text)]
 
 
 class Server:

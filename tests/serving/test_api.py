@@ -128,9 +128,9 @@ def test_options_reach_the_model(serve):
     server.translate("Eins", beam_size=2)
     server.translate("Eins", beam_size=2, alternatives=5)
     assert translator.options == [
-        {"beam_size": 4, "n_best": 1, "glossary": None, "confidence": False},
-        {"beam_size": 2, "n_best": 1, "glossary": None, "confidence": False},
-        {"beam_size": 6, "n_best": 6, "glossary": None, "confidence": False},
+        {"beam_size": 4, "n_best": 1, "glossary": None, "alignments": False, "confidence": False},
+        {"beam_size": 2, "n_best": 1, "glossary": None, "alignments": False, "confidence": False},
+        {"beam_size": 6, "n_best": 6, "glossary": None, "alignments": False, "confidence": False},
     ]
 
 
@@ -150,8 +150,9 @@ def test_confidence_is_that_of_the_least_likely_sentence(serve):
 
 
 def test_protected_text_alone_leaves_the_confidence_to_the_words(serve):
-    """As a run of a sentence whose marks were lost."""
-    translator = CopyingTranslator(change=lambda text: re.sub("⟦.⟧", "", text))
+    """As a run of a sentence whose tags found no place."""
+    translator = CopyingTranslator()
+    translator.aligns = False
     translator.confidences = {"Eins": 0.9, "zwei.": 0.8}
     answer = serve(translator).translate("Eins <b>{name}</b> zwei.", format="html", confidence=True)
     assert sorted(translator.calls[-1]) == ["Eins", "zwei.", "{name}"]
@@ -159,15 +160,47 @@ def test_protected_text_alone_leaves_the_confidence_to_the_words(serve):
 
 
 def test_html_keeps_its_tags(serve):
-    server = serve(CopyingTranslator(change=lambda text: text.replace("Hund", "<dog> & co")))
-    answer = server.translate("<p>Ein <b>Hund</b> <br>läuft</p>", format="html")
-    assert answer == {"translatedText": "<p>Ein <b>&lt;dog&gt; &amp; co</b> <br>läuft</p>"}
+    server = serve(CopyingTranslator(change=lambda text: text.replace("Hund", "Hund & <co>")))
+    answer = server.translate("<p>Ein <b>Hund</b>, <br>läuft</p>", format="html")
+    assert answer == {"translatedText": "<p>Ein <b>Hund</b> &amp; &lt;co&gt;, <br>läuft</p>"}
 
 
-def test_a_model_that_loses_marks_loses_no_emoji(serve):
-    server = serve(CopyingTranslator(change=lambda text: text.upper().replace("⟦", "[")))
-    answer = server.translate("Von 👍 und 🇩🇪 nach 😀 Köln.")
-    assert answer == {"translatedText": "VON 👍 UND 🇩🇪 NACH 😀 KÖLN."}
+def test_tags_are_placed_by_the_alignment_of_the_whole_sentence(serve):
+    translator = CopyingTranslator(change=lambda text: " ".join(reversed(text.split())))
+    server = serve(translator, CopyingTranslator("en", tags=("de", "ko"), change=translator._change))
+    html = "<p>Ein <b>Hund</b> <a href=x>sieht <i>ihn</i></a></p><p>Ein Hund</p><p><u>Eins</u></p>"
+    wanted = "<p><a href=x><i>ihn</i> sieht</a> <b>Hund</b> Ein</p><p>Hund Ein</p><p><u>Eins</u></p>"
+    answer = server.translate(html, format="html", alternatives=1)
+    assert answer["translatedText"] == wanted
+    [other] = answer["alternatives"]
+    assert other == wanted.replace("<p><a", "<p>2 <a").replace("<p>H", "<p>2 H").replace("<u>E", "<u>2 E")
+    asked = {
+        tuple(texts): options["alignments"] for texts, options in zip(translator.calls, translator.options, strict=True)
+    }
+    assert asked == {("Ein Hund sieht ihn",): True, ("Ein Hund", "Eins"): False}, "they cost something"
+    assert server.translate(html, format="html", alternatives=1) == answer, "from the cache, too"
+    answer = server.post("/translate", json={"q": html, "format": "html", "source": "en", "target": "ko"}).json()
+    assert answer["translatedText"].replace(" &gt;&gt;ko&lt;&lt;", "") == wanted
+
+
+@pytest.mark.parametrize("aligns", [True, False])
+def test_no_emoji_is_lost(serve, aligns):
+    translator = CopyingTranslator()
+    translator.aligns = aligns
+    answer = serve(translator).translate("Von 👍 und 🇩🇪 nach 😀 Köln.")
+    assert answer == {"translatedText": "Von 👍 und 🇩🇪 nach 😀 Köln."}
+    assert translator.calls[0] == ["Von und nach Köln."]
+
+
+def test_list_markers_stay_outside_of_sentences(serve):
+    translator = CopyingTranslator(change=str.upper)
+    text = "1. Ein Hund.\n  - eine Katze.  Ja.\n2)\nAm 3. Mai."
+    assert serve(translator).translate(text)["translatedText"] == text.upper()
+    assert sorted(translator.calls[0]) == ["Am 3. Mai.", "Ein Hund.", "Ja.", "eine Katze."]
+    html = "<ol><li>a) Ein Hund<br>• Eine <b>Katze</b></ol>"
+    translator = CopyingTranslator()
+    assert serve(translator).translate(html, format="html") == {"translatedText": html}
+    assert sorted(one for call in translator.calls for one in call) == ["Ein Hund", "Eine Katze"]
 
 
 def test_models_with_several_targets(serve):

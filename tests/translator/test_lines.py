@@ -109,6 +109,14 @@ def test_split_gives_the_sentences_of_each_line(door):
     assert written.text.split("\n")[-2] == whole.split("\n")[-2]
 
 
+def test_split_keeps_list_markers_out_of_sentences(door):
+    alone = door.translate(["the cat sat."])[0].text
+    texts = ["1. the cat sat.", "- the cat sat.", "  (2) the cat sat.", "> * the cat sat.", "3)", "5. 3. 2026"]
+    written = LineTranslator(door, LineOptions(split=True)).translate(lines(*texts)).text.splitlines()
+    assert written[:5] == [f"1. {alone}", f"- {alone}", f"  (2) {alone}", f"> * {alone}", "3)"]
+    assert written[5] == door.translate(["5. 3. 2026"])[0].text, "a date is translated"
+
+
 def test_split_reads_lines_of_any_length(door):
     texts = ["the cat sat on the mat. " * 200, "the cat " * 600]
     assert LineTranslator(door, LineOptions()).translate(lines(*texts)).failed == 2

@@ -21,7 +21,7 @@ def _names(names: str) -> frozenset[str]:
 
 
 INLINE = _names(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q s samp small span strike "
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark q s samp small span strike "
     "strong sub sup time tt u var wbr"
 )
 """Tags inside a sentence; every other one ends it."""
@@ -75,6 +75,9 @@ def blocks_of(text: str) -> list[str | list[Element]]:
             cutter.take_text(text[place:until])
             place = until
     cutter.take_text(text[place:])
+    for block in cutter.blocks:
+        if isinstance(block, list):
+            _close_notes(block)
     return cutter.blocks
 
 
@@ -83,19 +86,33 @@ def escape(text: str) -> str:
     return html.escape(text, quote=False)
 
 
+def tag_name(atom: Atom) -> tuple[str, bool]:
+    """The name of a tag that begins or ends an element, or nothing, and whether it ends it."""
+    tag = _MARKUP.fullmatch(atom.raw)
+    name = (tag["name"] or "").lower() if tag else ""
+    return ("" if name in VOID else name), bool(tag and tag["end"])
+
+
 def tag_pairs(elements: Sequence[Element]) -> list[tuple[int, int]]:
     """The places of the tags, among words and others, that open and close the same element."""
     pairs: list[tuple[int, int]] = []
     waiting: list[tuple[str, int]] = []
     for place, one in enumerate(elements):
-        tag = _MARKUP.fullmatch(one.raw) if isinstance(one, Atom) and one.in_order else None
-        if tag is None or tag["name"] is None or (name := tag["name"].lower()) in VOID:
-            continue
-        if not tag["end"]:
+        name, is_end = tag_name(one) if isinstance(one, Atom) else ("", False)
+        if name and not is_end:
             waiting.append((name, place))
-        elif waiting and waiting[-1][0] == name:
+        elif name and waiting and waiting[-1][0] == name:
             pairs.append((waiting.pop()[1], place))
     return pairs
+
+
+def _close_notes(block: list[Element]) -> None:
+    """Makes atoms of the numbers of notes, such as `<sup>[1]</sup>`: they are no words of a sentence."""
+    for opening, closing in tag_pairs(block):
+        tag, inside = block[opening], block[opening + 1 : closing]
+        letters = (char.isalpha() for one in inside if isinstance(one, str) for char in one)
+        if isinstance(tag, Atom) and tag_name(tag)[0] == "sup" and not any(letters):
+            block[opening + 1 : closing] = [Atom(escape(one), "") if isinstance(one, str) else one for one in inside]
 
 
 class _Cutter:
@@ -117,7 +134,7 @@ class _Cutter:
         if not raw:
             return
         if self._open:
-            self._block().append(Atom(raw, "x", in_order=True))
+            self._block().append(Atom(raw, "x"))
             return
         self._block().extend(
             replace(one, raw=escape(one.raw)) if isinstance(one, Atom) else one
@@ -127,7 +144,7 @@ class _Cutter:
     def take_markup(self, match: re.Match[str]) -> None:
         name = (match["name"] or "").lower()
         if name in INLINE or match.group().startswith("<!--"):
-            self._block().append(Atom(match.group(), "", in_order=True))
+            self._block().append(Atom(match.group(), ""))
         else:
             self.blocks.append(match.group())
         if not name or name in VOID:

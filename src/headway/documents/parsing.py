@@ -1,9 +1,9 @@
 """A text as sentences for the model, and back: white space, paragraphs, tags and addresses stay where they were.
 
-What stands in the middle of a sentence, such as a tag or an emoji, travels as a mark: ⟦0⟧. A model that was trained to
-copy such marks keeps the sentence whole. Where a mark is lost, doubled, or tags change their order, the words between
-the marks are translated by themselves, so that whatever the model does every atom comes back. Protected text in the
-middle, such as an address, is among the words: a translator keeps it.
+The model gets the words of a sentence alone. What stands among them, such as a tag or an emoji, is put into the
+translation beside the words that it was beside (`placing`). Where that can't be told, the words between are translated
+by themselves, so that whatever the model does everything comes back. Protected text in the middle, such as an address,
+is among the words: a translator keeps it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import sentencex
-
 from headway.documents.elements import elements_of
 from headway.documents.markup import blocks_of, escape, tag_pairs
+from headway.documents.placing import Alignment, Layout
+from headway.documents.sentences import marker_length, sentence_ends
 from headway.text.protected import Atom, Element, edges, has_words, runs_of, with_runs
 
 TextFormat = Literal["text", "html"]
 _LINE_BREAKS = re.compile(r"([\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+)")
-_MARK = re.compile(r"⟦(\d{1,4})⟧")
-_WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
-"""White space that isn't ASCII."""
 
 
 @dataclass
@@ -31,25 +28,22 @@ class Sentence:
     """One sentence, without the white space around it."""
 
     elements: list[Element]
-    whole: str | None = None
-    """What the model gets: the sentence, with marks for its atoms; None where only its runs can be given."""
+    layout: Layout | None = None
+    """What the model gets of it as a whole; None where only its runs can be given."""
+
+    @property
+    def whole(self) -> str | None:
+        """What the model gets: the words of the sentence."""
+        return self.layout and self.layout.plain
 
     @property
     def runs(self) -> list[str]:
         """The words between its atoms, as `runs_of` finds them."""
         return runs_of(self.elements)
 
-    def from_whole(self, translation: str) -> list[Element] | None:
-        """The translation with atoms in place of the marks; None where not each is there once, tags in order."""
-        atoms = [one for one in self.elements if isinstance(one, Atom)]
-        if not atoms:
-            return [translation]
-        parts = _MARK.split(translation)  # words and numbers in turns
-        numbers = [int(number) for number in parts[1::2]]
-        tags = [number for number in numbers if number < len(atoms) and atoms[number].in_order]
-        if sorted(numbers) != list(range(len(atoms))) or tags != sorted(tags):
-            return None
-        return [atoms[int(part)] if place % 2 else part for place, part in enumerate(parts)]
+    def from_whole(self, translation: str, alignment: Alignment = ()) -> list[Element] | None:
+        """The translation with all atoms; None where some have no place. alignment: of the translation and `whole`."""
+        return self.layout and self.layout.placed(translation, alignment)
 
     def from_runs(self, translations: Sequence[str]) -> list[Element]:
         """The same from the translations of its runs."""
@@ -86,8 +80,12 @@ def parse_document(
         if isinstance(block, str):
             document.parts.append(block)
             continue
-        for elements in _sentences(block, language):
-            before, core, after = _trimmed(elements)
+        shown = "".join(one.stand_in if isinstance(one, Atom) else one for one in block)
+        marker = marker_length(shown, language)
+        ends = [*([marker] if marker else []), *(marker + end for end in sentence_ends(shown[marker:], language))]
+        for number, elements in enumerate(_cut(block, ends or [0])):
+            is_marker = marker > 0 and number == 0
+            before, core, after = (elements, [], []) if is_marker else _trimmed(elements)
             document.parts += [_raw(one, format_) for one in before]
             if core:
                 document.parts += _readable_parts(core, format_, is_readable)
@@ -103,43 +101,25 @@ def _blocks(text: str, format_: TextFormat) -> Iterator[str | list[Element]]:
         yield part if place % 2 else list(elements_of(part))
 
 
-def _sentences(elements: Sequence[Element], language: str) -> Iterator[list[Element]]:
-    """Cuts words where a sentence ends; an atom is in the sentence where it begins."""
-    skeleton = "".join(one.stand_in if isinstance(one, Atom) else one for one in elements)
-    ends, end = [], 0
-    for segment in _segments(skeleton, language):
-        end += len(segment)
-        ends.append(end)
-    assert end == len(skeleton)
-    sentence: list[Element] = []
+def _cut(elements: Sequence[Element], ends: Sequence[int]) -> Iterator[list[Element]]:
+    """Cuts words at these characters, the last of which is the end; an atom is in the piece where it begins."""
+    piece: list[Element] = []
     place, boundaries = 0, iter(ends)
-    boundary = next(boundaries, len(skeleton))
+    boundary = next(boundaries)
     for element in elements:
         words = element
         while isinstance(words, str) and place + len(words) > boundary:
-            sentence.append(words[: boundary - place])
+            piece.append(words[: boundary - place])
             words = words[boundary - place :]
             place = boundary
-            yield sentence
-            sentence, boundary = [], next(boundaries, len(skeleton))
-        sentence.append(words)
+            yield piece
+            piece, boundary = [], next(boundaries)
+        piece.append(words)
         place += len(words.stand_in if isinstance(words, Atom) else words)
-        while place >= boundary and boundary < len(skeleton):
-            yield sentence
-            sentence, boundary = [], next(boundaries, len(skeleton))
-    if sentence:
-        yield sentence
-
-
-def _segments(skeleton: str, language: str) -> list[str]:
-    """Its sentences; joined they are as long as the whole."""
-    try:
-        # It panics at a white space of several bytes after an initial, as in "Plan B .", and prints where.
-        return list(sentencex.segment(language, _WIDE_SPACE.sub(" ", skeleton)))  # type: ignore[attr-defined]
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:  # a panic of Rust is no Exception
-        return [skeleton]
+        while place >= boundary and boundary < ends[-1]:
+            yield piece
+            piece, boundary = [], next(boundaries)
+    yield piece
 
 
 def _trimmed(elements: list[Element]) -> tuple[list[Element], list[Element], list[Element]]:
@@ -169,11 +149,9 @@ def _readable_parts(
 ) -> list[str | Sentence]:
     """One sentence; or, where the model can't read it as a whole, more of its parts."""
     spoken = _with_protected(elements)
-    number = iter(range(len(spoken)))
-    whole = "".join(f"⟦{next(number)}⟧" if isinstance(one, Atom) else one for one in spoken)
-    marked = any(isinstance(one, str) and _MARK.search(one) for one in spoken)
-    if not marked and is_readable(whole):
-        return [Sentence(spoken, whole)]
+    layout = Layout.of(spoken)
+    if layout is not None and is_readable(layout.plain):
+        return [Sentence(spoken, layout)]
     runs: list[Element] = []
     for one in elements:
         runs += [one] if isinstance(one, Atom) or not has_words(one) else _readable_runs(one, is_readable)
@@ -185,7 +163,7 @@ def _readable_parts(
             parts.append(one.raw)
             continue
         start, words, end = edges(one)
-        inner = Sentence([words], words) if has_words(words) else _words(words, format_)
+        inner = Sentence([words], Layout.of([words])) if has_words(words) else _words(words, format_)
         parts += [start, inner, end]
     return parts
 

@@ -1,4 +1,4 @@
-"""Documents on their way through a model: a sentence goes as a whole, or, where a mark was lost, by its runs.
+"""Documents on their way through a model: a sentence goes as a whole, or, where tags find no place, by its runs.
 
 Nothing here calls a model. Whoever has one asks it for `wholes`, then for `runs`, and reads what is `joined`.
 """
@@ -6,9 +6,11 @@ Nothing here calls a model. Whoever has one asks it for `wholes`, then for `runs
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 from headway.documents.parsing import Document, Sentence
+from headway.documents.placing import Alignment
 from headway.text.protected import Element, runs_of, split_protected
 
 
@@ -24,6 +26,18 @@ class Found(NamedTuple):
     sentence with words has none."""
     out_of_domain: bool = False
     """Whether a sentence is unlike the text that the model was calibrated on."""
+    alignments: Sequence[Alignment] = ()
+    """Of each of `texts` with what was asked, where they are wanted."""
+
+
+class Asked(NamedTuple):
+    """What the model is to translate."""
+
+    document: int
+    """The number of its document."""
+    text: str
+    aligned: bool = False
+    """Whether the alignments of its translations are wanted."""
 
 
 class _Translated(NamedTuple):
@@ -38,27 +52,35 @@ class _Translated(NamedTuple):
 class Drafts:
     """Documents, and what is known so far of their translations."""
 
-    def __init__(self, documents: Sequence[Document]) -> None:
-        self._documents = documents
+    def __init__(self, documents: Sequence[Document], prefixes: Sequence[str] = ()) -> None:
+        """prefixes: for each document, what stands before each of its sentences."""
+        self._documents, self._prefixes = documents, prefixes or [""] * len(documents)
         self._sentences = [(number, one) for number, document in enumerate(documents) for one in document.sentences]
         self._found: list[_Translated | None] = [None] * len(self._sentences)
 
     @property
-    def wholes(self) -> list[tuple[int, str]]:
-        """What to translate first: each sentence that the model can get as a whole, with its document's number."""
-        return [(number, one.whole) for number, one in self._sentences if one.whole is not None]
+    def wholes(self) -> list[Asked]:
+        """What to translate first: each sentence that the model can get as a whole."""
+        return [
+            Asked(number, self._prefixes[number] + one.layout.plain, one.layout.needs_alignment)
+            for number, one in self._sentences
+            if one.layout is not None
+        ]
 
     def take_wholes(self, found: Iterable[Found]) -> None:
         """found: one for each of `wholes`."""
         following = iter(found)
-        self._found = [None if one.whole is None else _by_whole(one, next(following)) for _, one in self._sentences]
+        self._found = [
+            None if one.layout is None else _by_whole(one, next(following), len(self._prefixes[number]))
+            for number, one in self._sentences
+        ]
 
     @property
-    def runs(self) -> list[tuple[int, str]]:
-        """What to translate then: the words between the marks, where a mark was lost or none could be set, with the
-        numbers of their documents."""
+    def runs(self) -> list[Asked]:
+        """What to translate then: the words between tags, where these found no place in the translation of the whole,
+        or the model couldn't read it."""
         return [
-            (number, run.strip())
+            Asked(number, self._prefixes[number] + run.strip())
             for (number, sentence), known in zip(self._sentences, self._found, strict=True)
             if known is None
             for run in sentence.runs
@@ -85,10 +107,16 @@ class Drafts:
         return answers
 
 
-def _by_whole(sentence: Sentence, found: Found) -> _Translated | None:
-    """None where no translation has all marks."""
-    translations = [one for text in found.texts if (one := sentence.from_whole(text)) is not None]
-    return _Translated(translations, *found[1:]) if translations else None
+def _by_whole(sentence: Sentence, found: Found, prefix: int) -> _Translated | None:
+    """None where no translation has a place for each tag. prefix: characters before the sentence in what was asked."""
+    placed = [
+        sentence.from_whole(
+            text, [(start, end, first - prefix, last - prefix) for start, end, first, last in alignment]
+        )
+        for text, alignment in zip(found.texts, found.alignments or repeat(()), strict=False)
+    ]
+    translations = [one for one in placed if one is not None]
+    return _Translated(translations, *found[1:4]) if translations else None
 
 
 def _by_runs(sentence: Sentence, found: Sequence[Found]) -> _Translated:

@@ -8,14 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 import torch
 
 from headway.devices import return_freed_memory
-from headway.documents import Document, Drafts, Found, TextFormat, parse_document
+from headway.documents import Asked, Document, Drafts, Found, TextFormat, parse_document
 from headway.errors import UserError
 from headway.glass import Arrays
 from headway.insight.analyses import LONGEST_ANALYSED
@@ -29,6 +29,7 @@ from headway.serving.watch import places
 from headway.text.glossary import Glossary
 from headway.translator import Translator
 from headway.translator.alignments import Links
+from headway.translator.documents import found_in
 
 log = logging.getLogger("headway.service")
 
@@ -37,8 +38,11 @@ STUCK_AFTER = 120.0
 """Seconds after which a call of the model counts as never ending."""
 TIDY_EVERY = 10.0
 """Seconds after which a call of the model is followed by returning freed memory."""
-PARSED_AT_ONCE = 500
-"""Characters of a request that are parsed on the event loop: that takes less time than to change threads."""
+DONE_AT_ONCE = 500
+"""Characters of a request that are parsed, and whose tags are placed, on the event loop: that takes less time than to
+change threads."""
+ALIGNED_TOKEN = 100
+"""Characters that take as much memory in the cache as the alignment of a token."""
 MOST_INSPECTIONS = 4
 """Requests to inspect and to align that are worked on or wait; further ones are refused."""
 WARMING = "A sentence of a usual length, as many people would write it one day."
@@ -53,6 +57,7 @@ class Search:
     n_best: int
     glossary: Glossary | None = None
     confidence: bool = False
+    alignments: bool = False
 
 
 class Service:
@@ -115,18 +120,20 @@ class Service:
         if confidence:
             for translator in translators:
                 translator.calibration()
-        if sum(len(text) for text, _ in texts) <= PARSED_AT_ONCE:
-            documents = self._parse(texts, format_)
-        else:
-            documents = await self._in_thread(self._parse, texts, format_)
+        is_short = sum(len(text) for text, _ in texts) <= DONE_AT_ONCE
+
+        async def work(function: Callable[..., Result], *arguments: Any) -> Result:
+            return function(*arguments) if is_short else await self._in_thread(function, *arguments)
+
+        documents = await work(self._parse, texts, format_)
         searches = [_search(pair, beam_size, n_best, glossary, confidence) for _, pair in texts]
 
-        def asked(parts: Sequence[tuple[int, str]]) -> list[tuple[Search, str]]:
-            return [(searches[number], texts[number][1].prefix + part) for number, part in parts]
+        def sentences(asked: Sequence[Asked]) -> list[tuple[Search, str]]:
+            return [(replace(searches[one.document], alignments=one.aligned), one.text) for one in asked]
 
-        drafts = Drafts(documents)
-        drafts.take_wholes(await self._ask(asked(drafts.wholes)))
-        drafts.take_runs(await self._ask(asked(drafts.runs), admitted=True))
+        drafts = Drafts(documents, [pair.prefix for _, pair in texts])
+        await work(drafts.take_wholes, await self._ask(sentences(drafts.wholes)))
+        drafts.take_runs(await self._ask(sentences(drafts.runs), admitted=True))
         return drafts.joined(n_best)
 
     async def detect(self, texts: Sequence[str], candidates: Sequence[str]) -> list[list[Detected]]:
@@ -164,7 +171,8 @@ class Service:
         for one, answer in zip(missing, await self._batcher.submit(missing, admitted=admitted), strict=True):
             found[one] = answer
             if one[0].glossary is None:
-                self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)))
+                aligned = ALIGNED_TOKEN * sum(map(len, answer.alignments))
+                self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)) + aligned)
         return [found[one] for one in sentences]
 
     def _parse(self, texts: Sequence[tuple[str, Pair]], format_: TextFormat) -> list[Document]:
@@ -178,6 +186,7 @@ class Service:
             beam_size=search.beam_size,
             n_best=search.n_best,
             glossary=search.glossary,
+            alignments=search.alignments,
             confidence=search.confidence,
         )
         self.metrics.model_seconds.observe(time.perf_counter() - start)
@@ -188,15 +197,7 @@ class Service:
         if time.perf_counter() - self._tidied > TIDY_EVERY:
             self._tidied = time.perf_counter()
             return_freed_memory()
-        return [
-            Found(
-                [one.text, *(other.text for other in one.alternatives)],
-                one.stopped == "max_length",
-                one.confidence,
-                bool(one.out_of_domain),
-            )
-            for one in translations
-        ]
+        return [found_in(one, aligned=search.alignments) for one in translations]
 
     def _note_failure(self, error: BaseException) -> None:
         self.metrics.failed_calls.inc()

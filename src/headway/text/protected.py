@@ -45,10 +45,8 @@ class Atom:
     """As it stands in the text and in the answer."""
     stand_in: str
     """What stands for it where sentences are looked for."""
-    in_order: bool = False
-    """Whether it must stay in its order with others of the kind, as tags must."""
     words: str | None = None
-    """What the model gets of it, for protected text, which a translator keeps; None: a mark."""
+    """What the model gets of it, for protected text, which a translator keeps; None: nothing."""
 
 
 Element: TypeAlias = str | Atom

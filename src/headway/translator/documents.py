@@ -9,7 +9,7 @@ from headway.errors import UserError
 from headway.translator.translation import TranslatedDocument, Translation
 
 if TYPE_CHECKING:
-    from headway.documents import Document
+    from headway.documents import Asked, Document, Found
 
 DocumentFormat = Literal["text", "html"]
 
@@ -22,6 +22,30 @@ def require_documents() -> None:
         raise UserError(f"{error.name} is not installed: pip install 'headway[documents]'") from None
 
 
+def found_in(translation: Translation, *, aligned: bool) -> Found:
+    """The translation as documents need it."""
+    from headway.documents import Found
+
+    every = [translation, *translation.alternatives]
+    return Found(
+        [one.text for one in every],
+        translation.stopped == "max_length",
+        translation.confidence,
+        bool(translation.out_of_domain),
+        [_characters(one) for one in every] if aligned else (),
+    )
+
+
+def _characters(translation: Translation) -> list[tuple[int, int, int, int]]:
+    """Start and end of each token that is aligned, and of the source token that it is aligned with."""
+    source = translation.source_tokens
+    return [
+        (token.start, token.end, source[number].start, source[number].end)
+        for token, number in zip(translation.tokens, translation.alignment, strict=False)
+        if number is not None
+    ]
+
+
 def translate_documents(
     texts: Sequence[str],
     format_: DocumentFormat,
@@ -29,27 +53,24 @@ def translate_documents(
     prefixes: Sequence[str],
     *,
     is_readable: Callable[[str], bool],
-    translate: Callable[[Sequence[str]], list[Translation]],
+    translate: Callable[[Sequence[Asked]], list[Translation]],
     n_best: int,
 ) -> list[TranslatedDocument]:
     """language: of the texts. prefixes: for each text, what stands before each of its sentences. translate: gives
     `n_best` translations of each sentence. Raises UserError."""
     require_documents()
-    from headway.documents import Drafts, Found, parse_document
+    from headway.documents import Drafts, parse_document
 
     if format_ not in get_args(DocumentFormat):
         raise UserError(f"format {format_!r} is unknown; there are {' and '.join(get_args(DocumentFormat))}")
 
-    def found(parts: Sequence[tuple[int, str]]) -> list[Found]:
-        return [
-            Found([one.text, *(other.text for other in one.alternatives)], one.stopped == "max_length")
-            for one in translate([prefixes[number] + part for number, part in parts])
-        ]
+    def found(asked: Sequence[Asked]) -> list[Found]:
+        return [found_in(one, aligned=part.aligned) for part, one in zip(asked, translate(asked), strict=True)]
 
     def parsed(text: str, prefix: str) -> Document:
         return parse_document(text, format_, language, lambda part: is_readable(prefix + part))
 
-    drafts = Drafts([parsed(text, prefix) for text, prefix in zip(texts, prefixes, strict=True)])
+    drafts = Drafts([parsed(text, prefix) for text, prefix in zip(texts, prefixes, strict=True)], prefixes)
     drafts.take_wholes(found(drafts.wholes))
     drafts.take_runs(found(drafts.runs))
     return [TranslatedDocument(whole.texts[0], whole.texts[1:], whole.truncated) for whole in drafts.joined(n_best)]

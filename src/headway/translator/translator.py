@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -50,6 +50,9 @@ from headway.translator.inspecting import Inspector
 from headway.translator.risk import least_risk
 from headway.translator.searching import TextSearcher
 from headway.translator.translation import TranslatedDocument, Translation
+
+if TYPE_CHECKING:
+    from headway.documents import Asked
 
 NO_TERMS = Glossary(())
 
@@ -236,13 +239,19 @@ class Translator:
             tag, _ = self.stored.source_tokenizer.split_tag(text)
             prefixes.append(f"{tag} " if tag else "")
             bodies.append(text.partition(tag)[2].removeprefix(" ") if tag else text)
+
+        def translate(asked: Sequence[Asked]) -> list[Translation]:
+            found = self.translate([one.text for one in asked], n_best=n_best, glossary=glossary, **search)
+            self._texts.align_together([one for part, one in zip(asked, found, strict=True) if part.aligned])
+            return found
+
         return translate_documents(
             bodies,
             format,
             self.stored.source_language,
             prefixes,
             is_readable=self.is_readable,
-            translate=lambda parts: self.translate(parts, n_best=n_best, glossary=glossary, **search),
+            translate=translate,
             n_best=n_best,
         )
 

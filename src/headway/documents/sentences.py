@@ -1,0 +1,131 @@
+"""Where the sentences of a block end, and the list marker that stands before the first one.
+
+sentencex finds the ends. Corrected here: a dot after a number ends no sentence within a date in figures, nor where the
+language writes ordinal numbers with it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import regex
+import sentencex
+from babel import Locale, UnknownLocaleError
+
+ORDINAL_DOT = frozenset(
+    (
+        *("bar", "bs", "cnr", "cs", "da", "de", "dsb", "et", "eu", "fi", "fo", "gsw", "hr", "hsb", "hu", "is", "lb"),
+        *("lt", "lv", "nb", "nds", "nn", "no", "pl", "rm", "se", "sh", "sk", "sl", "sr", "tr"),
+    )
+)
+"""Languages that write ordinal numbers with a dot: `3. Oktober`."""
+_WIDE_SPACE = regex.compile(r"[^\S\x00-\x7f]")
+"""White space that isn't ASCII."""
+_ORDINAL = regex.compile(r"(?<![\w.,:/])(?:(?:\d{1,2}\.)?\d{1,3}|[IVXLCⅠ-Ⅿ]+)\.\s*\Z")
+_NUMBER = regex.compile(r"\d\.\s*\Z")
+_DATE = regex.compile(
+    r"(?<![\w.]) (?: \d{4}\.\s*\d{1,2}\.(?:\s*\d{1,2}\b\.?)? | \d{1,2}\.\s+\d{1,2}\.(?!\d)(?:\s+\d{2,4}\b)? )"
+    r"| (?<![\w.]) \d{1,2}\.\d{1,2}\.(?:\d{4}|\d{2})\b",
+    regex.VERBOSE,
+)
+"""A date in figures whose parts end in dots."""
+_HANGUL = "가나다라마바사아자차카타파하"
+_HAN = "一二三四五六七八九十"
+_LETTERS = rf"(?: [a-zA-Z] | [ivx]{{2,5}} | [IVXLC]{{2,5}} | [Ⅰ-ⅿ]{{1,3}} | [{_HANGUL}] )"
+_MARKER = regex.compile(
+    rf"""
+    \s*+ (?:
+      (?: [-*+]{{1,3}} | \#{{1,6}} | >{{1,3}} | [·‧∙⁃‐-―−※\u2190-\u21ff\u25a0-\u27bf\u2b00-\u2bff]
+        | \[ [\ xX] \]
+        | \d{{1,3}} [.)] | \( \d{{1,3}} \) | \[ \d{{1,3}} \]
+        | [1-9]\d? (?: \. [1-9]\d? ){{2,5}} [.)]?
+        | \d{{1,2}} \. \d{{1,2}} \. (?= \s++ [^\s\d\p{{Ll}}] )
+        | {_LETTERS} \) | \( {_LETTERS} \)
+        | (?: [a-hA-Z] | [IVXLC]{{2,5}} | [Ⅰ-ⅿ]{{1,3}} ) \. (?! \s*+ (?: \p{{L}} \. | \d ) )
+        | [가나다라마바사] \. (?= \s++ \S )
+      ) (?= \s | \Z )
+    | [\u2460-\u24ff\u2776-\u2793\u3200-\u321e\u3220-\u3229\u3260-\u327b\u3280-\u3289•‣◦▪▫・]
+    | （ (?: \d{{1,3}} | [{_HAN}]{{1,3}} | [a-zA-Z\p{{Hiragana}}\p{{Katakana}}] ) ）
+    | \d{{1,2}} [、．）] (?! \d ) | [{_HAN}]{{1,3}} 、 (?! [{_HAN}] )
+    ) \s*+
+    """,
+    regex.VERBOSE,
+)
+"""One list marker, or the sign of a heading or a quotation, with the white space around it."""
+
+
+def marker_length(block: str, language: str) -> int:
+    """The characters of the list markers at the beginning of a block, with the white space around them; 0 without
+    any. A date is no marker."""
+    end = 0
+    while (match := _MARKER.match(block, end)) and not _begins_with_date(block[end:].lstrip(), language):
+        end = match.end()
+    return end
+
+
+def sentence_ends(block: str, language: str) -> list[int]:
+    """Where each sentence ends, with the white space after it."""
+    main = _main_part(language)
+    ends: list[int] = []
+    start = end = 0
+    dates = [match.span() for match in _DATE.finditer(block)]
+    for segment in _segments(block, main):
+        end += len(segment)
+        while dates and end > dates[0][1] and block[dates[0][1] : end].strip():
+            dates.pop(0)
+        if end < len(block) and ((dates and end > dates[0][0]) or _ends_in_ordinal(block, start, end, main)):
+            continue
+        ends.append(end)
+        start = end
+    assert end == len(block)
+    return ends
+
+
+def _segments(block: str, language: str) -> list[str]:
+    """As sentencex finds them; joined they are as long as the whole."""
+    try:
+        # It panics at a white space of several bytes after an initial, as in "Plan B .", and prints where.
+        return list(sentencex.segment(language, _WIDE_SPACE.sub(" ", block)))  # type: ignore[attr-defined]
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # a panic of Rust is no Exception
+        return [block]
+
+
+def _ends_in_ordinal(block: str, start: int, end: int, language: str) -> bool:
+    """Whether block[start:end] ends in a number that the next word goes on with."""
+    if language not in ORDINAL_DOT:
+        return False
+    return bool(
+        _ORDINAL.search(block, max(start, end - 40), end)
+        or (block[end].islower() and _NUMBER.search(block, max(start, end - 40), end))
+    )
+
+
+def _begins_with_date(text: str, language: str) -> bool:
+    """Whether it begins with a date in figures, or with the day before the name of a month."""
+    return bool(_DATE.match(text) or ((days := _days(language)) and days.match(text)))
+
+
+@cache
+def _days(language: str) -> regex.Pattern[str] | None:
+    """What dates begin with that are written `3. Oktober`, `3. Okt.` or `1. bis 5. Mai`; None for a language without
+    them."""
+    main = _main_part(language)
+    names: set[str] = set()
+    for code in dict.fromkeys((main, language.replace("-", "_"))) if main in ORDINAL_DOT else ():
+        try:
+            months = Locale.parse(code).months
+        except (UnknownLocaleError, ValueError):
+            continue
+        for width, end in (("wide", r"\b"), ("abbreviated", r"\.")):
+            for forms in months.values():
+                names.update(regex.escape(name.rstrip(".")) + end for name in forms.get(width, {}).values())
+    if not names:
+        return None
+    return regex.compile(rf"\d{{1,2}}\.\s+(?:{'|'.join(sorted(names))}|\p{{Ll}}+\s+\d{{1,2}}\.)", regex.IGNORECASE)
+
+
+def _main_part(language: str) -> str:
+    """`de` of `de-AT`."""
+    return language.replace("_", "-").partition("-")[0].lower()
