@@ -1,10 +1,21 @@
 """Protected text: what is one, and what is not."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.text.protected import Atom, joined, runs_of, split_protected, with_runs
+from headway.text.protected import (
+    _LIKELY,
+    Atom,
+    _matches,
+    joined,
+    parted_at_syntax,
+    runs_of,
+    split_protected,
+    with_runs,
+)
 
 
 def spans(text: str) -> list[str]:
@@ -158,12 +169,66 @@ def test_prices_and_numbered_placeholders(text, protected):
     assert spans(text) == protected
 
 
-@given(st.text(alphabet="a {}%s$1`@.:/w(x)d한", max_size=40))
+SYNTAX = {
+    "[das Haus](https://x.org) [a][1] ![Bild](a_(b).png)": [
+        *("[", "](https://x.org)", "[", "][1]", "![", "](a_(b).png)"),
+    ],
+    '[[a](b)](<c d> "e") [ja]': ["[", "[", "](b)", '](<c d> "e")'],
+    "[ja] [offen": ["["],
+    "Haus](https://x.org)": ["](https://x.org)"],
+    "<0>Ein</0> <1/> <b>Hund</b> <Name> <br/>": ["<0>", "</0>", "<1/>", "<b>", "</b>", "<br/>"],
+    "{n, plural, one {# Hund} other {# Hunde}} {n}": ["{n, plural, one {", "} other {", "}}"],
+    "{n,plural,offset:1 =0{kein Hund}one{{name}}other{{name} und #}}": [
+        *("{n,plural,offset:1 =0{", "}one{", "}other{", "}}"),
+    ],
+    "{g, select, male {{n, plural, one {a} other {b}}} other {c}}": [
+        *("{g, select, male {", "{n, plural, one {", "} other {", "}}", "} other {", "}}"),
+    ],
+}
+
+
+@pytest.mark.parametrize("text", SYNTAX)
+def test_syntax_is_what_words_are_in(text):
+    elements = split_protected(text)
+    assert [one.raw for one in elements if isinstance(one, Atom) and one.is_syntax] == SYNTAX[text]
+    parts = parted_at_syntax(elements)
+    assert joined(parts) == text
+    assert [one.raw for one in parts if isinstance(one, Atom)] == SYNTAX[text]
+
+
+HOSTILE = (
+    '{ } {{ {% <% < </ <a <a\\x20a=" [ ![ ]( ](< ]( [[ [^ ` % %a %( %1$ %- %1. $ $( $a. $1 @ @: a@b. : :a __ __a_ # ##a'
+)
+HOSTILE += " \\ \\n C:\\ {a, {a,plural, {a,plural,one{ }a {a,date, http:// https://a( www. <https:// ][ (("
+
+
+@pytest.mark.parametrize("opening", HOSTILE.replace("\\x20", "\xa0").split(" "))
+@pytest.mark.parametrize("filling", ["", "a", " ", "(", "[", '"', "=", "}", "%", "`", "<"])
+def test_hostile_text_takes_no_time(opening, filling):
+    start = time.process_time()
+    for text in ((opening + filling) * 10_000, opening + filling * 10_000, opening * 5_000 + filling * 5_000):
+        assert joined(split_protected(text[:10_000])) == text[:10_000]
+    assert time.process_time() - start < 1
+
+
+@given(st.text(alphabet="ab {}%$1`@.:/wW(x)<>[]#_\\\\nh,=!-", max_size=20))
+def test_the_quick_look_misses_nothing(text):
+    assert _LIKELY.search(text) is not None or _matches(text) == []
+
+
+def test_the_quick_look_is_enough_for_most_text():
+    assert (
+        _LIKELY.search("Wow: »Ein Mann« (40) läuft um 10:30 Uhr – 3,5 km; was sonst? Ja! «What's up?» 2+2=4 & so")
+        is None
+    )
+
+
+@given(st.text(alphabet="a {}%s$1`@.:/w(x)d한<>[]#_,", max_size=40))
 def test_joined_again_they_are_the_text(text):
     assert joined(split_protected(text)) == text
 
 
-@given(st.text(alphabet="a {}%s$1`@.:/w(x)d한,é\u0301ी\u3002", max_size=40))
+@given(st.text(alphabet="a {}%s$1`@.:/w(x)d한<>[]#_,é\u0301ी\u3002", max_size=40))
 def test_runs_put_back_they_are_the_text(text):
     elements = split_protected(text)
     assert joined(with_runs(elements, runs_of(elements))) == text

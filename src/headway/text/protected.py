@@ -46,8 +46,8 @@ _PLACEHOLDER = rf"""
   | (?P<path> (?<! \w ) (?: [A-Za-z]: | \\ ) \\ \S*+ ) | (?<! \\ ) (?: \\ (?: [nrt"'] | u [\dA-Fa-f]{{4}} ) )++
 """
 """Code in backticks; {name}, {{name}}, ${name}; {n, number}; {% if x %}, <%= x %>; [[name]]; %name%; %s, %(x)d, %1$s,
-%ld; %1; $1, but not $1.50, US$1 or $1 million; $name; @name, @:name; :name, but not 1:2 or :-); __name__, #name#; # in a
-plural; \\n, but not in C:\\new."""
+%ld; %1; $1, but not $1.50, US$1 or $1 million; $name; @name, @:name; :name, but not 1:2 or :-); __name__, #name#; # of
+plurals; \\n, but not in C:\\new."""
 _TAG = r"(?: \d+ | [A-Za-z] [\w:.\-]*+ )"
 _ATTRIBUTES = r"""(?: \s++ [\w:.\-]++ = (?: \\?"[^"<>]*+" | '[^'<>]*+' | [\w\-\#%.]++ ) )*+ \s*+"""
 _SYNTAX = rf"""

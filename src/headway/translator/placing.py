@@ -14,6 +14,9 @@ from headway.text.protected import Atom, Element, has_words
 from headway.text.words import word_spans
 from headway.translator.translation import Translation
 
+MOST_ENCLOSED = 100
+"""Links and tags of a text: each is compared with every other."""
+
 
 @dataclass(frozen=True)
 class Enclosed:
@@ -36,7 +39,8 @@ class WithoutSyntax:
 
     @classmethod
     def of(cls, parts: Sequence[Element]) -> WithoutSyntax | None:
-        """parts: words and syntax. None where some of the syntax encloses nothing, or is no link and no tag."""
+        """parts: words and syntax. None where some of the syntax encloses nothing, or is no link and no tag, and
+        for too many."""
         text = ""
         opened: list[tuple[str, int]] = []
         enclosed: list[Enclosed] = []
@@ -49,7 +53,7 @@ class WithoutSyntax:
                 enclosed.append(Enclosed(opened[-1][0], part.raw, opened.pop()[1], len(text)))
             else:
                 return None
-        return cls(text, enclosed) if enclosed and not opened else None
+        return cls(text, enclosed) if not opened and 0 < len(enclosed) <= MOST_ENCLOSED else None
 
     def put_back(self, translation: Translation) -> str | None:
         """A translation of the text with the syntax; None where some finds no place."""
