@@ -1,5 +1,6 @@
 """Protected text: what is one, and what is not."""
 
+import itertools
 import time
 
 import pytest
@@ -197,23 +198,27 @@ def test_syntax_is_what_words_are_in(text):
 
 
 HOSTILE = (
-    '{ } {{ {% <% < </ <a <a\\x20a=" [ ![ ]( ](< ]( [[ [^ ` % %a %( %1$ %- %1. $ $( $a. $1 @ @: a@b. : :a __ __a_ # ##a'
+    "{ } {{ {% <% < </ <a [ ![ ]( ](< ][ [[ [^ (( ` % %% %a %( %1$ %- %1. $ $( $a. $1 @ @: a@b. : :a __ __a_ # ##a"
 )
-HOSTILE += " \\ \\n C:\\ {a, {a,plural, {a,plural,one{ }a {a,date, http:// https://a( www. <https:// ][ (("
+HOSTILE += r" \ \n C:\ \\ {a, {a,plural, {a,plural,one{ }a {a,date, http:// https://a( www. <https://"
 
 
-@pytest.mark.parametrize("opening", HOSTILE.replace("\\x20", "\xa0").split(" "))
-@pytest.mark.parametrize("filling", ["", "a", " ", "(", "[", '"', "=", "}", "%", "`", "<"])
-def test_hostile_text_takes_no_time(opening, filling):
-    start = time.process_time()
-    for text in ((opening + filling) * 10_000, opening + filling * 10_000, opening * 5_000 + filling * 5_000):
-        assert joined(split_protected(text[:10_000])) == text[:10_000]
-    assert time.process_time() - start < 1
+@pytest.mark.parametrize("opening", [*HOSTILE.split(" "), '<a b="', "](a '"])
+@pytest.mark.parametrize("filling", ["", "a", " ", "[", "}", " b=c"])
+def test_hostile_text_takes_milliseconds(opening, filling):
+    for text in ((opening + filling) * 10_000, opening * 5_000 + filling * 5_000):
+        start = time.process_time()
+        elements = split_protected(text[:10_000])
+        assert time.process_time() - start < 0.25, "quadratic time is seconds"
+        assert joined(elements) == text[:10_000]
 
 
-@given(st.text(alphabet="ab {}%$1`@.:/wW(x)<>[]#_\\\\nh,=!-", max_size=20))
-def test_the_quick_look_misses_nothing(text):
-    assert _LIKELY.search(text) is not None or _matches(text) == []
+@pytest.mark.parametrize("span", [*ONES, *SYNTAX, "$1 $2", "%1 %2"])
+def test_the_quick_look_misses_nothing(span):
+    """Of whatever part of it."""
+    for start, end in itertools.combinations(range(len(span) + 1), 2):
+        text = span[start:end]
+        assert _LIKELY.search(text) is not None or _matches(text) == []
 
 
 def test_the_quick_look_is_enough_for_most_text():
