@@ -161,6 +161,7 @@ def test_not_protected(text):
         ("%name%%count%", ["%name%", "%count%"]),
         ("$user's, $name-Datei, $a.", ["$user", "$name", "$a"]),
         ("Zeile\\nZeile", ["\\n"]),
+        ("# Hunde, #마리, 총#개, #-mal", ["#", "#", "#", "#"]),
         ("@user, :name. :id", ["@user", ":name", ":id"]),
         ("https://a.de/b(c und", ["https://a.de/b(c"]),
         ("(https://a.de/), https://", ["https://a.de/"]),
@@ -178,6 +179,7 @@ SYNTAX = {
     "[ja] [offen": ["["],
     "Haus](https://x.org)": ["](https://x.org)"],
     "<0>Ein</0> <1/> <b>Hund</b> <Name> <br/>": ["<0>", "</0>", "<1/>", "<b>", "</b>", "<br/>"],
+    "{n, plural, other {총 #마리}}": ["{n, plural, other {", "}}"],
     "{n, plural, one {# Hund} other {# Hunde}} {n}": ["{n, plural, one {", "} other {", "}}"],
     "{n,plural,offset:1 =0{kein Hund}one{{name}}other{{name} und #}}": [
         *("{n,plural,offset:1 =0{", "}one{", "}other{", "}}"),
@@ -207,7 +209,7 @@ HOSTILE += r" \ \n C:\ \\ {a, {a,plural, {a,plural,one{ }a {a,date, http:// http
 @pytest.mark.parametrize("filling", ["", "a", " ", "[", "}", " b=c"])
 def test_hostile_text_takes_milliseconds(opening, filling):
     for text in ((opening + filling) * 10_000, opening * 5_000 + filling * 5_000):
-        assert min(seconds(text[:10_000]) for _ in range(3)) < 0.25, "quadratic time is seconds"
+        assert any(seconds(text[:10_000]) < 0.25 for _ in range(3)), "quadratic time is seconds"
 
 
 def seconds(text: str) -> float:

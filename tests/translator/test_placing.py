@@ -112,6 +112,15 @@ def test_all_syntax_is_there_and_encloses_words(door, texts, how):
             assert not re.search(r"(\[|<[^/<>]+>)\s*(\][(\[]|</)", translation.text), "there are words inside"
 
 
+@pytest.mark.parametrize("text", ["[the cat](https://a.de) sat", "<b>{name} sat</b>", "<0>the mat</0>"])
+def test_the_model_gets_the_text_without_the_syntax(door, text):
+    """If its translation has places for all of it."""
+    plain = re.sub(r"\[|\]\(.*\)|<.*?>", "", text)
+    for found, one in zip(door.translate([text], n_best=2), door.translate([plain], n_best=2), strict=True):
+        assert re.sub(r"\[|\]\(.*\)|<.*?>", "", found.text) == one.text
+        assert (found.score, found.stopped) == (one.score, one.stopped)
+
+
 def test_a_plural_keeps_its_form_and_its_messages_are_translated_each(door):
     head, middle, end = "{count, plural, one {", "} other {", "}}"
     [found] = door.translate([f"{head}# cat{middle}# the mat{end}"])

@@ -42,7 +42,7 @@ _PLACEHOLDER = rf"""
   | (?<! [^\s("'] ) : [a-z][a-z\d_]++ :? (?! [{_LATIN}\d:] )
   | (?<! [\w#] ) (?: __ [A-Za-z0-9]++ (?: _ [A-Za-z0-9]++ )*+ __ | (?P<hashes> \#++ ) {_NAME} (?P=hashes) )
         (?! [{_LATIN}\d_#] )
-  | (?<! [^\s{{] ) \# (?! [^\s}}] )
+  | (?<! [{_LATIN}\d_\#&] ) \# (?! [{_LATIN}\d_\#] )
   | (?P<path> (?<! \w ) (?: [A-Za-z]: | \\ ) \\ \S*+ ) | (?<! \\ ) (?: \\ (?: [nrt"'] | u [\dA-Fa-f]{{4}} ) )++
 """
 """Code in backticks; {name}, {{name}}, ${name}; {n, number}; {% if x %}, <%= x %>; [[name]]; %name%; %s, %(x)d, %1$s,
