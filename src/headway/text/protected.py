@@ -105,7 +105,8 @@ def split_protected(text: str) -> list[Element]:
         is_syntax = match.lastgroup in ("syntax", "opening") or (
             match["tag"] is not None and f"</{match['tag']}" in text
         )
-        elements.append(Atom(found, "x" * len(found), words=found, is_syntax=is_syntax))
+        stand_in = found if len(found) == 1 else "x" * len(found)  # [ and #, which may be a list's marker
+        elements.append(Atom(found, stand_in, words=found, is_syntax=is_syntax))
         end = match.end()
     return [*elements, text[end:]] if end < len(text) else elements
 
