@@ -4,6 +4,7 @@ run, and what it has made does so here."""
 import functools
 import io
 import json
+import logging
 import random
 from pathlib import Path
 
@@ -135,6 +136,29 @@ def test_logits_and_greedy_ids_are_equal(changes, tmp_path):
         assert generated(theirs, source, num_beams=1, max_new_tokens=9) == found
         target = [config.bos_id, *found, config.unk_id, config.target_vocab_size - 1]
         assert_same_logits(one.model, theirs, source, target)
+
+
+@pytest.fixture
+def logged():
+    """What Transformers logs, at its usual verbosity."""
+    messages: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())
+    log = logging.getLogger("transformers")
+    log.addHandler(handler)
+    yield messages
+    log.removeHandler(handler)
+
+
+@pytest.mark.parametrize("changes", VARIANTS, ids=str)
+def test_it_loads_without_a_warning(changes, logged, tmp_path):
+    """Such as that weights are missing from the file, or in it without a use."""
+    export_huggingface(stored(max_length=40, **changes), tmp_path / "out")
+    splitter, model = hf_tokenizer(tmp_path / "out"), hf_model(tmp_path / "out")
+    model.generate(**splitter(["the cat", "a dog ran"], return_tensors="pt", padding=True))
+    assert logged == []
+    transformers.utils.logging.get_logger("transformers.x").warning("heard")
+    assert logged == ["heard"]
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

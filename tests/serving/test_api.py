@@ -485,6 +485,72 @@ def test_other_bodies_are_refused(serve, content, kind):
     assert set(answer.json()) == {"error"}
 
 
+HALF = "holds half of a surrogate pair, which is no character"
+
+
+@pytest.mark.parametrize("path", ["/translate", "/detect", "/inspect", "/align"])
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"q": "Hund \ud83d"}, f"q: {HALF}"),
+        ({"q": "\ude00\ud83d"}, f"q: {HALF}"),
+        ({"q": ["Hund", "\ud83d\ude00", "\udc00 Katze"]}, f"q: item 3 {HALF}"),
+        ({"translation": "\ud83d"}, f"translation: {HALF}"),
+        ({"edits": [{"kind": "\ud83d"}]}, f"edits: item 1 {HALF}"),
+        ({"glossary": {"\ud83d": "x"}}, f"glossary: {HALF}"),
+        ({"\ud83d": "\ud83d"}, f"\\ud83d: {HALF}"),
+    ],
+    ids=str,
+)
+def test_half_an_emoji_is_named_with_its_field(serve, path, fields, said):
+    answer = serve().post(path, content=json.dumps({**GOOD, **fields}), headers=JSON)
+    assert (answer.status_code, answer.json()) == (400, {"error": said})
+
+
+def test_whole_emoji_in_escapes_are_text(serve):
+    answer = serve().post("/translate", content=json.dumps({**GOOD, "q": "Hund 😀"}), headers=JSON)
+    assert answer.json() == {"translatedText": "Hund 😀"}
+
+
+@pytest.mark.parametrize("path", ["/translate", "/detect", "/inspect", "/align"])
+@pytest.mark.parametrize(
+    ("content", "kind", "said"),
+    [
+        (
+            b'{"q": "a"}',
+            "application/x-www-form-urlencoded",
+            "x-www-form-urlencoded, but the body looks like JSON; send",
+        ),
+        (
+            b' {"q": "a"}',
+            "multipart/form-data",
+            "multipart/form-data, but the body looks like JSON; send application/json",
+        ),
+        (b'{"q": "a"}', "text/plain;charset=UTF-8", "Content-Type: is text/plain, but the body looks like JSON"),
+        (b"q=a", "text/plain", "Content-Type: must be application/json or a form"),
+        (b"q=a", None, "Content-Type: is missing; body: is not JSON (expected value at line 1 column 1)"),
+        (b"", None, "Content-Type: is missing; body: is not JSON (EOF while"),
+        (b"q=a", "application/json", "body: is not JSON (expected value at line 1 column 1)"),
+        (b'{"q": "a\nb"}', "application/json", "body: is not JSON (control character"),
+    ],
+    ids=str,
+)
+def test_a_body_of_another_kind_is_told_what_to_send(serve, path, content, kind, said):
+    answer = serve().post(path, content=content, headers={} if kind is None else {"content-type": kind})
+    assert answer.status_code == 400
+    assert said in answer.json()["error"]
+
+
+def test_json_needs_no_content_type(serve):
+    answer = serve().post("/translate", content=json.dumps(GOOD).encode())
+    assert answer.json() == {"translatedText": "Ein Hund."}
+
+
+def test_the_item_of_a_list_that_is_no_text_is_named(serve):
+    answer = serve().post("/translate", json={**GOOD, "q": ["a", 1]})
+    assert answer.json() == {"error": "q: item 2: Input should be a valid string"}
+
+
 def test_texts_at_each_limit(serve):
     server = serve(CopyingTranslator(longest=10_000))
     for length, status in ((4999, 200), (5000, 200), (5001, 400)):

@@ -60,3 +60,10 @@ def test_a_term_with_two_targets_is_refused():
     with pytest.raises(UserError, match="'Hund' has two targets, 'dog' and 'hound'"):
         Glossary.of([("Hund", "dog"), ("Hund", "hound")])
     assert len(Glossary.of([("Hund", "dog"), (" Hund ", "dog")]).terms) == 1
+
+
+@pytest.mark.parametrize("pair", [("\ud83d", "dog"), ("Hund", "dog \ude00")])
+def test_half_a_surrogate_pair_is_refused(pair):
+    with pytest.raises(UserError, match=r"^glossary: '.*' with '.*' holds half of a surrogate pair") as refusal:
+        Glossary.of([("Katze", "cat"), pair])
+    str(refusal.value).encode()

@@ -27,6 +27,7 @@ from tests.translator.test_translator import translator
 GLOSSARY = Glossary.of([("cat", "Gatto Nero"), ("dog", "mat")])
 SPANS = ["{name}", "%s", "%(x)d", "$1", "https://a.de/b?c=d", "a.b@c.de", "`x = 1`", "{½}"]
 """The model's normal form of the last one is another text."""
+SPANS += ["%{x}", "%%", "%zu", "%name%", "<1/>", "\\n", ":name", "__name__", "[[name]]", "@:key", "{n, number}"]
 
 
 @pytest.fixture(scope="module")

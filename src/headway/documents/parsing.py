@@ -124,12 +124,14 @@ def _cut(elements: Sequence[Element], ends: Sequence[int]) -> Iterator[list[Elem
 
 def _trimmed(elements: list[Element]) -> tuple[list[Element], list[Element], list[Element]]:
     """What is before the sentence, the sentence, what is after it. It goes from the first words to the last, or to the
-    punctuation that follows them, with the partners of the tags in it."""
+    punctuation that follows them, with the partners of the tags in it. Syntax that a translator keeps counts as
+    words."""
     words = [place for place, one in enumerate(elements) if isinstance(one, str) and has_words(one)]
     if not words:
         return elements, [], []
-    first = words[0]
-    last = max(place for place, one in enumerate(elements) if isinstance(one, str) and one.strip())
+    syntax = [place for place, one in enumerate(elements) if isinstance(one, Atom) and one.is_syntax]
+    first = min([words[0], *syntax])
+    last = max([*syntax, *(place for place, one in enumerate(elements) if isinstance(one, str) and one.strip())])
     for opening, closing in tag_pairs(elements):
         if first <= opening <= last or first <= closing <= last:
             first, last = min(first, opening), max(last, closing)

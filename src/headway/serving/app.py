@@ -7,12 +7,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any, TypeVar
-from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -24,6 +22,7 @@ from headway.insight import read_edits
 from headway.insight.analyses import read_analyses
 from headway.serving.access import Access
 from headway.serving.batcher import QueueFullError
+from headway.serving.bodies import is_form, read_body
 from headway.serving.detection import Detected
 from headway.serving.guard import Guard
 from headway.serving.pairs import Pair, Pairs, english_name
@@ -46,9 +45,6 @@ from headway.serving.settings import Settings
 from headway.serving.watch import Watch
 
 AUTO = "auto"
-FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
-MOST_FIELDS = 100
-"""Of a form."""
 Fields = TypeVar("Fields", bound=BaseModel)
 
 
@@ -298,52 +294,25 @@ def _likeliest(text: str, found: Sequence[Detected], candidates: Sequence[str]) 
 
 async def _fields(access: Access, request: Request, kind: type[Fields]) -> Fields:
     """The fields of a request, JSON or form, of one who may come. Raises HTTPException."""
-    is_form = _media_type(request) in FORMS
     try:
-        given = await _given(request)
+        given = await read_body(request)
     except HTTPException:
         _admit(access, request)  # what can't be read counts, too
         raise
     _admit(access, request, given.get("api_key"))
     try:
         return kind.model_validate(
-            {name: value for name, value in given.items() if value is not None}, strict=not is_form
+            {name: value for name, value in given.items() if value is not None}, strict=not is_form(request)
         )
     except ValidationError as error:
         raise refusal(400, _first_mistake(error)) from None
 
 
-async def _given(request: Request) -> dict[str, Any]:
-    media_type, body = _media_type(request), await request.body()
-    try:
-        if media_type == FORMS[0]:
-            pairs = parse_qs(body.decode("utf-8"), True, max_num_fields=MOST_FIELDS, errors="strict")
-            return _single(pairs)
-        if media_type == FORMS[1]:
-            async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=len(body) + 1) as form:
-                return _single({name: form.getlist(name) for name in form})
-        if media_type == "application/json" and isinstance(document := from_json(body), dict):
-            return document
-    except ValueError:
-        raise refusal(400, "the body isn't what its Content-Type says") from None
-    if media_type == "application/json":
-        raise refusal(400, "body: must be a JSON object")
-    raise refusal(400, "Content-Type: must be application/json or a form")
-
-
-def _media_type(request: Request) -> str:
-    return request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-
-
-def _single(form: dict[str, list[Any]]) -> dict[str, Any]:
-    """A field that is given once is no list."""
-    return {name: values[0] if len(values) == 1 else values for name, values in form.items()}
-
-
 def _first_mistake(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    name = str(first["loc"][0]) if first["loc"] else "body"
-    return f"{name}: {first['msg']}"
+    errors = error.errors(include_url=False, include_input=False, include_context=False)
+    first = max(errors, key=lambda one: len(one["loc"]))  # of "no text" and "item 2 is no text" the latter
+    name, last = first["loc"][0], first["loc"][-1]
+    return f"{name}: {f'item {last + 1}: ' if isinstance(last, int) else ''}{first['msg']}"
 
 
 def _texts(name: str, given: str | list[str], settings: Settings) -> list[str]:

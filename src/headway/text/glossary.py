@@ -52,6 +52,11 @@ class Glossary:
             source, target = (unicodedata.normalize("NFC", side.strip()) for side in pair)
             if not source or not target:
                 raise UserError(f"glossary: {source!r} with {target!r} needs text on both sides")
+            try:
+                f"{source}{target}".encode()
+            except UnicodeEncodeError:
+                says = "holds half of a surrogate pair, which is no character"
+                raise UserError(f"glossary: {source!r} with {target!r} {says}") from None
             if targets.setdefault(source, target) != target:
                 raise UserError(f"glossary: {source!r} has two targets, {targets[source]!r} and {target!r}; keep one")
         return cls(tuple(Term(source, target) for source, target in targets.items()))

@@ -21,17 +21,52 @@ _ADDRESS = rf"""
   | (?<![\w.+\-]) [\w.+\-]{{1,64}} @ [{_LATIN}\d\-]{{1,63}} (?: \. [{_LATIN}\d\-]{{1,63}} ){{1,8}}
 """
 """URLs, with the parentheses that are closed in them, and e-mail addresses."""
+_WORD = "[A-Za-z_][A-Za-z0-9_]*+"
+_NAME = rf"{_WORD} (?: (?: \. | -> ) {_WORD} )*+"
 _PLACEHOLDER = rf"""
-    `[^`\n]+`
-  | [$\#]? \{{\{{ [^{{}}\n]* \}}\}}
-  | [$\#]? \{{ [^{{}}\s]* \}}
-  | (?<![\d%]) % (?: \d+\$ | \(\w+\) )? [\-+\#0]? (?: \d+ | \* )? (?: \.\d+ )?
-    (?: hh? | ll? )? [@diouxXeEfgGcrsa] (?![{_LATIN}\d])
-  | (?<![A-Z]) \$ (?P<number> [1-9]\d? ) (?! [\d.,]*\d | \s? (?i: hundred | thousand | tausend | [mb]illi | trilli ) )
+    (?<! ` ) (?P<ticks> `++ ) [^\n]+? (?<! ` ) (?P=ticks) (?! ` )
+  | [$\#%]? \{{{{1,2}} \{{ [^{{}}\n]*+ \}} \}}{{1,2}} | [$\#%]? \{{ [ ]? [^{{}}\s]*+ [ ]? \}}
+  | \{{ \s*+ [\w.]++ \s*+ , \s*+ (?: number | date | time | spellout | ordinal | duration | list ) \s*+
+        (?: , [^{{}}\n]*+ )? \}}
+  | \{{% [^{{}}%\n]*+ %\}} | <% [^<>\n]*+ (?<= % ) > | <\? [^<>\n]*+ (?<= \? ) >
+  | < (?: https?:// | ftp:// | mailto: ) [^<>\s]*+ >
+  | \[\[ [ ]? [^\[\]\s]++ [ ]? \]\] | \[\^ [^\[\]\s]++ \]
+  | %% (?: {_NAME} %% )?
+  | (?<! \d ) % (?: \d+\$ | \( [\w.\-]++ \) | <\w++> )? (?: , (?! \w\.\w ) )? [\-+\#0]* (?: \d+ | \* )?
+        (?: \. (?: \d+ | \* )? )? (?: hh? | ll? | [qjztL] )? [@A-Za-z] (?! [{_LATIN}\d] )
+  | (?<! \d ) % {_NAME} (?: - {_NAME} )*+ (?: \(\w+\) )? %
+  | (?<! \d ) % L? (?P<percent> [1-9]\d? ) (?! [\d.,]*\d ) (?: % (?! [{_LATIN}\d] ) )?
+  | (?<![A-Z]) \$ (?P<dollar> [1-9]\d? ) (?! [\d.,]*\d | \s? (?i: hundred | thousand | tausend | [mb]illi | trilli ) )
+  | (?<! [\w$] ) \$ (?: t? \( [^()\s]*+ \) | {_NAME} \$? )
+  | (?<! [\w@] ) @ (?: (?: \.[a-z]+ )? : (?: \( [\w.\-]++ \) | {_NAME} ) | {_WORD} )
+  | (?<! [^\s("'] ) : [a-z][a-z\d_]++ :? (?! [{_LATIN}\d:] )
+  | (?<! [\w#] ) (?: __ [A-Za-z0-9]++ (?: _ [A-Za-z0-9]++ )*+ __ | (?P<hashes> \#++ ) {_NAME} (?P=hashes) )
+        (?! [{_LATIN}\d_#] )
+  | (?<! [{_LATIN}\d_\#&] ) \# (?! [{_LATIN}\d_\#] )
+  | (?P<path> (?<! \w ) (?: [A-Za-z]: | \\ ) \\ \S*+ ) | (?<! \\ ) (?: \\ (?: [nrt"'] | u [\dA-Fa-f]{{4}} ) )++
 """
-"""Code in backticks; {{name}}, {{0}}, ${{name}}; %s, %(x)d, %1$s; $1, but not $1.50, US$1 or $1 million."""
-_PROTECTED = re.compile(f"{_ADDRESS}|{_PLACEHOLDER}", re.VERBOSE)
-_LIKELY = re.compile(r"[@{%$`]|://|(?i:www)\.")
+"""Code in backticks; {name}, {{name}}, ${name}; {n, number}; {% if x %}, <%= x %>; [[name]]; %name%; %s, %(x)d, %1$s,
+%ld; %1; $1, but not $1.50, US$1 or $1 million; $name; @name, @:name; :name, but not 1:2 or :-); __name__, #name#; # of
+plurals; \\n, but not in C:\\new."""
+_TAG = r"(?: \d+ | [A-Za-z] [\w:.\-]*+ )"
+_ATTRIBUTES = r"""(?: \s++ [\w:.\-]++ = (?: \\?"[^"<>]*+" | '[^'<>]*+' | [\w\-\#%.]++ ) )*+ \s*+"""
+_SYNTAX = rf"""
+    (?P<syntax>
+        \{{ \s*+ [\w.]++ \s*+ , \s*+ (?: plural | selectordinal | select ) \s*+ ,
+            (?: \s*+ offset: \d+ )?+ (?: \s*+ (?: =\d+ | \w+ ) \s*+ \{{ )?
+      | \}} \s*+ (?: (?: =\d+ | \w+ ) \s*+ \{{ | \}} )
+      | (?<! < ) < (?: / {_TAG} \s*+ | {_TAG} {_ATTRIBUTES} / ) > (?! > )
+      | \] \( (?: <[^<>\n]*+> | [^\s()<>]*+ (?: \( [^\s()]*+ \) [^\s()]*+ )*+ )
+            (?: [ ] (?: "[^"\n]*+" | '[^'\n]*+' ) )? \)
+      | \] \[ [^\[\]\n]*+ \]
+    )
+  | (?<! < ) < (?P<tag> {_TAG} ) {_ATTRIBUTES} > (?! > )
+  | (?P<opening> !? \[ ) | (?P<closing> \] )
+"""
+"""What has words in it: {n, plural, one {...} other {...}} of ICU, <0>...</0> and other tags, links of Markdown,
+[...](address)."""
+_PROTECTED = re.compile(f"{_ADDRESS}|{_PLACEHOLDER}|{_SYNTAX}", re.VERBOSE)
+_LIKELY = re.compile(r"[@{}%$`<\\\[\]#:_wW](?:(?<![:_wW])|(?<=:)(?://|[a-z])|(?<=_)_|(?<=[wW])[wW]{2}\.)")
 """What any protected text has a part of: far faster to look for."""
 _ENDS = ".!?\u2026\u3002\uff01\uff1f\u0964"
 """Punctuation that ends a sentence, and is translated with it."""
@@ -47,6 +82,8 @@ class Atom:
     """What stands for it where sentences are looked for."""
     words: str | None = None
     """What the model gets of it, for protected text, which a translator keeps; None: nothing."""
+    is_syntax: bool = False
+    """Whether it begins or ends something that has words in it, as a tag does."""
 
 
 Element: TypeAlias = str | Atom
@@ -63,17 +100,47 @@ def split_protected(text: str) -> list[Element]:
         if match.start() > end:
             elements.append(text[end : match.start()])
         found = match.group()
-        elements.append(Atom(found, "x" * len(found), words=found))
+        is_syntax = match.lastgroup in ("syntax", "opening") or (
+            match["tag"] is not None and f"</{match['tag']}" in text
+        )
+        stand_in = found if len(found) == 1 else "x" * len(found)  # [ and #, which may be a list's marker
+        elements.append(Atom(found, stand_in, words=found, is_syntax=is_syntax))
         end = match.end()
     return [*elements, text[end:]] if end < len(text) else elements
 
 
 def _matches(text: str) -> list[re.Match[str]]:
-    """What is protected. Placeholders like $1 count from 1; a number that lacks the ones before it is a price."""
+    """What is protected. Placeholders like $1 count from 1; a number that lacks the ones before it is a price. Brackets
+    are protected where they are no pair, or that of a link."""
     found = list(_PROTECTED.finditer(text))
-    numbers = {int(match["number"]) for match in found if match["number"]}
-    missing = next(number for number in itertools.count(1) if number not in numbers)
-    return [match for match in found if match["number"] is None or int(match["number"]) < missing]
+    left_out = {match for match in found if match.lastgroup in ("path", "closing")}
+    for kind in ("dollar", "percent"):
+        numbered = [match for match in found if match.lastgroup == kind]
+        numbers = {int(match[kind]) for match in numbered}
+        missing = next(number for number in itertools.count(1) if number not in numbers)
+        left_out |= {match for match in numbered if int(match[kind]) > missing}
+    opened: list[re.Match[str]] = []
+    for match in found:
+        if match.lastgroup == "opening":
+            opened.append(match)
+        elif match.group()[0] == "]" and opened:
+            opening = opened.pop()
+            if match.lastgroup == "closing":
+                left_out.add(opening)
+    return [match for match in found if match not in left_out]
+
+
+def parted_at_syntax(elements: Iterable[Element]) -> list[Element]:
+    """The elements with other protected text among the words."""
+    parts: list[Element] = []
+    for one in elements:
+        if isinstance(one, Atom) and one.is_syntax:
+            parts.append(one)
+        elif parts and isinstance(parts[-1], str):
+            parts[-1] += joined([one])
+        else:
+            parts.append(joined([one]))
+    return parts
 
 
 def has_words(text: str) -> bool:

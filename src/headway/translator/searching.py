@@ -33,9 +33,10 @@ class TextSearcher:
         glossaries: Sequence[Glossary],
     ) -> list[Translation]:
         """The translation of each text. Where none has all protected text of its source, it is made of those of the
-        words between."""
+        words between. Links and tags are put into the translation of the text without them."""
         given = [ProtectedText.of(text, self._stored.source_tokenizer) for text in texts]
         sources = self._codec.sources(texts)
+        enclosing = self._enclosing(given, sources, options, prefixes, glossaries)
         readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self._codec.longest_source}
         searched = [i for i in readable if not given[i].goes_by_runs]
         hypotheses = self._search(
@@ -47,7 +48,8 @@ class TextSearcher:
         )
         found = dict(zip(searched, hypotheses, strict=True))
         translations = [
-            self._translation(text, ids, found.get(i, [])) if i in found or i not in readable else None
+            enclosing.get(i)
+            or (self._translation(text, ids, found.get(i, [])) if i in found or i not in readable else None)
             for i, (text, ids) in enumerate(zip(given, sources, strict=True))
         ]
         lost = [i for i, one in enumerate(translations) if one is None]
@@ -59,6 +61,35 @@ class TextSearcher:
             one or self._from_runs(given[i], sources[i] or [], prefixes[i], made[i], glossaries[i])
             for i, one in enumerate(translations)
         ]
+
+    def _enclosing(
+        self,
+        given: Sequence[ProtectedText],
+        sources: Sequence[list[int] | None],
+        options: SearchOptions,
+        prefixes: Sequence[list[int]],
+        glossaries: Sequence[Glossary],
+    ) -> dict[int, Translation]:
+        """The translations, by number, of those texts whose links and tags find a place in the translation of the text
+        without them."""
+        without = {i: one for i, text in enumerate(given) if (one := text.without_syntax) is not None}
+        if not without:
+            return {}
+        texts = [given[i].tag + one.text for i, one in without.items()]
+        found = self.translate(texts, options, [prefixes[i] for i in without], [glossaries[i] for i in without])
+        self.align_together(found)
+        made = {}
+        for (i, one), translation in zip(without.items(), found, strict=True):
+            every = [
+                self._reread(
+                    replace(each, text=text, alternatives=[], _pieces=Pieces()), given[i].text, sources[i] or []
+                )
+                for each in (translation, *translation.alternatives)
+                if (text := one.put_back(each)) is not None and given[i].is_kept_by(text)
+            ]
+            if every:
+                made[i] = replace(every[0], alternatives=every[1:])
+        return made
 
     def check_glossary(self, glossary: Glossary, options: SearchOptions) -> None:
         """Raises UserError where a search with these options can't follow it."""
@@ -139,9 +170,9 @@ class TextSearcher:
         return replace(best, alternatives=others)
 
     def _reread(self, translation: Translation, source_text: str, source: list[int]) -> Translation:
-        """With the pieces of its text, as far as the model can read it."""
+        """With the pieces of its text, as far as the model can read it and its source."""
         target = self._codec.target(translation.text)
-        if target is None or len(target) > self._codec.longest_source:
+        if target is None or max(len(source), len(target)) > self._codec.longest_source:
             return translation
         find_target = partial(self._stored.target_tokenizer.encoded_pieces, translation.text)
         return replace(translation, _pieces=self._pieces(source_text, (source, target), find_target))

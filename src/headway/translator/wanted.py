@@ -11,9 +11,10 @@ from functools import cached_property, lru_cache
 from headway.decoding import Demands, Phrase
 from headway.errors import UserError
 from headway.text.glossary import Glossary, Term, goes_on
-from headway.text.protected import Atom, Element, joined, runs_of, split_protected, with_runs
+from headway.text.protected import Atom, Element, joined, parted_at_syntax, runs_of, split_protected, with_runs
 from headway.text.tokenizer import Tokenizer
 from headway.translator.codec import Codec
+from headway.translator.placing import WithoutSyntax
 from headway.translator.translation import Stopped, Translation
 
 MOST_PHRASES, LONGEST_PHRASE = 2_000, 100
@@ -64,14 +65,30 @@ class ProtectedText:
         return "".join(" " if isinstance(one, Atom) else one for one in self.elements)
 
     @property
+    def parts(self) -> Sequence[Element]:
+        """What is translated by itself, and what is between: all protected text, or, where there is syntax, that alone.
+        Placeholders between it are among the words."""
+        return parted_at_syntax(self.elements) if self._has_syntax else self.elements
+
+    @property
+    def without_syntax(self) -> WithoutSyntax | None:
+        """The words alone; None where there are no links and tags among them, or they can't be put back."""
+        return WithoutSyntax.of(self.parts) if self._has_syntax else None
+
+    @property
     def runs(self) -> list[str]:
-        """The words between protected text, as `runs_of` finds them."""
-        return [self.tag + run for run in runs_of(self.elements)]
+        """The words of its parts, as `runs_of` finds them."""
+        return [self.tag + run for run in runs_of(self.parts)]
 
     @property
     def goes_by_runs(self) -> bool:
-        """Whether no translation of the whole is searched: there are no words, or too much protected text."""
-        return len(self.spans) > MOST_PHRASES_IN_BEAM or (bool(self.spans) and not self.runs)
+        """Whether no translation of the whole is searched: there is syntax, there are no words, or too much protected
+        text."""
+        return self._has_syntax or len(self.spans) > MOST_PHRASES_IN_BEAM or (bool(self.spans) and not self.runs)
+
+    @property
+    def _has_syntax(self) -> bool:
+        return any(isinstance(one, Atom) and one.is_syntax for one in self.elements)
 
     def terms(self, glossary: Glossary) -> list[Term]:
         """The terms in the words, the first ones, as many as there is room for beside the protected text."""
@@ -83,7 +100,7 @@ class ProtectedText:
         if not glossary.terms:
             return 0
         if self.goes_by_runs:
-            return sum(ProtectedText(run, [run]).terms_left_out(glossary) for run in runs_of(self.elements))
+            return sum(ProtectedText(run, [run]).terms_left_out(glossary) for run in runs_of(self.parts))
         return len(glossary.find(self.words)) - len(self.terms(glossary))
 
     def is_kept_by(self, translation: str) -> bool:
@@ -100,7 +117,7 @@ class ProtectedText:
         targets = tuple(one.target for one in glossary.terms)
 
         def of(texts: Sequence[str], score: float) -> Translation:
-            text = joined(with_runs(self.elements, texts, kept_ends=targets))
+            text = joined(with_runs(self.parts, texts, kept_ends=targets))
             return Translation(f"{prefix} {text}" if prefix else text, score, stopped)
 
         stopped: Stopped = "max_length" if any(run.stopped == "max_length" for run in runs) else "eos"

@@ -24,6 +24,7 @@ from headway.interop.huggingface.names import (
     GENERATION_FILE,
     LENGTH_PENALTY_FACTOR,
     OUTPUT,
+    POSITIONS,
     SAME_FIELDS,
     SOURCE,
     TARGET,
@@ -36,6 +37,7 @@ from headway.interop.huggingface.names import (
 )
 from headway.interop.vocabularies import never_generated, pieces_of
 from headway.model import ModelConfig, Transformer
+from headway.model.positions import sinusoidal_table
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory, write_json
 from headway.storage.untrusted import clipped
@@ -265,4 +267,6 @@ def _their_weights(model: Transformer) -> dict[str, Tensor]:
         weights[one[0]] = embeddings[one[-1]].weight.detach().cpu()[:, order]
     if model.output.bias is not None:
         weights[BIAS] = model.output.bias.detach().cpu()[None]
+    if config.norm == "pre":  # Pegasus calls a file without its sinusoids incomplete, Marian doesn't look for them
+        weights |= {name: sinusoidal_table(config.max_length, config.d_model)[:, order] for name in POSITIONS}
     return {name: weight.contiguous() for name, weight in weights.items()}
