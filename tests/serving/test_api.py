@@ -7,7 +7,7 @@ import pytest
 
 from headway.insight import HeadOff, read_edits
 from headway.insight.analyses import read_analyses
-from headway.serving.detection import detect
+from headway.text.detection import detect
 from tests.serving.conftest import CopyingTranslator
 
 JSON = {"content-type": "application/json"}
@@ -197,7 +197,7 @@ def test_auto_by_script(serve):
 
 def test_auto_where_the_script_says_nothing(serve, monkeypatch):
     server = serve(CopyingTranslator("de", "en"), CopyingTranslator("fr", "en"))
-    monkeypatch.setattr("headway.serving.detection._lingua", lambda _: None)  # as without the extra
+    monkeypatch.setattr("headway.text.detection._lingua", lambda _: None)  # as without the extra
     refused = server.post("/translate", json={**GOOD, "source": "auto"})
     assert refused.status_code == 400
     assert "say which of de, fr" in refused.json()["error"]
@@ -207,7 +207,7 @@ def test_auto_where_the_script_says_nothing(serve, monkeypatch):
 
 
 def test_auto_is_as_sure_as_a_script_can_be(serve, monkeypatch):
-    monkeypatch.setattr("headway.serving.detection._lingua", lambda _: None)  # as without the extra
+    monkeypatch.setattr("headway.text.detection._lingua", lambda _: None)  # as without the extra
     server = serve(CopyingTranslator("de", "en"), CopyingTranslator("ko", "en"))
     answer = server.translate("Der Hund.", source="auto")
     assert answer["detectedLanguage"] == {"confidence": 50.0, "language": "de"}, "it may be English"

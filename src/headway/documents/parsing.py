@@ -17,6 +17,7 @@ import sentencex
 
 from headway.documents.elements import elements_of
 from headway.documents.markup import blocks_of, escape, tag_pairs
+from headway.languages import read_code
 from headway.text.protected import Atom, Element, edges, has_words, runs_of, with_runs
 
 TextFormat = Literal["text", "html"]
@@ -135,7 +136,7 @@ def _segments(skeleton: str, language: str) -> list[str]:
     """Its sentences; joined they are as long as the whole."""
     try:
         # It panics at a white space of several bytes after an initial, as in "Plan B .", and prints where.
-        return list(sentencex.segment(language, _WIDE_SPACE.sub(" ", skeleton)))  # type: ignore[attr-defined]
+        return list(sentencex.segment(read_code(language).language, _WIDE_SPACE.sub(" ", skeleton)))  # type: ignore[attr-defined]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # a panic of Rust is no Exception

@@ -146,7 +146,7 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog, reporter: Repor
     all that for the next time."""
     check_fit_to_keep(run)
     progress, recipe = run.progress, run.recipe
-    tokenize = tokenization(recipe.data.target_language, tokenized=recipe.tokenizer.kind == "word")
+    tokenize = tokenization(*recipe.data.target_languages, tokenized=recipe.tokenizer.kind == "word")
     with run.average.in_model() if run.average is not None else nullcontext():
         stored = stored_model(run)
         try:

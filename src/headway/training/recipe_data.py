@@ -264,3 +264,8 @@ class DataSection(Section):
     def tags(self) -> list[str]:
         """The target languages that texts ask for by tags; none where there is one alone."""
         return sorted({files.tag for files in self.corpora if files.tag})
+
+    @property
+    def target_languages(self) -> list[str]:
+        """All languages that are translated into."""
+        return self.tags or [self.target_language]

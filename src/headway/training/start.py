@@ -207,7 +207,7 @@ def _sampler(recipe: Recipe, data: PreparedData, model: Transformer, train: Batc
         model=model,
         tokenizer=data.target_tokenizer,
         train=train,
-        tokenize=tokenization(recipe.data.target_language, tokenized=recipe.tokenizer.kind == "word"),
+        tokenize=tokenization(*recipe.data.target_languages, tokenized=recipe.tokenizer.kind == "word"),
         count=recipe.training.risk_samples,
         seed=recipe.training.seed,
         dtype=dtype,
