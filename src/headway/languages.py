@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 _RENAMED = {"in": "id", "iw": "he", "ji": "yi", "no": "nb"}
 """Codes of two letters with another one for the same language; Babel knows those of three letters."""
-_OTHER_MEANINGS = frozenset("bpe csv in inp log pre raw sgm spm src sys tgt tmp trg tsv txt und".split())  # noqa: SIM905
-"""Codes of languages that mean something else where files are named for what is in them, and that of none."""
+_OTHER_MEANINGS = frozenset("bpe csv in inp log pre raw sgm spm src sys tgt tmp trg tsv txt mis mul und zxx".split())  # noqa: SIM905
+"""Codes of languages that mean something else where files are named for what is in them, and those of no language."""
 
 
 class LanguageCode(NamedTuple):
@@ -53,7 +53,10 @@ def likely_script(code: str) -> str:
 
 def is_language(code: str) -> bool:
     """Whether it is the code of a language that Unicode's data know, and no common suffix of files such as txt."""
-    return code.lower() not in _OTHER_MEANINGS and likely_script(read_code(code).language) != ""
+    from babel import Locale
+
+    language = read_code(code).language
+    return code.lower() not in _OTHER_MEANINGS and (likely_script(language) != "" or language in Locale("en").languages)
 
 
 def english_name(code: str) -> str:

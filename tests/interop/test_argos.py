@@ -193,3 +193,11 @@ def test_names_of_languages(code, name, tmp_path):
     export_argos(stored(languages=(code, "en")), tmp_path / "x.argosmodel")
     metadata = json.loads((installed(tmp_path / "x.argosmodel", tmp_path / "here") / "metadata.json").read_text())
     assert (metadata["from_code"], metadata["from_name"]) == (code, name)
+
+
+@pytest.mark.parametrize("code", ["txt", "src", "source", "und"])
+def test_what_is_no_language_is_refused(code, tmp_path):
+    """Models trained on files without a language in their names have such ones."""
+    with pytest.raises(UserError, match=f"'{code}' is none"):
+        export_argos(stored(languages=("de", code)), tmp_path / "x.argosmodel")
+    assert list(tmp_path.iterdir()) == []

@@ -179,16 +179,17 @@ def _languages(data: DataSection) -> dict[str, str]:
     """The languages of both sides: as they are given, else by the suffixes of the first files. Raises _Problems."""
     given = {"source": data.source_language, "target": data.target_language or ("mul" if data.tags else "")}
     files: list[Path] = [*data.corpora[0].source[:1], *data.corpora[0].target[:1]]
-    suffixes = dict(zip(given, (plain_name(file).suffix.lstrip(".") for file in files), strict=False))
+    names = (plain_name(Path(file.name.rstrip("*?."))) for file in files)  # a pattern may end with the language
+    suffixes = dict(zip(given, (name.suffix.lstrip(".") for name in names), strict=False))
     found = {side: language or suffixes.get(side, "") for side, language in given.items()}
     missing = [side for side, language in given.items() if not language]
     unclear = [side for side in missing if not is_language(found[side])]
     if read_code(found["source"]) == read_code(found["target"]):
         unclear = missing
     if unclear:
-        names = " and ".join(dict.fromkeys(file.name for file in files))
+        told = " and ".join(dict.fromkeys(file.name for file in files))
         keys = " ".join(f"data.{side}_language=..." for side in unclear)
-        raise _Problems(f"{names}: the names don't tell two languages; set {keys}, with codes such as de")
+        raise _Problems(f"{told}: the names don't tell two languages; set {keys}, with codes such as de")
     return {f"{side}_language": language for side, language in found.items()}
 
 
@@ -300,7 +301,7 @@ def _told(problem: Any) -> str:
         return f"{name} is missing"
     if problem["type"] in ("string_type", "path_type") and isinstance(problem["input"], bool):
         word, meaning = ("yes", "true") if problem["input"] else ("no", "false")
-        return f"{name}: {word} is {meaning} in YAML: write \"{word}\" in quotes (here in a shell: '{name}=\"{word}\"')"
+        return f'{name}: {word} is {meaning} in YAML: write "{word}" in quotes (here in a shell: \'{name}="{word}"\')'
     if problem["type"] == "model_type":
         return f"{name}: must be a section of keys, not {problem['input']!r}"
     message = _NEEDED.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
