@@ -49,11 +49,11 @@ async def choose(
 
 
 def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, Pair | None]:
-    """The language of a text by what it was found to be in, and the pair that translates it; no pair for text in the
-    target language. Raises UserError where it can't be told, or isn't translated."""
+    """The language of a text by what it was found to be in, and the pair that translates it; no pair for text without
+    letters or in the target language. Raises UserError where the language can't be told, or isn't translated."""
     candidates = pairs.sources(target)
-    if found is None:  # there is nothing to translate
-        return Detected(candidates[0], 0.0), pairs.find(candidates[0], target)
+    if found is None:
+        return Detected(candidates[0], 0.0), None
     if not found:
         raise UserError(f"the text is in none of the languages that are translated: {', '.join(candidates)}")
     possible = [one for one in found if one.language in candidates and one.confidence >= NEAR * found[0].confidence]
