@@ -137,6 +137,14 @@ def test_sentences_are_sentences():
     assert [one.whole for one in parse_document(text, "text", "de").sentences] == wanted
 
 
+def test_sentences_of_a_language_with_a_region():
+    text = "Am 3. Mai kam Hr. Dr. Müller an. Er ging."
+    wanted = [one.whole for one in parse_document(text, "text", "de").sentences]
+    assert len(wanted) == 2
+    for code in ("de-DE", "de_AT", "DE", "deu"):
+        assert [one.whole for one in parse_document(text, "text", code).sentences] == wanted
+
+
 @pytest.mark.parametrize(
     "translation",
     ["lost", "⟦0⟧ twice ⟦0⟧ ⟦1⟧", "only ⟦0⟧", "⟦0⟧⟦1⟧⟦2⟧", "⟦1⟧ before ⟦0⟧", "⟦00⟧ ⟦1⟧ ⟦0⟧"],

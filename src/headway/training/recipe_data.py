@@ -196,7 +196,8 @@ class DataSection(Section):
     prepared: Path | None = None
     """Folder that `headway prepare` made from this recipe; by default the run prepares its own data."""
     source_language: str = ""
-    """Language code such as `de`; by default that of `training.init_from`, or else the suffix of the training file."""
+    """Language code such as `de`; by default that of `training.init_from`, or else the suffix of the training file, if
+    it is a code and both sides differ."""
     target_language: str = ""
     """Language code; by default that of `training.init_from`, or else the suffix of the training file, or `mul` if the
     corpora have tags."""
@@ -264,8 +265,3 @@ class DataSection(Section):
     def tags(self) -> list[str]:
         """The target languages that texts ask for by tags; none where there is one alone."""
         return sorted({files.tag for files in self.corpora if files.tag})
-
-    @property
-    def target_languages(self) -> list[str]:
-        """All languages that are translated into."""
-        return self.tags or [self.target_language]
