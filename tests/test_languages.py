@@ -78,6 +78,7 @@ def test_every_language_that_babel_names_is_one():
         ("de", ["de-AT", "de-DE"], "de-AT"),
         ("deu", ["de"], "de"),
         ("de", ["deu_Latn"], "deu_Latn"),
+        ("deu-AT", ["de", "de-AT"], "de-AT"),
         ("zh_CN", ["zh-TW", "zh-CN"], "zh-CN"),
         ("zh-CN", ["zh-Hant", "zh-Hans"], "zh-Hans"),
         ("zh_TW", ["zh-Hans", "zh-Hant"], "zh-Hant"),
