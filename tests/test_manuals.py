@@ -96,7 +96,8 @@ def test_commands_that_are_shown_can_be_parsed(manual):
         arguments = [re.sub(r"\$\w+", "1", word) for word in words[:redirected]]
         COMMANDS[name].make_context(name, list(arguments))
         overrides = [one for one in arguments if KEY.match(one) and not one.startswith(OF_A_MODEL)]
-        make_recipe({"data": {"train": TEXT, "valid": TEXT}, "training": {"max_steps": 1}}, overrides)
+        data = {"train": TEXT, "valid": TEXT, "source_language": "de", "target_language": "en"}  # as own-corpus.md has
+        make_recipe({"data": data, "training": {"max_steps": 1}}, overrides)
 
 
 @pytest.mark.parametrize("manual", MANUALS, ids=lambda path: path.name)

@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ORDER = (
-    ("errors", "kernels"),
+    ("errors", "languages", "kernels"),
     ("devices", "threads", "model", "text", "evaluation", "corpora"),
     ("decoding",),
     ("storage",),
@@ -23,7 +23,7 @@ ORDER = (
 KNOW_NO_ROOM = {"text", "evaluation", "corpora"}
 KNOW = {"model": {"kernels"}, "decoding": {"kernels", "model"}}
 """Rooms that know fewer others than their row would let them."""
-ANYWHERE = {"errors"}
+ANYWHERE = {"errors", "languages"}
 
 
 def modules() -> dict[str, Path]:

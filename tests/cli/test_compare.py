@@ -4,6 +4,8 @@ import json
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import sacrebleu
@@ -11,6 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 from headway.cli import app
+from headway.cli.test_set import tokenization_for
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
@@ -178,3 +181,18 @@ def test_translations_that_would_be_tokenised_differently(folder, monkeypatch):
     monkeypatch.setattr("headway.cli.test_set.tokenization_for", lambda *_: next(kinds))
     with pytest.raises(UserError, match=r"differently \(one as 13a, two as zh\); choose with --tokenize"):
         run("compare", "one", "two", *TEST_SET)
+
+
+@pytest.mark.parametrize(
+    ("asked", "tags", "target", "wanted"),
+    [
+        (None, [], "zh_CN", "zh"),
+        (None, ["de", "ja-JP"], "mul", "char"),
+        ("de", ["de", "ja-JP"], "mul", "13a"),
+        ("ja", ["de", "ja-JP"], "mul", "char"),
+    ],
+)
+def test_the_tokenisation_of_all_that_a_model_writes(asked, tags, target, wanted):
+    stored = SimpleNamespace(target_language=target, target_tokenizer=SimpleNamespace(kind="bpe"))
+    translator: Any = SimpleNamespace(target_languages=tags, stored=stored)
+    assert tokenization_for(translator, asked) == wanted

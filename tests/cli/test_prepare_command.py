@@ -15,7 +15,8 @@ def recipe(tmp_path, monkeypatch):
     for name in ("a.src", "a.tgt"):
         (tmp_path / name).write_text("ant bee\ncat\n")
     files = {"source": "a.src", "target": "a.tgt"}
-    document = {"data": {"train": files, "valid": files}, "tokenizer": {"kind": "word"}, "training": {"max_steps": 1}}
+    data = {"train": files, "valid": files, "source_language": "xx", "target_language": "yy"}
+    document = {"data": data, "tokenizer": {"kind": "word"}, "training": {"max_steps": 1}}
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(document))
     monkeypatch.chdir(tmp_path)
     return "recipe.yaml"
@@ -40,7 +41,7 @@ def test_mistakes_are_one_line(recipe, tmp_path):
     )
     (tmp_path / "file").write_text("")
     assert "file: is a file" in refusal(recipe, "--output", "file")
-    assert "'src' isn't a known language code" in refusal(recipe, "data.filters.script=true", *to_out)
+    assert "'xx' isn't a known language code" in refusal(recipe, "data.filters.script=true", *to_out)
     assert "did you mean data.filters.max_ratio?" in refusal(recipe, "data.filters.max_ration=3", *to_out)
     assert "words: must be the fewest and the most" in refusal(recipe, "data.filters.words=[5, 1]", *to_out)
     assert "a.src: no such file" in refusal(

@@ -167,6 +167,14 @@ def test_sentences_are_sentences():
     assert [one.whole for one in parse_document(text, "text", "de").sentences] == wanted
 
 
+def test_sentences_of_a_language_with_a_region():
+    text = "Am 3. Mai kam Hr. Dr. Müller an. Er ging."
+    wanted = [one.layout.plain for one in parse_document(text, "text", "de").sentences]
+    assert len(wanted) == 2
+    for code in ("de-DE", "de_AT", "DE", "deu"):
+        assert [one.layout.plain for one in parse_document(text, "text", code).sentences] == wanted
+
+
 def test_what_a_model_says_is_text_and_never_markup():
     document = parse_document("<p>Hund</p>", "html", "de")
     assert document.joined([["<script>alert(1)</script> &amp;"]]) == (

@@ -3,7 +3,7 @@
 import pytest
 import sacrebleu
 
-from headway.evaluation import compare_translations, score_translations
+from headway.evaluation import compare_translations, score_translations, tokenization
 
 HYPOTHESES = ["the cat sat on the mat .", "a dog , running"]
 REFERENCES = ["the cat is on the mat .", "a dog is running"]
@@ -48,3 +48,38 @@ def test_systems_without_a_score_do_not_differ():
     ours, other, references = ([word] * 20 for word in ("a", "b", "the cat sat on the mat"))
     bleu, _ = compare_translations(ours, other, references)
     assert (bleu.score, bleu.other, bleu.p_value) == (0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("languages", "wanted"),
+    [
+        *((code, "zh") for code in ("zh", "zh-CN", "zh_TW", "zh-Hans", "ZH-hant", "zho", "cmn", "yue", "wuu", "lzh")),
+        *((code, "char") for code in ("ja", "ja-JP", "jpn", "th", "th_TH", "lo", "km", "my", "shn", "bo", "tha")),
+        *(
+            (code, "13a")
+            for code in ("ko", "ko-KR", "kor", "de", "en", "vi", "hi", "ar", "zh-Latn", "txt", "source", "")
+        ),
+        ("de fr cs", "13a"),
+        ("de zh_CN", "zh"),
+        ("de zh ja", "char"),
+    ],
+)
+def test_tokenisation_follows_from_the_language(languages, wanted):
+    assert tokenization(*(languages.split() or [""])) == wanted
+    assert tokenization(*languages.split(), tokenized=True) == "none"
+
+
+@pytest.mark.parametrize(
+    ("code", "plain", "wrong", "right"),
+    [
+        ("zh-CN", "zh", "两个男人在公园里看一只很大的狗。", "两个男人在公园里看一只很小的狗。"),
+        ("ja_JP", "ja", "公園で二人の男が大きな犬を見ています。", "公園で二人の男が小さな犬を見ています。"),
+        ("th-TH", "th", "ผู้ชายสองคนดูสุนัขตัวใหญ่ในสวน", "ผู้ชายสองคนดูสุนัขตัวเล็กในสวน"),
+        ("km", "khm", "បុរសពីរនាក់កំពុងមើលឆ្កែធំមួយនៅក្នុងសួន", "បុរសពីរនាក់កំពុងមើលឆ្កែតូចមួយនៅក្នុងសួន"),
+    ],
+)
+def test_text_without_spaces_has_a_bleu_between_none_and_all(code, plain, wrong, right):
+    """A code with a region scores as one without."""
+    bleu, of_plain = (score_translations([wrong], [right], tokenization(one)).bleu for one in (code, plain))
+    assert 20 < bleu == of_plain < 95
+    assert score_translations([right], [right], tokenization(code)).bleu == pytest.approx(100)

@@ -188,8 +188,16 @@ def test_the_name_of_the_file(tmp_path):
         export_argos(stored(), tmp_path / "x.zip")
 
 
-@pytest.mark.parametrize(("code", "name"), [("ko", "Korean"), ("pt-BR", "Portuguese (Brazil)"), ("xx", "xx")])
+@pytest.mark.parametrize(("code", "name"), [("ko", "Korean"), ("pt-BR", "Portuguese (Brazil)"), ("zt", "zt")])
 def test_names_of_languages(code, name, tmp_path):
     export_argos(stored(languages=(code, "en")), tmp_path / "x.argosmodel")
     metadata = json.loads((installed(tmp_path / "x.argosmodel", tmp_path / "here") / "metadata.json").read_text())
     assert (metadata["from_code"], metadata["from_name"]) == (code, name)
+
+
+@pytest.mark.parametrize("code", ["txt", "src", "source", "und"])
+def test_what_is_no_language_is_refused(code, tmp_path):
+    """Models trained on files without a language in their names have such ones."""
+    with pytest.raises(UserError, match=f"'{code}' is none"):
+        export_argos(stored(languages=("de", code)), tmp_path / "x.argosmodel")
+    assert list(tmp_path.iterdir()) == []

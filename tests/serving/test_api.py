@@ -7,7 +7,6 @@ import pytest
 
 from headway.insight import HeadOff, read_edits
 from headway.insight.analyses import read_analyses
-from headway.serving.detection import detect
 from tests.serving.conftest import CopyingTranslator
 
 JSON = {"content-type": "application/json"}
@@ -45,13 +44,6 @@ def test_null_is_a_field_that_is_not_there(serve):
     fields = {"format": None, "alternatives": None, "beam_size": None, "api_key": None}
     assert serve().translate("a", **fields) == {"translatedText": "a"}
     assert serve().translate("a", format="") == {"translatedText": "a"}
-
-
-def test_codes_in_any_letters(serve):
-    server = serve(CopyingTranslator("zh-Hans", "en"))
-    answer = server.post("/translate", json={"q": "a", "source": "ZH-hans", "target": "EN"})
-    assert answer.json() == {"translatedText": "a"}
-    assert server.post("/translate", json={"q": "漢字", "source": "Auto", "target": "en"}).status_code == 200
 
 
 @pytest.mark.parametrize("kind", ["json", "data"])
@@ -213,68 +205,6 @@ def test_models_with_several_targets(serve):
         {"code": "de", "name": "German", "targets": []},
         {"code": "fr", "name": "French", "targets": []},
     ]
-
-
-def test_auto_by_script(serve):
-    server = serve(CopyingTranslator("de", "en"), CopyingTranslator("ko", "en"))
-    answer = server.translate("안녕하세요.", source="auto")
-    assert answer["detectedLanguage"] == {"confidence": 100.0, "language": "ko"}
-    answer = server.translate(["Ein Hund.", "개가 달린다.", "1 2 3"], source="auto")
-    assert [one["language"] for one in answer["detectedLanguage"]] == ["de", "ko", "de"]
-    assert answer["detectedLanguage"][2]["confidence"] == 0
-    answer = server.translate("Das koreanische Wort 한국 bedeutet Korea.", source="auto")
-    assert answer["detectedLanguage"]["language"] == "de", "a foreign word decides nothing"
-    refused = server.post("/translate", json={**GOOD, "source": "auto", "q": "Привет"})
-    assert (refused.status_code, "de, ko" in refused.json()["error"]) == (400, True)
-
-
-def test_auto_where_the_script_says_nothing(serve, monkeypatch):
-    server = serve(CopyingTranslator("de", "en"), CopyingTranslator("fr", "en"))
-    monkeypatch.setattr("headway.serving.detection._lingua", lambda _: None)  # as without the extra
-    refused = server.post("/translate", json={**GOOD, "source": "auto"})
-    assert refused.status_code == 400
-    assert "say which of de, fr" in refused.json()["error"]
-    found = server.post("/detect", json={"q": "Ein Hund."}).json()
-    assert {one["language"] for one in found} == {"de", "fr", "en"}
-    assert len({one["confidence"] for one in found}) == 1
-
-
-def test_auto_is_as_sure_as_a_script_can_be(serve, monkeypatch):
-    monkeypatch.setattr("headway.serving.detection._lingua", lambda _: None)  # as without the extra
-    server = serve(CopyingTranslator("de", "en"), CopyingTranslator("ko", "en"))
-    answer = server.translate("Der Hund.", source="auto")
-    assert answer["detectedLanguage"] == {"confidence": 50.0, "language": "de"}, "it may be English"
-
-
-def test_scripts_that_languages_share():
-    assert detect("東京で漢字を読む", ["ja", "zh-Hans"])[0].language == "ja"
-    assert [one.language for one in detect("これはJapanですよね", ["ja", "zh-Hans", "en"])] == ["ja"]
-    assert {one.language for one in detect("漢字漢字", ["zh-Hans", "zh-Hant"])} == {"zh-Hans", "zh-Hant"}
-    assert {one.language for one in detect("The dog runs", ["en-US", "en-GB"])} == {"en-US", "en-GB"}
-
-
-def test_auto_where_the_text_is_no_source(serve):
-    pytest.importorskip("lingua")
-    server = serve(CopyingTranslator("de", "en"), CopyingTranslator("ko", "en"))
-    fields = {**GOOD, "q": "The dog runs through the field.", "source": "auto"}
-    assert server.post("/detect", json=fields).json()[0]["language"] == "en"
-    refused = server.post("/translate", json=fields)
-    assert refused.status_code == 400
-    assert "seems to be en" in refused.json()["error"]
-    assert "de, ko" in refused.json()["error"]
-
-
-def test_clients_read_the_first_detection(serve):
-    for text in ("123", "", "Привет"):
-        assert serve().post("/detect", json={"q": text}).json() == [{"confidence": 0.0, "language": "de"}]
-
-
-def test_auto_by_words(serve):
-    pytest.importorskip("lingua")
-    server = serve(CopyingTranslator("de", "en"), CopyingTranslator("fr", "en"))
-    answer = server.translate(["Ein Hund läuft über die Wiese.", "Le chien court dans le pré."], source="auto")
-    assert [one["language"] for one in answer["detectedLanguage"]] == ["de", "fr"]
-    assert server.post("/detect", data={"q": "Der Hund schläft."}).json()[0]["language"] == "de"
 
 
 def test_settings_for_pages(serve):

@@ -115,6 +115,18 @@ def test_the_source_may_be_left_to_the_server(fake):
     assert ServerTranslator(server.url, source="auto", target="ko").target == "ko"
 
 
+def test_the_languages_of_a_server_in_other_codes(fake):
+    languages = [{"code": "zh-Hans", "targets": ["en"]}, {"code": "zh-Hant", "targets": ["en", "ko"]}]
+    url = fake(**{"/languages": languages}).url
+    for given in (("zh_CN", None), ("zho", "EN"), ("ZH-hans", "en-US")):
+        translator = ServerTranslator(url, *given)
+        assert (translator.source, translator.target) == ("zh-Hans", "en")
+    assert ServerTranslator(url, target="kor").source == "zh-Hant"
+    for unknown in (("yue", None), ("zh-CN", "fr")):
+        with pytest.raises(UserError, match="choose with --source-language"):
+            ServerTranslator(url, *unknown)
+
+
 @pytest.mark.parametrize("after", ["Wed, 21 Oct 2026 07:28:00 GMT", "", "-5", "1e9", "999999999"])
 def test_a_busy_server_is_asked_again(fake, monkeypatch, after):
     slept = []

@@ -30,6 +30,19 @@ def test_the_description_has_all_its_sentences_in_korean(serve):
     assert set(korean) == _sentences(serve().get("/openapi.json").json())
 
 
+def test_codes_of_models_name_languages_in_a_browser_too():
+    """Which knows them with `-` alone."""
+    scripts = "".join((SERVER / name).read_text().replace("export ", "") for name in ("words.js", "sentences.js"))
+    context = MiniRacer()
+    context.eval(scripts)
+    names = [context.eval(f"languageName('en', '{code}')") for code in ("zh_TW", "zh-TW", "xx", "de")]
+    assert names[0] == names[1] != "zh_TW"
+    assert names[2:] == ["xx", "German"]
+    found = context.eval("segmenter('ja_JP', 'word').resolvedOptions().locale")
+    assert found == context.eval("segmenter('ja-JP', 'word').resolvedOptions().locale")
+    assert context.eval("segmenter(undefined, 'word') instanceof Intl.Segmenter")
+
+
 def _sentences(description: dict) -> set[str]:
     found = {description["info"]["description"]}
     for route in (route for methods in description["paths"].values() for route in methods.values()):

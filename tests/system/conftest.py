@@ -38,7 +38,12 @@ class Corpus:
     def train_options(self) -> list[object]:
         names = ("source", "target", "valid-source", "valid-target")
         files = ("train.src", "train.tgt", "valid.src", "valid.tgt")
-        return [item for name, file in zip(names, files, strict=True) for item in (f"--{name}", self.file(file))]
+        given = [item for name, file in zip(names, files, strict=True) for item in (f"--{name}", self.file(file))]
+        return [*given, *LANGUAGES]
+
+
+LANGUAGES = ("data.source_language=src", "data.target_language=tgt")
+"""Of text in no language that people speak."""
 
 
 @pytest.fixture(scope="session")

@@ -45,6 +45,7 @@ def recipe(corpus, tmp_path_factory):
     path = folder / "reverse.yaml"
     model = dict(change.removeprefix("model.").split("=") for change in TINY)
     model = {key: int(value) if value.isdigit() else value for key, value in model.items()}
+    files |= {"source_language": "src", "target_language": "tgt"}
     document = {"data": files, "tokenizer": {"vocab_size": 300}, "model": model, "training": training}
     path.write_text(yaml.safe_dump(document))
     return path

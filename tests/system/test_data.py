@@ -14,7 +14,7 @@ import unicodedata
 
 import pytest
 
-from tests.system.conftest import QUICK, TINY
+from tests.system.conftest import LANGUAGES, QUICK, TINY
 from tests.system.running import complaint, run_headway
 
 GOOD = b"ant bee\ncat\n"
@@ -27,7 +27,7 @@ def lines(outcome):
 
 def training(source, target, valid_source=None, valid_target=None):
     valid = ("--valid-source", valid_source or source, "--valid-target", valid_target or target)
-    return ("train", "--source", source, "--target", target, *valid, "--out", source.parent / "run")
+    return ("train", "--source", source, "--target", target, *valid, "--out", source.parent / "run", *LANGUAGES)
 
 
 READERS = {
@@ -127,7 +127,7 @@ def test_files_of_both_sides_name_the_line(command, name, data, message, trained
     bad.write_bytes(data)
     arguments = ("score", trained, "--source", bad)
     if command == "train":
-        arguments = ("train", "--source", bad, "--valid-source", bad, "--out", tmp_path / "run")
+        arguments = ("train", "--source", bad, "--valid-source", bad, "--out", tmp_path / "run", *LANGUAGES)
     assert f"{bad}, {message}" in complaint(*arguments)
 
 
@@ -176,7 +176,7 @@ def test_blank_and_empty_files(trained, tmp_path):
 def test_a_single_pair_is_enough(kind, tmp_path):
     (tmp_path / "a.tsv").write_text("ein Hund\ta dog\n")
     files = ("--source", tmp_path / "a.tsv", "--valid-source", tmp_path / "a.tsv", "--out", tmp_path / "run")
-    outcome = run_headway("train", *files, *TINY, f"tokenizer.kind={kind}", "training.max_steps=2")
+    outcome = run_headway("train", *files, *LANGUAGES, *TINY, f"tokenizer.kind={kind}", "training.max_steps=2")
     assert outcome.code == 0, outcome.err
     assert "train: 1 pairs" in outcome.err
     assert len(lines(run_headway("translate", tmp_path / "run", input_="ein Hund\nein Hund\n"))) == 2
@@ -275,7 +275,8 @@ def test_odd_text_keeps_its_partner_and_comes_out_as_it_went_in(kind, tmp_path):
     ]
     limits = ("training.max_steps=600", "training.schedule=cosine", "training.validate_every=600")
     run = tmp_path / "run"
-    outcome = run_headway("train", *options, "--out", run, *TINY, *MEMORISED, *limits, f"tokenizer.kind={kind}")
+    options += [*LANGUAGES, *TINY, *MEMORISED, *limits, f"tokenizer.kind={kind}"]
+    outcome = run_headway("train", *options, "--out", run)
     assert outcome.code == 0, outcome.err
     assert f"train: {len(ODD)} pairs\n" in outcome.err
     expected = [spelt(target, kind) for _, target in pairs]

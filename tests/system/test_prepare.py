@@ -43,6 +43,8 @@ def place(tmp_path_factory) -> Path:
             "train": {"source": "tra*.src", "target": "tra*.tgt"},
             "valid": {"source": "valid.src", "target": "valid.tgt"},
             "filters": FILTERS,
+            "source_language": "src",
+            "target_language": "tgt",
         },
         "tokenizer": {"vocab_size": 300},
         "training": {"max_steps": 6, "tokens_per_batch": 500, "validate_every": 3, "warmup_steps": 2},

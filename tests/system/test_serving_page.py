@@ -421,6 +421,17 @@ def test_a_refusal_is_told_in_the_language_of_the_page(open_page, status, source
     open_page.said.clear()  # the browser notes each refusal
 
 
+def test_text_in_the_target_language_is_told_to_be(open_page):
+    page = open_page("en-US")
+    page.select_option("#source", "auto")
+    found = {"confidence": 90, "language": page.locator("#target").input_value()}
+    answer = {"translatedText": "ant bee", "alternatives": [], "detectedLanguage": found}
+    page.route("**/translate", lambda route: route.fulfill(json=answer))
+    translated(page, "ant bee", "ant bee")
+    sync_api.expect(page.locator("#detected")).to_contain_text("is in this language already")
+    open_page.said.clear()  # nothing can be judged then: the browser notes the refusal
+
+
 def test_where_the_glass_box_fails_that_is_said(open_page):
     page = open_page(glass="throw new Error('broken')")
     translated(page, "ant bee", "bee ant")

@@ -144,6 +144,7 @@ def test_several_languages_in_one_model(corpus, tmp_path):
         "  valid:\n"
         "    - {source: r/valid.src, target: r/valid.tgt, tag: rev}\n"
         "    - {source: r/valid.src, target: r/valid.src, tag: same}\n"
+        "  source_language: src\n"
     )
     run = tmp_path / "run"
     limits = ("training.schedule=cosine", "training.max_steps=600")

@@ -172,6 +172,8 @@ def test_a_recipe_trains(corpus, tmp_path):
 data:
   train: {{source: {corpus.file("train.src")}, target: {corpus.file("train.tgt")}}}
   valid: {{source: {corpus.file("valid.src")}, target: {corpus.file("valid.tgt")}}}
+  source_language: src
+  target_language: tgt
 model: {{preset: tiny, encoder_layers: 1, decoder_layers: 1}}
 tokenizer: {{kind: unigram, vocab_size: 5000, joint: false}}
 training: {{max_steps: 3}}

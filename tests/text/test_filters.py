@@ -103,6 +103,14 @@ def test_every_language_of_babel_has_a_script_and_others_are_told():
         script_names("source")
 
 
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [("zh_TW", ("CJK",)), ("zho", ("CJK",)), ("DE-at", ("LATIN",)), ("sr_Latn", ("LATIN",)), ("pa-PK", ("ARABIC",))],
+)
+def test_codes_with_script_and_region(code, names):
+    assert script_names(code) == names
+
+
 def test_what_overlaps_with_held_out_text_is_dropped():
     held_out = [("ein Hund", "a dog"), ("", "blank")]
     pairs = [("ein Hund ", "a dog"), ("ein Hund", "a cat"), ("eine Katze", " a dog"), ("ein", "dog"), ("", "")]
@@ -116,7 +124,8 @@ def test_a_language_is_told_by_lingua():
     english = "The dog runs across the large meadow and looks for his ball."
     dutch = "De hond rent over de grote weide en zoekt naar zijn bal."
     pairs = [(german, english), (english, english), (german, german), (dutch, english)]
-    assert dropped(pairs, language=0.1).keys() == set(pairs[1:])
+    for codes in (("de", "en"), ("de_AT", "eng"), ("deu", "EN-us")):
+        assert dropped(pairs, codes, language=0.1).keys() == set(pairs[1:])
     with pytest.raises(UserError, match="lingua doesn't know the language 'xx'"):
         dropped(pairs, ("xx", "en"), language=0.1)
 

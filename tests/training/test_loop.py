@@ -74,7 +74,12 @@ def recipe(files, **training):
     size = {"d_model": 32, "num_heads": 2, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1}
     return make_recipe(
         {
-            "data": {"train": split("train"), "valid": split("valid")},
+            "data": {
+                "train": split("train"),
+                "valid": split("valid"),
+                "source_language": "src",
+                "target_language": "tgt",
+            },
             "tokenizer": {"kind": "word"},
             "model": {"preset": "tiny", **size},
             "training": {**options, **training},

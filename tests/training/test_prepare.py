@@ -11,6 +11,7 @@ from headway.training.prepare import prepare
 from headway.training.reading import make_recipe
 
 PAIRS = [(f"satz {i} hier", f"sentence {i} here") for i in range(40)]
+LANGUAGES = {"source_language": "de", "target_language": "en"}
 
 
 def write(folder, name, pairs):
@@ -29,7 +30,7 @@ def prepared(folder, train, valid, on_notice=lambda line: None):
         notices.append(line)
         on_notice(line)
 
-    recipe = make_recipe({"data": {"train": train, "valid": valid}, "training": {"max_steps": 1}})
+    recipe = make_recipe({"data": {"train": train, "valid": valid, **LANGUAGES}, "training": {"max_steps": 1}})
     data = prepare(recipe, folder / "data", 32, notice)
     return notices, data
 
@@ -117,7 +118,7 @@ def test_prepared_data_that_is_damaged_is_one_line_before_it_is_read(tmp_path, n
     files = write(tmp_path, "train", PAIRS), write(tmp_path, "valid", PAIRS[:5])
     _, data = prepared(tmp_path, *files)
     change(tmp_path / "data" / name)
-    recipe = make_recipe({"data": {"train": files[0], "valid": files[1]}, "training": {"max_steps": 1}})
+    recipe = make_recipe({"data": {"train": files[0], "valid": files[1], **LANGUAGES}, "training": {"max_steps": 1}})
     with pytest.raises(UserError, match=r"isn't the data that the run began with.*delete"):
         prepare(recipe, tmp_path / "data", 32, print, expected=data.fingerprint)
 
@@ -141,7 +142,7 @@ def test_a_vocabulary_that_the_text_does_not_fill_is_told(tmp_path, vocab_size, 
     splits = {"train": write(tmp_path, "train", PAIRS[:30]), "valid": write(tmp_path, "valid", PAIRS[30:])}
     notices: list[str] = []
     tokenizer = {"vocab_size": vocab_size}
-    recipe = make_recipe({"data": splits, "training": {"max_steps": 1}, "tokenizer": tokenizer})
+    recipe = make_recipe({"data": {**splits, **LANGUAGES}, "training": {"max_steps": 1}, "tokenizer": tokenizer})
     size = prepare(recipe, tmp_path / "data", 32, notices.append).source_tokenizer.vocab_size
     assert (size < vocab_size) == told
     assert any("so the vocabulary is smaller" in notice for notice in notices) == told

@@ -187,7 +187,10 @@ def test_the_vocabulary_has_tokens_for_noise(folder):
 def test_the_same_text_on_both_sides_is_a_mistake_unless_noise_is_corrected(folder):
     text = {"source": str(folder / "a.1.de"), "target": str(folder / "a.1.de")}
     valid = {"source": str(folder / "valid.de"), "target": str(folder / "valid.en")}
-    recipe = {**recipe_of(folder).model_dump(mode="json"), "data": {"train": text, "valid": valid}}
+    recipe = {
+        **recipe_of(folder).model_dump(mode="json"),
+        "data": {"train": text, "valid": valid, "source_language": "de", "target_language": "de"},
+    }
     warning = f"warning: source and target of the training text are the same ({folder / 'a.1.de'})"
     assert warning in make(make_recipe(recipe, NOISE[:2]), folder / "plain")
     assert warning not in make(make_recipe(recipe, NOISE), folder / "noise")

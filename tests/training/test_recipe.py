@@ -47,9 +47,9 @@ def test_paths_are_relative_to_their_origin(recipe_file, monkeypatch, tmp_path):
 
 def test_paths_of_a_dictionary_are_relative_to_the_current_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    files = {"source": "a", "target": "b"}
+    files = {"source": "a.de", "target": "b.en"}
     recipe = make_recipe({"data": {"train": files, "valid": files}, "training": {"max_steps": 1}})
-    assert recipe.data.valid[0].target == [tmp_path / "b"]
+    assert recipe.data.valid[0].target == [tmp_path / "b.en"]
 
 
 def test_languages_are_the_suffixes(recipe_file):

@@ -12,7 +12,8 @@ from headway.text.words import WordTokenizer
 from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
 from headway.training.ranks import Alone
-from headway.training.validation import mean_loss
+from headway.training.reading import make_recipe
+from headway.training.validation import mean_loss, tokenization_of
 
 CPU = torch.device("cpu")
 
@@ -76,3 +77,24 @@ def test_the_plan_is_a_function_of_seed_and_epoch(corpus):
     assert plan(1, 0) == plan(1, 0)
     assert plan(1, 0) != plan(1, 1)
     assert plan(1, 0) != plan(2, 0)
+
+
+@pytest.mark.parametrize(
+    ("targets", "kind", "wanted"),
+    [
+        (["zh_CN"], "bpe", "zh"),
+        (["th"], "unigram", "char"),
+        (["ko"], "bpe", "13a"),
+        (["de", "zh-Hans"], "bpe", "zh"),
+        (["de", "fr"], "bpe", "13a"),
+        (["zh_CN"], "word", "none"),
+    ],
+)
+def test_validation_scores_text_as_its_languages_are_written(targets, kind, wanted):
+    """With several target languages, too, which only the tags of the corpora name."""
+    tags = targets if len(targets) > 1 else [""]
+    corpora = [
+        {"source": f"{one}.en", "target": f"a.{one}", "tag": tag} for one, tag in zip(targets, tags, strict=True)
+    ]
+    document = {"data": {"train": corpora, "valid": corpora}, "tokenizer": {"kind": kind}, "training": {"patience": 1}}
+    assert tokenization_of(make_recipe(document)) == wanted

@@ -67,7 +67,8 @@ def test_what_filters_drop_is_not_learned_from(tmp_path):
     (tmp_path / "a.tsv").write_text("".join(f"{row}\n" for row in rows))
     files = {"source": str(tmp_path / "a.tsv")}
     filters = {"copies": True, "words": [1, 5]}
-    document = {"data": {"train": files, "valid": files, "filters": filters}, "training": {"max_steps": 1}}
+    data = {"train": files, "valid": files, "filters": filters, "source_language": "en", "target_language": "de"}
+    document = {"data": data, "training": {"max_steps": 1}}
     recipe = make_recipe(document)
     corpora = [recipe.data.train[0].files()]
     assert sampled_texts(recipe, corpora, HeldOut(), 99) == [("good", "gut")]

@@ -1,13 +1,15 @@
 """What is written for each line, and which lines cost themselves alone."""
 
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from headway.decoding import Sampling
 from headway.errors import UserError
 from headway.text.lines import Line
-from headway.translator.lines import MOST_FAILURES, LineOptions, LineTranslator
+from headway.translator.lines import MOST_FAILURES, LineOptions, LineTranslator, language_prefix
 from tests.translator.test_translator import translator
 
 
@@ -156,3 +158,13 @@ def test_options_come_back_from_json():
     document = json.loads(json.dumps(options.to_dict()))
     assert document == options.to_dict()
     assert LineOptions.from_dict(document) == options
+
+
+def test_a_target_language_in_another_code_gets_the_tag_that_the_model_has():
+    several: Any = SimpleNamespace(target_languages=["ko", "zh_Hans", "upper"])
+    for given in ("ko", "KO", "ko-KR", "kor"):
+        assert language_prefix(several, given) == ">>ko<< "
+    assert language_prefix(several, "zh-CN") == ">>zh_Hans<< "
+    assert language_prefix(several, "upper") == ">>upper<< "
+    with pytest.raises(UserError, match="translates into ko, zh_Hans, upper"):
+        language_prefix(several, "zh-TW")

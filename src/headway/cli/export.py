@@ -198,7 +198,7 @@ def _report_difference(stored: StoredModel, pairs: list[Pair], ours: list[str], 
         most = stored.decoding.get("max_length") or 2 * len(ids) + 50
         readable = 0 < len(ids) <= longest
         theirs.append(target.decode(exported.translate(ids, min(most, longest))) if readable else "")
-    tokenize = tokenization(stored.target_language, tokenized=target.kind == "word")
+    tokenize = tokenization(*(source.target_tags or [stored.target_language]), tokenized=target.kind == "word")
     references = [pair.target for pair in pairs]
     mine, found = (score_translations(texts, references, tokenize) for texts in (ours, theirs))
     same = sum(one == other for one, other in zip(ours, theirs, strict=True))

@@ -212,7 +212,8 @@ def _recipe(arguments: list[str]) -> Recipe:
     [name] = names
     if name in PRESETS:
         corpus = {"source": "corpus.source", "target": "corpus.target"}  # never read
-        document = {"data": {"train": corpus, "valid": corpus}, "model": {"preset": name}, "training": {"patience": 1}}
+        data = {"train": corpus, "valid": corpus, "source_language": "source", "target_language": "target"}
+        document = {"data": data, "model": {"preset": name}, "training": {"patience": 1}}
         return make_recipe(document, overrides, origin=name)
     if not Path(name).exists() and name not in shipped_recipes():
         raise UserError(f"{name}: no such file, and no preset or recipe of that name; presets: {', '.join(PRESETS)}")

@@ -94,7 +94,8 @@ def tokenization_for(translator: Translator, target_language: str | None) -> str
     from headway.evaluation import tokenization
 
     stored = translator.stored
-    return tokenization(target_language or stored.target_language, tokenized=stored.target_tokenizer.kind == "word")
+    languages = [target_language] if target_language else translator.target_languages or [stored.target_language]
+    return tokenization(*languages, tokenized=stored.target_tokenizer.kind == "word")
 
 
 def shown_score(metric: str, score: float, *, signed: bool = False) -> str:

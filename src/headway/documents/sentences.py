@@ -12,15 +12,16 @@ import regex
 import sentencex
 from babel import Locale, UnknownLocaleError
 
+from headway.languages import read_code
+
 ORDINAL_DOT = frozenset(
     (
         *("bar", "bs", "cnr", "cs", "da", "de", "dsb", "et", "eu", "fi", "fo", "gsw", "hr", "hsb", "hu", "is", "lb"),
-        *("lt", "lv", "nb", "nds", "nn", "no", "pl", "rm", "se", "sh", "sk", "sl", "sr", "tr"),
+        *("lt", "lv", "nb", "nds", "nn", "pl", "rm", "se", "sh", "sk", "sl", "sr", "tr"),
     )
 )
 """Languages that write ordinal numbers with a dot: `3. Oktober`."""
-_WIDE_SPACE = regex.compile(r"[^\S\x00-\x7f]")
-"""White space that isn't ASCII."""
+_SPACE = regex.compile(r"\s")
 _ORDINAL = regex.compile(r"(?<![\w.,:/])(?:(?:\d{1,2}\.)?\d{1,3}|[IVXLCⅠ-Ⅿ]+)\.\s*\Z")
 _NUMBER = regex.compile(r"\d\.\s*\Z")
 _DATE = regex.compile(
@@ -65,7 +66,7 @@ def marker_length(block: str, language: str) -> int:
 
 def sentence_ends(block: str, language: str) -> list[int]:
     """Where each sentence ends, with the white space after it."""
-    main = _main_part(language)
+    main = read_code(language).language
     ends: list[int] = []
     start = end = 0
     dates = [match.span() for match in _DATE.finditer(block)]
@@ -84,8 +85,9 @@ def sentence_ends(block: str, language: str) -> list[int]:
 def _segments(block: str, language: str) -> list[str]:
     """As sentencex finds them; joined they are as long as the whole."""
     try:
-        # It panics at a white space of several bytes after an initial, as in "Plan B .", and prints where.
-        return list(sentencex.segment(language, _WIDE_SPACE.sub(" ", block)))  # type: ignore[attr-defined]
+        # It panics at a white space of several bytes after an initial, as in "Plan B .", and prints where. A line break
+        # would end a sentence.
+        return list(sentencex.segment(language, _SPACE.sub(" ", block)))  # type: ignore[attr-defined]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # a panic of Rust is no Exception
@@ -111,7 +113,7 @@ def _begins_with_date(text: str, language: str) -> bool:
 def _days(language: str) -> regex.Pattern[str] | None:
     """What dates begin with that are written `3. Oktober`, `3. Okt.` or `1. bis 5. Mai`; None for a language without
     them."""
-    main = _main_part(language)
+    main = read_code(language).language
     names: set[str] = set()
     for code in dict.fromkeys((main, language.replace("-", "_"))) if main in ORDINAL_DOT else ():
         try:
@@ -124,8 +126,3 @@ def _days(language: str) -> regex.Pattern[str] | None:
     if not names:
         return None
     return regex.compile(rf"\d{{1,2}}\.\s+(?:{'|'.join(sorted(names))}|\p{{Ll}}+\s+\d{{1,2}}\.)", regex.IGNORECASE)
-
-
-def _main_part(language: str) -> str:
-    """`de` of `de-AT`."""
-    return language.replace("_", "-").partition("-")[0].lower()

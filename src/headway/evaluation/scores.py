@@ -14,8 +14,14 @@ from sacrebleu.significance import PairedTest, Result
 
 from headway.errors import UserError
 from headway.evaluation.metrics import Measured
+from headway.languages import likely_script
 
 RESAMPLES = 1000
+_TOKENIZATIONS = {
+    **dict.fromkeys(("Hani", "Hans", "Hant"), "zh"),
+    **dict.fromkeys(("Jpan", "Khmr", "Lana", "Laoo", "Mymr", "Tale", "Talu", "Thai", "Tibt"), "char"),
+}
+"""For scripts without spaces between words; others are `13a`."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +61,13 @@ def check_tokenize(tokenize: str) -> None:
         raise UserError(f"tokenisation {tokenize!r} can't be used: {' '.join(str(error).split())}") from None
 
 
-def tokenization(language: str, *, tokenized: bool = False) -> str:
-    """sacreBLEU's tokenisation for text of a language; `tokenized`: the text is words with spaces already."""
-    return "none" if tokenized else {"zh": "zh", "ja": "char"}.get(language, "13a")
+def tokenization(*languages: str, tokenized: bool = False) -> str:
+    """sacreBLEU's tokenisation for text of a language, or of several; `tokenized`: the text is words with spaces
+    already."""
+    if tokenized:
+        return "none"
+    found = {_TOKENIZATIONS.get(likely_script(language), "13a") for language in languages}
+    return "char" if "char" in found else "zh" if "zh" in found else "13a"
 
 
 def score_translations(

@@ -9,14 +9,11 @@ from __future__ import annotations
 import copy
 import json
 import os
-import re
 import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-from babel import Locale, UnknownLocaleError
 
 from headway.errors import UserError
 from headway.interop.ctranslate2 import (
@@ -27,6 +24,7 @@ from headway.interop.ctranslate2 import (
 )
 from headway.interop.faithful import Exported
 from headway.interop.vocabularies import pieces_of
+from headway.languages import english_name, is_language
 from headway.storage import StoredModel
 from headway.storage.atomic import TEMPORARY_SUFFIX, write_json
 from headway.text.subwords import SubwordTokenizer
@@ -36,7 +34,9 @@ SUFFIX = ".argosmodel"
 PACKAGE_VERSION, ARGOS_VERSION = "1.0", "1.11.0"
 LONGEST = 1024
 """Tokens of a sentence that Argos gives to a model, <eos> included; the others are cut off."""
-_CODE = re.compile(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*")
+
+_OWN_CODES = ("pb", "zt")
+"""Argos's of Brazilian Portuguese and traditional Chinese."""
 
 
 def export_argos(stored: StoredModel, output: Path, quantization: str | None = None) -> None:
@@ -85,7 +85,7 @@ def _check_possible(stored: StoredModel) -> None:
             f"{config.max_length}"
         )
     for language in (stored.source_language, stored.target_language):
-        if not _CODE.fullmatch(language):
+        if not (is_language(language) or language in _OWN_CODES):
             raise UserError(f"Argos Translate needs the code of a language, such as en or de; {language!r} is none")
 
 
@@ -121,16 +121,8 @@ def _metadata(stored: StoredModel) -> dict[str, Any]:
         "package_version": PACKAGE_VERSION,
         "argos_version": ARGOS_VERSION,
         "from_code": stored.source_language,
-        "from_name": _english_name(stored.source_language),
+        "from_name": english_name(stored.source_language),
         "to_code": stored.target_language,
-        "to_name": _english_name(stored.target_language),
+        "to_name": english_name(stored.target_language),
         "type": "translate",
     }
-
-
-def _english_name(code: str) -> str:
-    """`de` -> German; a code that Unicode doesn't know is its own name."""
-    try:
-        return Locale.parse(code.replace("-", "_")).english_name or code
-    except (UnknownLocaleError, ValueError):
-        return code

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -20,12 +20,13 @@ from starlette.types import ASGIApp
 import headway
 from headway.insight import read_edits
 from headway.insight.analyses import read_analyses
+from headway.languages import english_name
 from headway.serving.access import Access
 from headway.serving.batcher import QueueFullError
 from headway.serving.bodies import is_form, read_body
-from headway.serving.detection import Detected
+from headway.serving.choosing import AUTO, choose
 from headway.serving.guard import Guard
-from headway.serving.pairs import Pair, Pairs, english_name
+from headway.serving.pairs import Pair, Pairs
 from headway.serving.refusals import error_response, refusal
 from headway.serving.schemas import (
     PROBLEMS,
@@ -43,8 +44,8 @@ from headway.serving.schemas import (
 from headway.serving.service import Service
 from headway.serving.settings import Settings
 from headway.serving.watch import Watch
+from headway.text.detection import Detected
 
-AUTO = "auto"
 Fields = TypeVar("Fields", bound=BaseModel)
 
 
@@ -96,7 +97,8 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         if service.is_full:
             raise QueueFullError
         texts = _texts("q", wanted.q, settings)
-        chosen, detected = await _choose(service, texts, wanted.source, wanted.target)
+        is_list = isinstance(wanted.q, list)
+        chosen, detected = await choose(service, texts, wanted.source, wanted.target, wanted.format, is_list=is_list)
         found = await service.translate(
             list(zip(texts, chosen, strict=True)),
             wanted.format,
@@ -115,7 +117,7 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         if wanted.confidence:
             answer["confidence"] = [one.confidence for one in found]
             answer["outOfDomain"] = [one.out_of_domain for one in found]
-        if isinstance(wanted.q, str):
+        if not is_list:
             answer = {name: values[0] for name, values in answer.items()}
         return JSONResponse(answer)
 
@@ -134,7 +136,9 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         _check_length("q", wanted.q, settings.max_characters)
         _check_length("translation", wanted.translation or "", settings.max_characters)
         edits, cases = read_edits(wanted.edits), [read_edits(case) for case in wanted.cases]
-        [pair], _ = await _choose(service, [wanted.q], wanted.source, wanted.target)
+        [pair], _ = await choose(service, [wanted.q], wanted.source, wanted.target, is_list=False)
+        if pair is None:
+            raise refusal(400, f"source: the text is in {wanted.target} already, so there is nothing to look into")
         options = {"target": wanted.translation, "beam_size": wanted.beam_size, "edits": edits, "cases": cases}
         analyses = read_analyses([_with_pairs(one, pair) for one in wanted.analyses])
         options |= {"analyses": analyses, "order": wanted.order}
@@ -148,7 +152,7 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         texts, translations = _texts("q", wanted.q, settings), _texts("translation", wanted.translation, settings)
         if isinstance(wanted.q, str) != isinstance(wanted.translation, str) or len(texts) != len(translations):
             raise refusal(400, "translation: one for each text of q is needed")
-        chosen, _ = await _choose(service, texts, wanted.source, wanted.target)
+        chosen, _ = await choose(service, texts, wanted.source, wanted.target, is_list=isinstance(wanted.q, list))
         links = await service.align(list(zip(chosen, texts, translations, strict=True)))
         return JSONResponse({"links": links[0] if isinstance(wanted.q, str) else links})
 
@@ -248,48 +252,6 @@ def _admit(access: Access, request: Request, key: object = None) -> None:
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     keys = [key if isinstance(key, str) else "", bearer.strip() if scheme.lower() == "bearer" else ""]
     access.admit(keys, request.client.host if request.client else None)
-
-
-async def _choose(
-    service: Service, texts: Sequence[str], source: str, target: str
-) -> tuple[list[Pair], list[Detected] | None]:
-    """The pair for each text, and the language that it was found to be in where that was asked for. Raises
-    HTTPException."""
-    pairs = service.pairs
-    source, target = pairs.code(source), pairs.code(target)
-    if target not in pairs.targets():
-        raise refusal(400, f"target: unknown; choose one of {', '.join(pairs.targets())}")
-    candidates = pairs.sources(target)
-    if source.lower() != AUTO:
-        pair = pairs.find(source, target)
-        if pair is None:
-            raise refusal(400, f"source: into {target} there are {', '.join(candidates)}, and {AUTO}")
-        return [pair] * len(texts), None
-    chosen, detected = [], []
-    for text, found in zip(texts, await service.detect(texts, pairs.codes), strict=True):
-        best = _likeliest(text, found, candidates)
-        pair = pairs.find(best.language, target)
-        assert pair is not None
-        chosen.append(pair)
-        detected.append(best)
-    return chosen, detected
-
-
-def _likeliest(text: str, found: Sequence[Detected], candidates: Sequence[str]) -> Detected:
-    """Which of the candidates a text is in, of the languages that it was found to be in. Raises HTTPException."""
-    if not any(map(str.isalpha, text)):
-        return Detected(candidates[0], 0.0)
-    if not found:
-        raise refusal(400, f"source: the text is in none of the languages that are translated: {', '.join(candidates)}")
-    equal = [one for one in found if one.confidence == found[0].confidence]
-    possible = [one for one in equal if one.language in candidates]
-    if not possible:
-        likely = ", ".join(one.language for one in equal)
-        raise refusal(400, f"source: the text seems to be {likely}; what is translated is {', '.join(candidates)}")
-    if len(possible) > 1:
-        several = ", ".join(one.language for one in possible)
-        raise refusal(400, f"source: the script of the text is that of several, say which of {several}")
-    return possible[0]
 
 
 async def _fields(access: Access, request: Request, kind: type[Fields]) -> Fields:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headway.errors import UserError
+from headway.languages import same_language
 
 KEY_VARIABLE = "HEADWAY_API_KEY"
 TEXTS_AT_ONCE = 32
@@ -76,6 +77,10 @@ class ServerTranslator:
             ]
         except (TypeError, KeyError, AttributeError):
             raise self._strange() from None
+        if source not in (None, "auto"):
+            source = same_language(source, [one for one, _ in known]) or source
+        if target is not None:
+            target = same_language(target, [one for _, one in known]) or target
         possible = [one for one in known if source in (None, "auto", one[0]) and target in (None, one[1])]
         if source == "auto":  # the server finds out, text by text
             possible = [("auto", one) for one in sorted({one for _, one in possible})]

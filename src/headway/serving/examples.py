@@ -8,6 +8,8 @@ from datetime import date
 from babel import Locale, UnknownLocaleError
 from babel.dates import format_date
 
+from headway.languages import read_code
+
 EXAMPLES, LONGEST_EXAMPLE = 5, 80
 """Sentences that a page offers, and their characters at most."""
 _SENTENCES = {
@@ -34,10 +36,9 @@ def examples_among(pairs: Iterable[tuple[str, str]], source: str, target: str) -
 
 def example_text(code: str) -> str:
     """A text in a language: a sentence, or a day as its people write it; English where the code is unknown."""
-    language = code.partition("-")[0]
-    if language in _SENTENCES:
-        return _SENTENCES[language]
+    if sentence := _SENTENCES.get(read_code(code).language):
+        return sentence
     try:
-        return format_date(_DAY, "full", Locale.parse(code, sep="-"))
+        return format_date(_DAY, "full", Locale.parse(code.replace("-", "_")))
     except (UnknownLocaleError, ValueError):
         return _SENTENCES["en"]

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from babel import Locale, UnknownLocaleError
-
 from headway.errors import UserError
 from headway.insight.analyses import LONGEST_ANALYSED, MOST_PAIRS, NAMES
+from headway.languages import same_language
 from headway.serving.examples import examples_among
 from headway.text.characters import is_blank
 from headway.text.tokenizer import language_tag
@@ -93,9 +92,10 @@ class Pairs:
     def codes(self) -> list[str]:
         return list(dict.fromkeys([*self.sources(), *self.targets()]))
 
-    def code(self, given: str) -> str:
-        """The code as the models have it, however its letters are written; an unknown one as it is given."""
-        return next((one for one in self.codes if one.lower() == given.lower()), given)
+    def code(self, given: str, known: Sequence[str]) -> str:
+        """The code as the models have it, of which `known` are those that may be meant; an unknown one as it is
+        given."""
+        return same_language(given, known) or given
 
 
 def can_be_analysed(translator: Translator, source: str, target: str) -> bool:
@@ -106,14 +106,3 @@ def can_be_analysed(translator: Translator, source: str, target: str) -> bool:
         and readable(source, LONGEST_ANALYSED)
         and readable(target, LONGEST_ANALYSED, side="target")
     )
-
-
-def english_name(code: str) -> str:
-    """`de` to `German`; a code that Unicode's data doesn't know stays as it is."""
-    language, _, region = code.partition("-")
-    if language not in Locale("en").languages:
-        return code
-    try:
-        return (Locale.parse(code, sep="-") if region else Locale(language)).get_display_name("en") or code
-    except (UnknownLocaleError, ValueError):
-        return code

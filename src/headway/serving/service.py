@@ -16,16 +16,18 @@ import torch
 
 from headway.devices import return_freed_memory
 from headway.documents import Asked, Document, Drafts, Found, TextFormat, parse_document
+from headway.documents.elements import elements_of
+from headway.documents.markup import blocks_of
 from headway.errors import UserError
 from headway.glass import Arrays
 from headway.insight.analyses import LONGEST_ANALYSED
 from headway.serving.batcher import Batcher, QueueFullError
 from headway.serving.cache import LatestCache
-from headway.serving.detection import Detected, detect
 from headway.serving.metrics import Metrics
 from headway.serving.pairs import Pair, Pairs
 from headway.serving.settings import LONGEST_INSPECTED, Settings
 from headway.serving.watch import places
+from headway.text.detection import Detected, detect
 from headway.text.glossary import Glossary
 from headway.translator import Translator
 from headway.translator.alignments import Links
@@ -103,7 +105,7 @@ class Service:
 
     async def translate(
         self,
-        texts: Sequence[tuple[str, Pair]],
+        texts: Sequence[tuple[str, Pair | None]],
         format_: TextFormat,
         beam_size: int | None,
         n_best: int,
@@ -111,9 +113,10 @@ class Service:
         *,
         confidence: bool = False,
     ) -> list[Found]:
-        """For each text its translation and up to `n_best - 1` others. Raises QueueFullError, and UserError where a
-        model can't follow the glossary, or isn't calibrated if `confidence` is asked for."""
-        translators = {pair.translator for _, pair in texts}
+        """For each text its translation and up to `n_best - 1` others, or the text itself where it has no pair. Raises
+        QueueFullError, and UserError where a model can't follow the glossary, or isn't calibrated if `confidence` is
+        asked for."""
+        translators = {pair.translator for _, pair in texts if pair is not None}
         if glossary is not None:
             for translator in translators:
                 translator.check_glossary(glossary)
@@ -126,27 +129,34 @@ class Service:
             return function(*arguments) if is_short else await self._in_thread(function, *arguments)
 
         documents = await work(self._parse, texts, format_)
-        searches = [_search(pair, beam_size, n_best, glossary, confidence) for _, pair in texts]
+        searches = {
+            number: _search(pair, beam_size, n_best, glossary, confidence)
+            for number, (_, pair) in enumerate(texts)
+            if pair is not None
+        }
 
         def sentences(asked: Sequence[Asked]) -> list[tuple[Search, str]]:
             return [(replace(searches[one.document], alignments=one.aligned), one.text) for one in asked]
 
-        drafts = Drafts(documents, [pair.prefix for _, pair in texts])
+        drafts = Drafts(documents, ["" if pair is None else pair.prefix for _, pair in texts])
         await work(drafts.take_wholes, await self._ask(sentences(drafts.wholes)))
         drafts.take_runs(await self._ask(sentences(drafts.runs), admitted=True))
         return drafts.joined(n_best)
 
-    async def detect(self, texts: Sequence[str], candidates: Sequence[str]) -> list[list[Detected]]:
-        """For each text the languages that it may be in."""
-        return await self._in_thread(lambda: [detect(text, candidates) for text in texts])
+    async def detect(
+        self, texts: Sequence[str], candidates: Sequence[str], format_: TextFormat = "text"
+    ) -> list[list[Detected] | None]:
+        """For each text the languages that it may be in; None for one without words."""
+        return await self._in_thread(lambda: [detect(_words(text, format_), candidates) for text in texts])
 
     async def inspect(self, pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
         """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises QueueFullError,
         UserError."""
         return await self._beside(_record, pair, text, options, arrays)
 
-    async def align(self, texts: Sequence[tuple[Pair, str, str]]) -> list[Links]:
-        """The links between the words of each text and its translation. Raises QueueFullError, UserError."""
+    async def align(self, texts: Sequence[tuple[Pair | None, str, str]]) -> list[Links]:
+        """The links between the words of each text and its translation; none without a pair. Raises QueueFullError,
+        UserError."""
         return await self._beside(_links, texts)
 
     def close(self) -> None:
@@ -175,8 +185,11 @@ class Service:
                 self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)) + aligned)
         return [found[one] for one in sentences]
 
-    def _parse(self, texts: Sequence[tuple[str, Pair]], format_: TextFormat) -> list[Document]:
-        return [parse_document(text, format_, pair.source, pair.is_readable) for text, pair in texts]
+    def _parse(self, texts: Sequence[tuple[str, Pair | None]], format_: TextFormat) -> list[Document]:
+        return [
+            Document(format_, [text]) if pair is None else parse_document(text, format_, pair.source, pair.is_readable)
+            for text, pair in texts
+        ]
 
     def _call(self, search: Search, texts: list[str]) -> list[Found]:
         """One call of the model, in a thread of its own."""
@@ -207,6 +220,13 @@ class Service:
         return await asyncio.get_running_loop().run_in_executor(self._text_work, function, *arguments)
 
 
+def _words(text: str, format_: TextFormat) -> str:
+    """What tells the language of a text: all but tags and what is protected."""
+    blocks = blocks_of(text) if format_ == "html" else [elements_of(text)]
+    elements = (one for block in blocks if not isinstance(block, str) for one in block)
+    return " ".join(one for one in elements if isinstance(one, str))
+
+
 def _one_thread() -> None:
     """Each worker is one core's."""
     torch.set_num_threads(1)
@@ -231,9 +251,9 @@ def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> b
     return pair.translator.inspect(pair.prefix + text, **options).to_json(arrays).encode()
 
 
-def _links(texts: Sequence[tuple[Pair, str, str]]) -> list[Links]:
+def _links(texts: Sequence[tuple[Pair | None, str, str]]) -> list[Links]:
     found: list[Links] = [[] for _ in texts]
-    for pair in dict.fromkeys(pair for pair, _, _ in texts):
+    for pair in dict.fromkeys(pair for pair, _, _ in texts if pair is not None):
         some = [number for number, text in enumerate(texts) if text[0] == pair]
         sources, translations = [texts[number][1] for number in some], [texts[number][2] for number in some]
         if not (

@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from babel.core import Locale, get_global
+from babel.core import Locale
 
 from headway.errors import UserError
+from headway.languages import likely_script
 from headway.text.check import SHORT_CHARACTERS, script_of
+from headway.text.detection import lingua_language
 
 DuplicateOf = Literal["pair", "source", "target"]
 Overlap = Literal["pair", "side"]
@@ -84,12 +86,8 @@ def filter_tests(filters: Filters, languages: tuple[str, str], held_out: HeldOut
 
 def script_names(language: str) -> tuple[str, ...]:
     """The names that `script_of` uses for the script of the language. Raises UserError for an unknown language."""
-    parts = language.replace("_", "-").split("-")
-    script = next((part.title() for part in parts[1:] if len(part) == 4), None)
-    if script is None:
-        likely = get_global("likely_subtags").get(parts[0].lower(), "")
-        script = next((part for part in likely.split("_") if len(part) == 4), None)
-    if script is None:
+    script = likely_script(language)
+    if not script:
         raise UserError(
             f"data.filters: {language!r} isn't a known language code; set data.source_language and data.target_language"
         )
@@ -133,13 +131,12 @@ def _other_language(language: str, least: float) -> Callable[[str], bool]:
 def _detector(language: str) -> tuple[Any, Any]:
     """lingua's detector for the languages of this script, and its name for the language."""
     try:
-        from lingua import IsoCode639_1, Language, LanguageDetectorBuilder
+        from lingua import Language, LanguageDetectorBuilder
     except ImportError:
         raise UserError("data.filters.language needs an extra package: pip install 'headway[detect]'") from None
-    iso = getattr(IsoCode639_1, language.replace("_", "-").split("-")[0].upper(), None)
-    if iso is None:
+    own = lingua_language(language)
+    if own is None:
         raise UserError(f"data.filters.language: lingua doesn't know the language {language!r}; leave the filter out")
-    own = Language.from_iso_code_639_1(iso)
     script = script_names(language)
     others = [one for one in Language.all() if script_names(one.iso_code_639_1.name.lower()) == script]
     builder = LanguageDetectorBuilder.from_languages(own, *others).with_low_accuracy_mode()

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from headway.errors import UserError
-from headway.evaluation import tokenization
 from headway.text.batches import MicroBatch
 from headway.training.checkpoint import Progress
 from headway.training.keeping import check_fit_to_keep, is_better, keep_model, save_run, stored_model
@@ -28,7 +27,7 @@ from headway.training.sizes import work_of_step, work_of_update
 from headway.training.start import start
 from headway.training.step import train_step
 from headway.training.stopping import Interrupted, StopRequests
-from headway.training.validation import validate
+from headway.training.validation import tokenization_of, validate
 
 
 def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
@@ -146,7 +145,6 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog, reporter: Repor
     all that for the next time."""
     check_fit_to_keep(run)
     progress, recipe = run.progress, run.recipe
-    tokenize = tokenization(recipe.data.target_language, tokenized=recipe.tokenizer.kind == "word")
     with run.average.in_model() if run.average is not None else nullcontext():
         stored = stored_model(run)
         try:
@@ -156,7 +154,7 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog, reporter: Repor
                     stored,
                     run.valid,
                     run.data.valid_texts,
-                    tokenize=tokenize,
+                    tokenize=tokenization_of(recipe),
                     dtype=run.dtype,
                     ranks=run.ranks,
                 )

@@ -19,9 +19,9 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from headway.errors import UserError
+from headway.languages import is_language, read_code
 from headway.model import ModelConfig
 from headway.text.compressed import plain_name
-from headway.text.corpus import is_two_sided
 from headway.training.initial import initial_sections
 from headway.training.recipe import DEFAULT_LEARNING_RATE, Recipe, model_keys
 from headway.training.recipe_data import DataSection
@@ -158,11 +158,9 @@ def _with_initial_sections(document: dict[str, Any], vocab_size: Any) -> dict[st
 
 
 def _resolved(recipe: Recipe) -> Recipe:
-    """With what follows from other keys written out: languages, the preset's sizes, the learning rate."""
-    languages = {
-        f"{side}_language": getattr(recipe.data, f"{side}_language") or _language_of(recipe.data, side)
-        for side in ("source", "target")
-    }
+    """With what follows from other keys written out: languages, the preset's sizes, the learning rate. Raises
+    _Problems."""
+    languages = _languages(recipe.data)
     config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4).to_dict()
     sizes = {name: config[name] for name in model_keys()}
     rate = recipe.training.learning_rate
@@ -177,15 +175,22 @@ def _resolved(recipe: Recipe) -> Recipe:
     )
 
 
-def _language_of(data: DataSection, side: str) -> str:
-    """The language of a side, by the suffix of its first file."""
-    files: list[Path] = getattr(data.corpora[0], side)
-    if side == "target" and data.tags:
-        return "mul"
-    if not files or is_two_sided(files[0]):
-        return side
-    file = plain_name(files[0])
-    return file.suffix.lstrip(".") or side
+def _languages(data: DataSection) -> dict[str, str]:
+    """The languages of both sides: as they are given, else by the suffixes of the first files. Raises _Problems."""
+    given = {"source": data.source_language, "target": data.target_language or ("mul" if data.tags else "")}
+    files: list[Path] = [*data.corpora[0].source[:1], *data.corpora[0].target[:1]]
+    names = (plain_name(Path(file.name.rstrip("*?."))) for file in files)  # a pattern may end with the language
+    suffixes = dict(zip(given, (name.suffix.lstrip(".") for name in names), strict=False))
+    found = {side: language or suffixes.get(side, "") for side, language in given.items()}
+    missing = [side for side, language in given.items() if not language]
+    unclear = [side for side in missing if not is_language(found[side])]
+    if read_code(found["source"]) == read_code(found["target"]):
+        unclear = missing
+    if unclear:
+        told = " and ".join(dict.fromkeys(file.name for file in files))
+        keys = " ".join(f"data.{side}_language=..." for side in unclear)
+        raise _Problems(f"{told}: the names don't tell two languages; set {keys}, with codes such as de")
+    return {f"{side}_language": language for side, language in found.items()}
 
 
 def _check_model(recipe: Recipe) -> None:
@@ -294,6 +299,9 @@ def _told(problem: Any) -> str:
         return f"unknown key {name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
     if problem["type"] == "missing":
         return f"{name} is missing"
+    if problem["type"] in ("string_type", "path_type") and isinstance(problem["input"], bool):
+        word, meaning = ("yes", "true") if problem["input"] else ("no", "false")
+        return f'{name}: {word} is {meaning} in YAML: write "{word}" in quotes (here in a shell: \'{name}="{word}"\')'
     if problem["type"] == "model_type":
         return f"{name}: must be a section of keys, not {problem['input']!r}"
     message = _NEEDED.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")

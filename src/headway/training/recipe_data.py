@@ -196,7 +196,8 @@ class DataSection(Section):
     prepared: Path | None = None
     """Folder that `headway prepare` made from this recipe; by default the run prepares its own data."""
     source_language: str = ""
-    """Language code such as `de`; by default that of `training.init_from`, or else the suffix of the training file."""
+    """Language code such as `de`; by default that of `training.init_from`, or else the suffix of the training file, if
+    it is a code and both sides differ."""
     target_language: str = ""
     """Language code; by default that of `training.init_from`, or else the suffix of the training file, or `mul` if the
     corpora have tags."""

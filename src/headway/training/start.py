@@ -10,7 +10,6 @@ from pathlib import Path
 import torch
 
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
-from headway.evaluation import tokenization
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, load_model
 from headway.storage.steps import step_folders
@@ -43,6 +42,7 @@ from headway.training.recipe_data import DataSection
 from headway.training.run import Run
 from headway.training.run_directory import open_run, rate_will_jump, refuse_changes, removed_where_refused, write_recipe
 from headway.training.synthetic import check_synthetic
+from headway.training.validation import tokenization_of
 
 Notice = Callable[[str], None]
 
@@ -207,7 +207,7 @@ def _sampler(recipe: Recipe, data: PreparedData, model: Transformer, train: Batc
         model=model,
         tokenizer=data.target_tokenizer,
         train=train,
-        tokenize=tokenization(recipe.data.target_language, tokenized=recipe.tokenizer.kind == "word"),
+        tokenize=tokenization_of(recipe),
         count=recipe.training.risk_samples,
         seed=recipe.training.seed,
         dtype=dtype,

@@ -9,11 +9,12 @@ import torch
 from torch import nn
 
 from headway.devices import autocast
-from headway.evaluation import Scores, score_translations
+from headway.evaluation import Scores, score_translations, tokenization
 from headway.storage import StoredModel
 from headway.training.batches import Batches
 from headway.training.memory import naming_batch, naming_memory
 from headway.training.ranks import Alone
+from headway.training.recipe import Recipe
 from headway.translator import Translator
 
 
@@ -25,6 +26,12 @@ class Validation:
     """Cross-entropy a target token in nats, without label smoothing."""
     scores: Scores
     """Of greedy translations."""
+
+
+def tokenization_of(recipe: Recipe) -> str:
+    """sacreBLEU's tokenisation of the text that is translated into."""
+    languages = recipe.data.tags or [recipe.data.target_language]
+    return tokenization(*languages, tokenized=recipe.tokenizer.kind == "word")
 
 
 def validate(

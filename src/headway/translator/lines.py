@@ -10,6 +10,7 @@ from typing import Any
 
 from headway.decoding import Sampling
 from headway.errors import UserError
+from headway.languages import same_language
 from headway.text.characters import is_blank
 from headway.text.glossary import Glossary
 from headway.text.lines import Line
@@ -230,8 +231,9 @@ def language_prefix(translator: Translator, language: str | None) -> str:
     """The prefix of each text that selects its target language. Raises UserError."""
     if language is None:
         return ""
-    if language not in translator.target_languages:
+    known_as = same_language(language, translator.target_languages)
+    if known_as is None:
         known = ", ".join(translator.target_languages)
         known = known or f"{translator.stored.target_language} alone, without the option"
         raise UserError(f"--target-language {language}: the model translates into {known}")
-    return f"{language_tag(language)} "
+    return f"{language_tag(known_as)} "

@@ -273,8 +273,9 @@ function showAnswer(text, others, detected) {
   $("look-inside").hidden = !text;
   $("others").hidden = !others?.length;
   $("alternatives").replaceChildren(...(others ?? []).map((other) => item("li", other, $("target").value)));
+  const found = detected?.language === $("target").value ? "already" : "detected";
   $("detected").textContent = detected
-    ? say(state.language, "detected", { language: languageName(state.language, detected.language) })
+    ? say(state.language, found, { language: languageName(state.language, detected.language) })
     : "";
   showSwap();
 }

@@ -15,7 +15,7 @@ export function wordsOf(text, language) {
 
 function segmenter(language, granularity) {
   try {
-    return new Intl.Segmenter(language, { granularity });
+    return new Intl.Segmenter(language?.replaceAll("_", "-"), { granularity });
   } catch {
     return new Intl.Segmenter(undefined, { granularity }); // the code is none of a language
   }

@@ -3,6 +3,7 @@
 const WORDS = {
   en: {
     allSure: "The model is sure of every word: {share} or more.",
+    already: "The text is in this language already: {language}",
     api: "API",
     auto: "Detect language",
     busy: "The server is busy; trying again.",
@@ -50,6 +51,7 @@ const WORDS = {
   },
   ko: {
     allSure: "모든 단어에 자신이 있습니다. 확률이 모두 {share} 이상입니다.",
+    already: "이미 대상 언어로 쓴 글입니다: {language}",
     api: "API",
     auto: "언어 감지",
     busy: "서버가 바쁩니다. 다시 시도합니다.",
@@ -135,7 +137,7 @@ export function say(language, name, values = {}) {
 /** What a language is called. */
 export function languageName(language, code, fallback = code) {
   try {
-    return new Intl.DisplayNames([language], { type: "language", fallback: "none" }).of(code) ?? fallback;
+    return new Intl.DisplayNames([language], { type: "language", fallback: "none" }).of(code.replaceAll("_", "-")) ?? fallback;
   } catch {
     return fallback; // the code is none of a language
   }

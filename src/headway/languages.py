@@ -1,0 +1,97 @@
+"""Codes of languages, such as `de`, `zh-CN`, `zh_Hant` or `deu`: what they say, and which ones mean the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+_RENAMED = {"in": "id", "iw": "he", "ji": "yi", "no": "nb"}
+"""Codes of two letters with another one for the same language; Babel knows those of three letters."""
+_OTHER_MEANINGS = frozenset("bpe csv in inp log pre raw sgm spm src sys tgt tmp trg tsv txt mis mul und zxx".split())  # noqa: SIM905
+"""Codes of languages that mean something else where files are named for what is in them, and those of no language."""
+
+
+class LanguageCode(NamedTuple):
+    """The parts of a code, in the letters of BCP 47: `zh`, `Hans`, `CN`."""
+
+    language: str
+    """Its shortest ISO 639 code; the first part in small letters where that is none."""
+    script: str = ""
+    region: str = ""
+
+
+@lru_cache
+def read_code(code: str) -> LanguageCode:
+    """The parts of a code with `-` or `_` between them, in any letters; a locale's encoding, variants and extensions
+    are left out. Of two and three letters for one language, as `de`, `deu` and `ger`, the result is the same."""
+    language, *rest = re.split(r"[-_]", re.split(r"[.@]", code.strip().lower())[0])
+    if rest and len(rest[0]) == 3 and rest[0].isalpha():  # zh-yue is yue
+        language = rest.pop(0)
+    script = region = ""
+    for part in rest:
+        if len(part) == 1:  # an extension, to the end
+            break
+        if len(part) == 4 and part.isalpha():
+            script = script or part.title()
+        elif re.fullmatch(r"[a-z]{2}|\d{3}", part):
+            region = region or part.upper()
+    return LanguageCode(_shortest(language), script, region)
+
+
+def likely_script(code: str) -> str:
+    """The script of a language as ISO 15924 has it, such as Latn: that of the code, else the usual one; "" where the
+    language is unknown."""
+    from babel.core import get_global
+
+    language, script, region = read_code(code)
+    known = get_global("likely_subtags")
+    likely = known.get(f"{language}_{region}") or known.get(language, "")
+    return script or next((part for part in likely.split("_") if len(part) == 4), "")
+
+
+def is_language(code: str) -> bool:
+    """Whether it is the code of a language that Unicode's data know, and no common suffix of files such as txt."""
+    from babel import Locale
+
+    language = read_code(code).language
+    return code.lower() not in _OTHER_MEANINGS and (likely_script(language) != "" or language in Locale("en").languages)
+
+
+def english_name(code: str) -> str:
+    """`de` to `German`; a code that Unicode's data don't know stays as it is."""
+    from babel import Locale, UnknownLocaleError
+
+    try:
+        return Locale.parse(code.replace("-", "_")).english_name or code
+    except (UnknownLocaleError, ValueError):
+        return code
+
+
+def same_language(code: str, known: Iterable[str]) -> str | None:
+    """The one of `known` codes that `code` means: the same language in the same script, and no other region. The first
+    of several, but rather one that is written alike, or has the same parts, or no region."""
+    wanted = read_code(code)
+
+    def is_meant(other: str) -> bool:
+        language, _, region = read_code(other)
+        return (
+            language == wanted.language
+            and (region == wanted.region or not (region and wanted.region))
+            and likely_script(other) == likely_script(code)
+        )
+
+    def distance(other: str) -> tuple[bool, ...]:
+        alike = other.lower().replace("_", "-") == code.lower().replace("_", "-")
+        return other != code, not alike, read_code(other) != wanted, read_code(other).region != ""
+
+    return min(filter(is_meant, known), key=distance, default=None)
+
+
+def _shortest(language: str) -> str:
+    if len(language) != 3 or not language.isalpha():
+        return _RENAMED.get(language, language)
+    from babel.core import get_global
+
+    return get_global("language_aliases").get(language, language).split("_")[0]

@@ -1,0 +1,67 @@
+"""The pair that translates each text of a request: by the languages that are asked for, or by the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headway.documents import TextFormat
+from headway.errors import UserError
+from headway.languages import read_code
+from headway.serving.pairs import Pair, Pairs
+from headway.serving.refusals import refusal
+from headway.serving.service import Service
+from headway.text.detection import Detected
+
+AUTO = "auto"
+NEAR = 0.5
+"""Of the confidence in the likeliest language: what one that is translated needs to be preferred to it."""
+UNDETERMINED = "und"
+"""ISO 639's code where no language can be told."""
+
+
+async def choose(
+    service: Service, texts: Sequence[str], source: str, target: str, format_: TextFormat = "text", *, is_list: bool
+) -> tuple[list[Pair | None], list[Detected] | None]:
+    """The pair for each text, None for one that stays as it is, and the language that it was found to be in where that
+    was asked for. A single text in a language that isn't translated is refused; in a list it stays, so that the others
+    get their translations. Raises HTTPException."""
+    pairs = service.pairs
+    target = pairs.code(target, pairs.targets())
+    if target not in pairs.targets():
+        raise refusal(400, f"target: unknown; choose one of {', '.join(pairs.targets())}")
+    candidates = pairs.sources(target)
+    if source.lower() != AUTO:
+        pair = pairs.find(pairs.code(source, candidates), target)
+        if pair is None:
+            raise refusal(400, f"source: into {target} there are {', '.join(candidates)}, and {AUTO}")
+        return [pair] * len(texts), None
+    chosen, detected = [], []
+    for found in await service.detect(texts, pairs.codes, format_):
+        try:
+            best, pair = _judged(found, pairs, target)
+        except UserError as error:
+            if not is_list:
+                raise refusal(400, f"source: {error}") from None
+            best, pair = (found or [Detected(UNDETERMINED, 0.0)])[0], None
+        chosen.append(pair)
+        detected.append(best)
+    return chosen, detected
+
+
+def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, Pair | None]:
+    """The language of a text by what it was found to be in, and the pair that translates it; no pair for text without
+    letters or in the target language. Raises UserError where the language can't be told, or isn't translated."""
+    candidates = pairs.sources(target)
+    if found is None:
+        return Detected(candidates[0], 0.0), None
+    if not found:
+        raise UserError(f"the text is in none of the languages that are translated: {', '.join(candidates)}")
+    possible = [one for one in found if one.language in candidates and one.confidence >= NEAR * found[0].confidence]
+    equal = [one.language for one in possible if one.confidence == possible[0].confidence]
+    if len(equal) > 1:
+        raise UserError(f"the script of the text is that of several, say which of {', '.join(equal)}")
+    if possible:
+        return possible[0], pairs.find(possible[0].language, target)
+    if read_code(found[0].language).language == read_code(target).language:
+        return found[0], None
+    raise UserError(f"the text seems to be {found[0].language}; what is translated is {', '.join(candidates)}")

@@ -1,0 +1,98 @@
+"""Which language a text is in: by its script where that decides, else by lingua (extra `detect`) where installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from headway.languages import likely_script, read_code
+
+_SCRIPTS_OF = {
+    "Kore": ("Hangul", "Han"),
+    "Jpan": ("Hiragana", "Katakana", "Han"),
+    "Hans": ("Han",),
+    "Hant": ("Han",),
+}
+"""Unicode's scripts of what languages call their script; others are one and the same."""
+_OWN = {"Kore": ("Hangul",), "Jpan": ("Hiragana", "Katakana")}
+"""Of these a text in the language has some, if it has any script that others have, too."""
+OWN_SHARE = 0.1
+"""Of a text's letters: fewer may be a foreign word."""
+LEAST_SHARE = 1 / 3
+"""Of a text's letters that are in the script of its language."""
+
+
+@dataclass(frozen=True)
+class Detected:
+    """A language and how sure it is, from 0 to 100."""
+
+    language: str
+    confidence: float
+
+
+def detect(words: str, candidates: Sequence[str]) -> list[Detected] | None:
+    """The candidates that a text of these words may be in, likeliest first, equal where nothing tells them apart; none
+    where its script is that of none; None for a text without letters."""
+    letters = sum(map(str.isalpha, words))
+    if not letters:
+        return None
+    shares = {code: len(_pattern(code).findall(words)) / letters for code in candidates}
+    possible = [code for code, share in shares.items() if share >= LEAST_SHARE]
+    possible = [code for code in possible if _own_letters(code, words) >= OWN_SHARE * letters] or possible
+    found: list[Detected] = []
+    for share in dict.fromkeys(shares[code] for code in possible):  # the same where the script is
+        told = _told_apart(words, tuple(code for code in possible if shares[code] == share))
+        found += [Detected(code, round(100 * share * confidence, 1)) for code, confidence in told]
+    return sorted(found, key=lambda one: -one.confidence)
+
+
+def _told_apart(words: str, codes: tuple[str, ...]) -> list[tuple[str, float]]:
+    """The languages of a script, each with its confidence."""
+    detector = _lingua(codes) if len(codes) > 1 else None
+    if detector is None:
+        return [(code, 1 / len(codes)) for code in codes]
+    return [(code, detector.compute_language_confidence(words, lingua_language(code))) for code in codes]
+
+
+def _own_letters(code: str, words: str) -> float:
+    """How many letters are the language's alone; -1 where no letters are known that are."""
+    own = _OWN.get(likely_script(code))
+    return -1.0 if own is None else len(_pattern_of(own).findall(words))
+
+
+@lru_cache
+def _pattern(code: str):
+    """Letters of the language's script; of Latin script where the code is unknown."""
+    script = likely_script(code) or "Latn"
+    return _pattern_of(_SCRIPTS_OF.get(script, (script,)))
+
+
+@lru_cache
+def _pattern_of(scripts: tuple[str, ...]):
+    import regex  # of the extra `documents`; training needs none of it
+
+    return regex.compile("|".join(rf"[\p{{Script={one}}}&&\p{{L}}]" for one in scripts), regex.V1)
+
+
+@lru_cache
+def _lingua(codes: tuple[str, ...]):
+    """A detector of these languages; None without lingua, or where it doesn't know each, or can't tell them apart."""
+    try:
+        from lingua import LanguageDetectorBuilder
+    except ImportError:
+        return None
+    languages = {lingua_language(code) for code in codes}
+    if None in languages or len(languages) < 2:  # there may be two variants of one
+        return None
+    return LanguageDetectorBuilder.from_languages(*languages).build()
+
+
+@lru_cache
+def lingua_language(code: str) -> Any:
+    """lingua's name for the language; None where it doesn't know it. Raises ImportError without lingua."""
+    from lingua import IsoCode639_1, Language
+
+    iso = getattr(IsoCode639_1, read_code(code).language.upper(), None)
+    return None if iso is None else Language.from_iso_code_639_1(iso)
