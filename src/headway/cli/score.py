@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from headway.cli.inputs import as_they_arrive
 from headway.cli.loading import load_translator
 from headway.cli.options import (
     Alignments,
@@ -62,7 +63,8 @@ def score(
     translator = load_translator(model, device, ensemble=ensemble, alignments=alignments)
     tag = language_prefix(translator, target_language)
     number, failed = 0, False
-    for chunk in chunks(pairs, lambda pair: len(pair.source) + len(pair.target)):
+    arriving = as_they_arrive(pairs, source, *targets)
+    for chunk in chunks(arriving, lambda pair: len(pair.source) + len(pair.target)):
         sides = [tag + pair.source for pair in chunk], [pair.target for pair in chunk]
         totals = translator.score(*sides)
         every = translator.align(*sides, pieces=pieces) if alignments else [[] for _ in chunk]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headway.cli.inputs import check_input, input_lines, lines_at_once
+from headway.cli.inputs import as_they_arrive, check_input, input_lines
 from headway.cli.loading import load_translator
 from headway.cli.options import (
     Alignments,
@@ -252,13 +252,12 @@ def _here(
     keep_few_matrix_kernels()
     use_threads(threads)
     translator = LineTranslator(load_translator(model, **how, alignments=options.alignments), options)
-    at_most = lines_at_once(file)
     if output is not None and not is_device:
         identity = _identity(model, file, translator, how, layout, shard)
-        return Job(output, identity).run(lines, translator.translate, resume=resume, notice=notices, at_most=at_most)
+        return Job(output, identity).run(lines, translator.translate, resume=resume, notice=notices)
     failed = 0
     with nullcontext(sys.stdout) if output is None else writer(output) as out:
-        for chunk in chunks(lines, lambda line: len(line.text), at_most):
+        for chunk in chunks(as_they_arrive(lines, file), lambda line: len(line.text)):
             written = translator.translate(chunk)
             failed += written.failed
             for notice in written.notices:
@@ -351,7 +350,7 @@ def _ask_server(
     translator = ServerTranslator(url, source, target)
     number, failed, notices = 0, False, Notices()
     with nullcontext(sys.stdout) if output is None else writer(output) as out:
-        for chunk in chunks(lines, len, lines_at_once(file)):
+        for chunk in chunks(as_they_arrive(lines, file), len):
             for line, text in zip(chunk, translator.translate(chunk, beam_size=beam_size), strict=True):
                 number += 1
                 if translator.is_too_long(line):
