@@ -9,9 +9,11 @@ import pytest
 from headway.cluster.manifest import open_manifest, text_name
 from headway.cluster.worker import Worker
 from headway.errors import UserError
+from headway.storage import save_model
 from headway.text.lines import LINES_AT_ONCE, Layout
 from tests.cluster.conftest import texts
 from tests.cluster.works import work
+from tests.translator.test_translator import tagged_translator
 
 
 @pytest.fixture
@@ -58,6 +60,18 @@ def test_a_poisoned_line_costs_itself_alone(model, source, opened, tmp_path):
     assert found[3] == ""
     assert healthy[3]
     assert found[:3] + found[4:] == healthy[:3] + healthy[4:]
+
+
+def test_a_line_that_lacks_its_tag_costs_itself_alone(opened, tmp_path):
+    save_model(tmp_path / "tagged", tagged_translator(max_length=30).stored)
+    path = tmp_path / "in.txt"
+    path.write_text(">>ko<< the cat\n" * LINES_AT_ONCE + "the cat\n>>de<< a dog\n")
+    worker, made = opened(work(tmp_path / "tagged"), path)
+    outcome = worker.translate(made.shards[1])
+    assert outcome.error == ""
+    assert outcome.notices[0].startswith(f"{path}: line {LINES_AT_ONCE + 1} doesn't begin with the tag of a target")
+    assert [bool(line) for line in (made.folder / text_name(made.shards[1])).read_text().splitlines()] == [False, True]
+    assert made.failed() == 1
 
 
 def test_a_shard_that_is_there_stays(model, source, opened):
