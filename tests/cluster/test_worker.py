@@ -3,9 +3,11 @@
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from headway.cluster import engine
 from headway.cluster.manifest import open_manifest, text_name
 from headway.cluster.worker import Worker
 from headway.errors import UserError
@@ -112,6 +114,14 @@ def test_an_error_leaves_nothing_and_is_told(model, source, opened, monkeypatch)
     outcome = worker.translate(made.shards[1])
     assert outcome.for_user
     assert "no longer has the" in outcome.error
+
+
+def test_inputs_that_change_meanwhile_are_told(model, source, tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "_ray", lambda: SimpleNamespace(shutdown=lambda: None))
+    monkeypatch.setattr(engine, "_connect", lambda *_: None)
+    monkeypatch.setattr(engine, "_translate_missing", lambda *_: source.write_text("another\n"))
+    with pytest.raises(UserError, match=r"in\.txt: was changed while it was read"):
+        engine.translate_on_cluster(work(model), [source], tmp_path / "out", "local", 1, lambda _: None)
 
 
 def test_another_model_on_a_machine_is_refused(model, source, tmp_path):

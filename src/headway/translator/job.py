@@ -250,7 +250,7 @@ def refuse_other_job(
     file: Path, before: dict[str, Any], now: dict[str, Any], *, same_version: bool = True, remedy: str
 ) -> None:
     """Raises UserError unless the job that the file records is the one to do now. before, now: their identities."""
-    if changed := first_change(before, now):
-        raise UserError(f"{file}: was begun with other settings: {changed}; give the same as before, or {remedy}")
     if not same_version:
         raise UserError(f"{file}: was begun by another version of headway; use the same as before, or {remedy}")
+    if changed := first_change(before, now):
+        raise UserError(f"{file}: was begun with other settings: {changed}; give the same as before, or {remedy}")
