@@ -67,9 +67,18 @@ def test_another_job_is_refused(inputs, tmp_path):
         open_manifest(folder, paths, {**IDENTITY, "options": {"beam_size": 2}}, silent)
     with pytest.raises(UserError, match=r"other settings: inputs"):
         open_manifest(folder, paths[:2], IDENTITY, silent)
-    with open(paths[0], "a") as file:
-        file.write("more\n")
-    with pytest.raises(UserError, match=r"other settings: inputs"):
+    text = paths[0].read_bytes()
+    for other in (text + b"more\n", text[:-2] + b"x\n"):
+        paths[0].write_bytes(other)
+        with pytest.raises(UserError, match=r"other settings: inputs"):
+            open_manifest(folder, paths, IDENTITY, silent)
+    paths[0].write_bytes(text)
+    open_manifest(folder, paths, IDENTITY, silent)
+    document = json.loads((folder / "manifest.json").read_text())
+    for one in document["inputs"]:
+        del one["sha256"]  # as version 1
+    (folder / "manifest.json").write_text(json.dumps({**document, "format_version": 1}))
+    with pytest.raises(UserError, match="was begun by another version of headway; use the same as before, or choose"):
         open_manifest(folder, paths, IDENTITY, silent)
     (folder / "manifest.json").write_text("{}")
     with pytest.raises(UserError, match="isn't a manifest of this version"):

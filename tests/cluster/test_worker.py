@@ -3,15 +3,19 @@
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from headway.cluster import engine
 from headway.cluster.manifest import open_manifest, text_name
 from headway.cluster.worker import Worker
 from headway.errors import UserError
+from headway.storage import save_model
 from headway.text.lines import LINES_AT_ONCE, Layout
 from tests.cluster.conftest import texts
 from tests.cluster.works import work
+from tests.translator.test_translator import tagged_translator
 
 
 @pytest.fixture
@@ -60,6 +64,18 @@ def test_a_poisoned_line_costs_itself_alone(model, source, opened, tmp_path):
     assert found[:3] + found[4:] == healthy[:3] + healthy[4:]
 
 
+def test_a_line_that_lacks_its_tag_costs_itself_alone(opened, tmp_path):
+    save_model(tmp_path / "tagged", tagged_translator(max_length=30).stored)
+    path = tmp_path / "in.txt"
+    path.write_text(">>ko<< the cat\n" * LINES_AT_ONCE + "the cat\n>>de<< a dog\n")
+    worker, made = opened(work(tmp_path / "tagged"), path)
+    outcome = worker.translate(made.shards[1])
+    assert outcome.error == ""
+    assert outcome.notices[0].startswith(f"{path}: line {LINES_AT_ONCE + 1} doesn't begin with the tag of a target")
+    assert [bool(line) for line in (made.folder / text_name(made.shards[1])).read_text().splitlines()] == [False, True]
+    assert made.failed() == 1
+
+
 def test_a_shard_that_is_there_stays(model, source, opened):
     worker, made = opened(work(model), source)
     file = made.folder / text_name(made.shards[0])
@@ -98,6 +114,14 @@ def test_an_error_leaves_nothing_and_is_told(model, source, opened, monkeypatch)
     outcome = worker.translate(made.shards[1])
     assert outcome.for_user
     assert "no longer has the" in outcome.error
+
+
+def test_inputs_that_change_meanwhile_are_told(model, source, tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "_ray", lambda: SimpleNamespace(shutdown=lambda: None))
+    monkeypatch.setattr(engine, "_connect", lambda *_: None)
+    monkeypatch.setattr(engine, "_translate_missing", lambda *_: source.write_text("another\n"))
+    with pytest.raises(UserError, match=r"in\.txt: was changed while it was read"):
+        engine.translate_on_cluster(work(model), [source], tmp_path / "out", "local", 1, lambda _: None)
 
 
 def test_another_model_on_a_machine_is_refused(model, source, tmp_path):

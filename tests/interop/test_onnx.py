@@ -5,9 +5,11 @@ Exporting takes seconds, so here are two configurations, which differ in everyth
 
 import copy
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -291,7 +293,7 @@ def test_what_can_not_be_translated_is_told_and_the_code_is_2(exports):
     ("variant", "data", "reason"),
     [
         (PLAIN, b"the cat\na d\xffg\n", "standard input, line 2: byte 0xff is not UTF-8; convert the file"),
-        (OTHER, b">>ko<< a\nthe cat\n", "begin each text with one of >>ko<< >>en<<"),
+        (OTHER, b">>ko<< a\nthe cat\n", "line 2: has no tag of a language, left blank"),
     ],
 )
 def test_what_is_wrong_is_one_line(exports, variant, data, reason):
@@ -299,6 +301,27 @@ def test_what_is_wrong_is_one_line(exports, variant, data, reason):
     [line] = done.stderr.decode().splitlines()
     assert done.returncode == 2
     assert reason in line
+
+
+def test_a_program_that_waits_gets_its_answer(exports):
+    """And standard error that is closed costs a notice alone."""
+    command = [sys.executable, "-I", str(exports(OTHER)[1] / "translate.py"), "--max-length", "3", "--beam-size", "1"]
+    texts = [b">>ko<< the cat\n", b"no tag\n>>en<< a dog\n", b"\n>>en<< the"]
+    alone = run_program(exports(OTHER)[1], b"".join(texts), *command[3:])
+    shell = ["/bin/sh", "-c", f"exec {shlex.join(command)} 2>&-"]
+    with subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        alarm = threading.Timer(60, process.kill)
+        alarm.start()
+        found = b""
+        for text in texts:
+            process.stdin.write(text)
+            process.stdin.flush()
+            found += b"".join(process.stdout.readline() for _ in range(text.count(b"\n")))
+        process.stdin.close()
+        found += process.stdout.read()
+        alarm.cancel()
+    assert (process.returncode, found) == (alone.returncode, alone.stdout) == (2, found)
+    assert [bool(line) for line in found.split(b"\n")] == [True, False, True, False, True, False]
 
 
 def test_search_options_travel_along(exports):

@@ -3,6 +3,7 @@
 import gzip
 import json
 import lzma
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from headway.errors import UserError
 from headway.text import lines as lines_module
 from headway.text.compressed import compress, open_bytes
-from headway.text.corpus import read_lines
+from headway.text.corpus import decode_lines, read_lines
 from headway.text.lines import (
     CHARACTERS_AT_ONCE,
     LINES_AT_ONCE,
@@ -22,6 +23,7 @@ from headway.text.lines import (
     SpanReader,
     chunks,
     span_of_shard,
+    with_pauses,
 )
 
 
@@ -33,6 +35,42 @@ def test_chunks_keep_the_order_and_both_bounds():
     assert max(sum(map(len, chunk)) for chunk in found) < 1.6 * CHARACTERS_AT_ONCE
     assert [len(chunk) for chunk in chunks(lines[:3], len, 1)] == [1, 1, 1]
     assert list(chunks([], len)) == []
+
+
+@pytest.fixture
+def pipe():
+    """The chunks of what is written to a pipe, and the end to write to."""
+    read, write = os.pipe()
+    with os.fdopen(read, "rb") as stream, os.fdopen(write, "wb", buffering=0) as file:
+        yield chunks(with_pauses(decode_lines(stream, "pipe")), len), file
+
+
+def test_what_has_come_before_a_pause_waits_for_no_more(pipe):
+    found, file = pipe
+    file.write(b"one\ntwo\nthr")
+    assert next(found) == ["one", "two"]
+    file.write(b"ee\n\nfour")
+    assert next(found) == ["three", ""]
+    file.close()
+    assert list(found) == [["four"]]
+
+
+def test_what_comes_without_a_pause_comes_in_whole_chunks(pipe, monkeypatch):
+    monkeypatch.setattr(lines_module, "PAUSE", 5.0)
+    found, file = pipe
+    file.write(b"a\n" * 5000)
+    assert [len(next(found)) for _ in range(2)] == [LINES_AT_ONCE] * 2
+    file.close()
+    assert list(map(len, found)) == [5000 - 2 * LINES_AT_ONCE]
+
+
+def test_an_error_comes_after_the_lines_before_it(pipe):
+    found, file = pipe
+    file.write(b"one\n")
+    assert next(found) == ["one"]
+    file.write(b"\xff\n")
+    with pytest.raises(UserError, match="pipe, line 2: byte 0xff"):
+        next(found)
 
 
 def test_a_column_of_each_line():

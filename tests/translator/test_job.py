@@ -34,8 +34,11 @@ def translate(lines: list[Line]) -> Written:
     return Written("".join(f"{line.text} of {company}\n" for line in lines), [f"line {n}" for n in failed], len(failed))
 
 
-def run(output: Path, *, resume: bool = False, identity=IDENTITY, lines=LINES, notice=lambda _: None) -> int:
-    return Job(output, identity).run(iter(lines), translate, resume=resume, notice=notice, at_most=AT_MOST)
+def run(
+    output: Path, *, resume: bool = False, identity=IDENTITY, lines=LINES, notice=lambda _: None, in_place=False
+) -> int:
+    job = Job(output, identity, in_place=in_place)
+    return job.run(iter(lines), translate, resume=resume, notice=notice, at_most=AT_MOST)
 
 
 def content(output: Path) -> str:
@@ -160,11 +163,9 @@ def test_a_job_that_is_complete_is_not_done_again(tmp_path):
     said = []
     assert run(tmp_path / "out", resume=True) == 2
     whole = (tmp_path / "out").read_bytes()
-    assert run(tmp_path / "out", resume=True, lines=iter_raising(), notice=said.append) == 2
+    assert run(tmp_path / "out", resume=True, notice=said.append) == 2
     assert said == [f"notice: {tmp_path / 'out'}: is complete already"]
     assert (tmp_path / "out").read_bytes() == whole
-    with pytest.raises(UserError, match="line 7"):  # other settings are another job
-        run(tmp_path / "out", resume=True, identity={**IDENTITY, "model": "other"}, lines=iter_raising())
     (tmp_path / "out").write_text("what somebody else wrote\n")
     assert run(tmp_path / "out", resume=True) == 2
     assert (tmp_path / "out").read_bytes() == whole
@@ -173,13 +174,56 @@ def test_a_job_that_is_complete_is_not_done_again(tmp_path):
     assert not (tmp_path / "out.done.json").exists()
 
 
+OTHER_INPUTS = [
+    [*LINES[:-1], Line(23, "line 24")],
+    [Line(1, "line 2"), *LINES[1:]],
+    [*LINES, Line(24, "line 24")],
+    LINES[:-1],
+    [*LINES[:5], Line(6, "", "is not JSON"), *LINES[6:]],
+    [],
+]
+
+
+@pytest.mark.parametrize("lines", OTHER_INPUTS)
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_is_complete_is_not_taken_for_the_translation_of_another_input(tmp_path, monkeypatch, lines, killed):
+    """killed: when the output had its name, and before the record was written."""
+    output = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        if killed:
+            patch.setattr(Job, "_end", lambda *_, **__: None)
+        run(output, resume=True)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(UserError, match=r"out: is complete, but the input has changed since then; give .* or start"):
+        run(output, resume=True, lines=lines)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    assert run(output, resume=True) == 2
+    run(output, lines=lines)
+    assert len(content(output).splitlines()) == len(lines)
+
+
+def test_what_is_complete_is_not_replaced_by_another_job(tmp_path):
+    run(tmp_path / "out", resume=True)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(UserError, match=r"out\.done\.json: was begun with other settings: model \(\S+ -> \S+\); give"):
+        run(tmp_path / "out", resume=True, identity={**IDENTITY, "model": "other"})
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_a_record_of_an_earlier_version_has_no_hash_of_the_input(tmp_path):
+    run(tmp_path / "out", resume=True)
+    record = tmp_path / "out.done.json"
+    document = json.loads(record.read_text())
+    del document["input_sha256"]
+    record.write_text(json.dumps(document))
+    assert run(tmp_path / "out", resume=True, lines=iter_raising()) == 2
+
+
 def test_a_file_that_was_translated_into_itself_is_not_translated_again(tmp_path):
     (tmp_path / "out").write_text("the input\n")
-    identity = {**IDENTITY, "input": {"size": 10}}
-    assert run(tmp_path / "out", resume=True, identity=identity) == 2
+    assert run(tmp_path / "out", resume=True, in_place=True) == 2
     whole = (tmp_path / "out").read_bytes()
-    again = {**IDENTITY, "input": {"size": len(whole)}}
-    assert run(tmp_path / "out", resume=True, identity=again, lines=iter_raising()) == 2
+    assert run(tmp_path / "out", resume=True, in_place=True, lines=iter_raising()) == 2
     assert (tmp_path / "out").read_bytes() == whole
 
 

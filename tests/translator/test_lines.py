@@ -10,7 +10,7 @@ from headway.decoding import Sampling
 from headway.errors import UserError
 from headway.text.lines import Line
 from headway.translator.lines import MOST_FAILURES, LineOptions, LineTranslator, language_prefix
-from tests.translator.test_translator import translator
+from tests.translator.test_translator import tagged_translator, translator
 
 
 def lines(*texts: str) -> list[Line]:
@@ -75,6 +75,30 @@ def test_lines_without_a_text_and_too_long_ones_are_blank_and_told(door):
     assert written.notices[0] == "line 7 is not JSON; its translation is left blank"
     assert written.notices[1].startswith("line 8 has ")
     assert all(notice.startswith(("line 7", "line 8", "line 10 was cut off")) for notice in written.notices)
+
+
+GOOD = [">>ko<< the cat", "  >>de<<a dog", ">>ko<<\tthe mat sat", ">>de<< >>xx<< the"]
+ODD = ["the cat", ">>xx<< the cat", ">>ko <<the cat", ">>KO<< the cat", ">> ko<< a", "the >>ko<< cat", ">ko< a", ">>ko"]
+BLANK = ["", " \u3000", ">>ko<<", " >>de<< "]
+
+
+@pytest.mark.parametrize("options", [{}, {"as_json": True}, {"split": True}, {"alignments": True}])
+def test_a_line_that_lacks_its_tag_costs_itself_alone(options):
+    work = LineTranslator(tagged_translator(), LineOptions(beam_size=1, **options))
+    given = [text for some in zip(GOOD, ODD, ODD[::-1], BLANK, strict=False) for text in some]
+    numbered = [Line(number, text) for number, text in enumerate(given, start=5000)]
+    written = work.translate(numbered)
+    odd = [line.number for line in numbered if line.text in ODD]
+    assert written.failed == len(odd) == 8
+    told = [notice for notice in written.notices if "cut off" not in notice]
+    reason = "doesn't begin with the tag of a target language, such as >>de<<; its translation is left blank"
+    assert told == [f"line {number} {reason}" for number in odd]
+    found = written.text.splitlines()
+    wanted = work.translate([line if line.text in GOOD else Line(line.number, "") for line in numbered])
+    assert found == wanted.text.splitlines()
+    assert wanted.failed == 0
+    chosen = LineTranslator(tagged_translator(), LineOptions(beam_size=1, target_language="ko", **options))
+    assert chosen.translate(numbered).failed == 0
 
 
 def test_n_best_and_json_keep_the_numbers_of_the_lines(door):

@@ -27,6 +27,14 @@ def translator(max_length=1024, **changes) -> Translator:
     return Translator(StoredModel(model, tokenizer, tokenizer, "en", "en"), device="cpu")
 
 
+def tagged_translator(**changes) -> Translator:
+    """Of a model with the target languages de and ko."""
+    tokenizer = SubwordTokenizer.train(["the cat sat on the mat", "a dog ran after"] * 20, "bpe", 292, ["de", "ko"])
+    options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1, **changes}
+    model = Transformer(ModelConfig(source_vocab_size=292, target_vocab_size=292, **options))
+    return Translator(StoredModel(model, tokenizer, tokenizer, "en", "mul"), device="cpu")
+
+
 TEXTS = ["the cat", "", "a dog ran after the cat", "   ", "the mat", "a" * 60, "the cat"]
 
 
@@ -322,9 +330,7 @@ def test_an_ensemble_needs_equal_vocabularies():
 
 
 def test_a_model_of_several_languages_wants_a_tag():
-    tokenizer = SubwordTokenizer.train(["the cat sat on the mat", "a dog ran after"] * 20, "bpe", 292, ["de", "ko"])
-    config = ModelConfig(292, 292, d_model=32, num_heads=4, d_ff=64, encoder_layers=1, decoder_layers=1)
-    door = Translator(StoredModel(Transformer(config), tokenizer, tokenizer, "en", "mul"), device="cpu")
+    door = tagged_translator()
     assert door.target_languages == ["de", "ko"]
     results = door.translate([">>de<< the cat", "", ">>ko<< the cat", ">>ko<<"])
     assert [result.stopped == "blank" for result in results] == [False, True, False, True]
@@ -346,9 +352,7 @@ def test_text_that_no_file_could_hold_is_refused():
 
 
 def test_a_target_that_begins_with_a_tag_is_text():
-    tokenizer = SubwordTokenizer.train(["the cat sat on the mat", "a dog ran after"] * 20, "bpe", 292, ["de", "ko"])
-    config = ModelConfig(292, 292, d_model=32, num_heads=4, d_ff=64, encoder_layers=1, decoder_layers=1)
-    door = Translator(StoredModel(Transformer(config), tokenizer, tokenizer, "en", "mul"), device="cpu")
+    door = tagged_translator()
     record = door.inspect(">>ko<< the cat", target=">>de<< the")
     assert record.attention["cross"].shape[-2:] == (len(record.target.tokens), len(record.source.tokens))
     assert "".join(record.target.pieces).startswith("▁<0x3E>")

@@ -7,7 +7,6 @@ SIGINT or SIGTERM after saving.
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 
@@ -37,6 +36,7 @@ from headway.cli import (
     train,
     translate,
 )
+from headway.cli.streams import prepare_streams
 from headway.errors import UserError
 
 app = typer.Typer(
@@ -86,12 +86,7 @@ def _no_command(
 
 def main() -> None:
     """The program `headway`."""
-    if sys.stdout is None:
-        sys.exit(_complain("standard output is closed; lead it to a file, or to /dev/null"))
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # Hangul and shades, whatever the system's own encoding is; and names of files that are no UTF-8
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace" if stream is sys.stderr else "strict")
+    prepare_streams()
     code = _run()
     if train.is_rank():
         # Threads of torch may still hold tensors of the last exchange. The interpreter's own end would abort on them.

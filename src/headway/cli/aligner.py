@@ -37,12 +37,16 @@ def aligner(
     from headway.storage import save_model
     from headway.text.characters import is_blank
     from headway.text.corpus import read_pairs
+    from headway.translator.lines import tag_fault
 
     if output.exists():
         raise UserError(f"{output}: is there already; choose another --output")
     translator = load_translator(model, device)
     pairs = (pair for pair in read_pairs([source], [target] if target else []) if not is_blank(pair.source))
     texts = list(islice((pair for pair in pairs if not is_blank(pair.target)), PAIRS))
+    for pair in texts:
+        if fault := tag_fault(translator, pair.source):
+            raise UserError(f"{pair.file}, line {pair.line}: {fault}")
     chosen = translator.choose_aligner([pair.source for pair in texts], [pair.target for pair in texts])
     save_model(output, replace(translator.stored, aligner=chosen))
     typer.echo(f"{output}: written, words are aligned by {chosen}", err=True)

@@ -37,7 +37,6 @@ def calibrate(
     from headway.storage import save_model
     from headway.threads import use_threads
     from headway.translator.confidence import learn_calibration
-    from headway.translator.lines import language_prefix
 
     if output.exists():
         raise UserError(f"{output}: is there already; choose another --output")
@@ -45,8 +44,7 @@ def calibrate(
     test_set = TestSet.read(source, reference, [])
     translator = load_translator(model, device, engine=engine)
     refuse_endless(test_set.file, test_set.references, translator)
-    tag = language_prefix(translator, target_language)
-    translations = translator.translate([tag + line for line in test_set.sources])
+    translations = translator.translate(test_set.tagged(translator, target_language))
     found = learn_calibration(translator.stored, translations, test_set.references)
     save_model(output, replace(translator.stored, calibration=found))
     typer.echo(f"{output}: written, calibrated", err=True)

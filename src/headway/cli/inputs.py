@@ -1,16 +1,22 @@
-"""The lines that `headway translate` reads: a file, a shard of one, or standard input."""
+"""The lines that a command reads: a file, a shard of one, or standard input."""
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from headway.errors import UserError
 
 if TYPE_CHECKING:
+    from io import BufferedReader, TextIOWrapper
+
     from headway.text.lines import Layout, Line
+
+Item = TypeVar("Item")
 
 
 def input_lines(file: str, layout: Layout, shard: str | None) -> Iterator[Line]:
@@ -25,7 +31,9 @@ def input_lines(file: str, layout: Layout, shard: str | None) -> Iterator[Line]:
             raise UserError("--shard needs a FILE: the size of standard input isn't known before its end")
         if sys.stdin is None:
             raise UserError("standard input is closed; give a file")
-        return layout.lines(decode_lines(sys.stdin.buffer, "standard input"))
+        # detached: at its end Python closes `sys.stdin`, and would fail where a thread still reads it
+        stream = cast("TextIOWrapper[BufferedReader]", sys.stdin).detach()
+        return layout.lines(decode_lines(stream, "standard input"))
     check_input(file, layout)
     if part is None:
         return layout.lines(read_lines(Path(file)))
@@ -47,11 +55,13 @@ def check_input(file: str, layout: Layout) -> None:
         raise UserError(f"{file}: holds two sides; say where the source texts are: --column N, or --field NAME")
 
 
-def lines_at_once(file: str) -> int:
-    """One for a person at a terminal, who waits for each translation."""
-    from headway.text.lines import LINES_AT_ONCE
+def as_they_arrive(lines: Iterator[Item], *files: str | Path) -> Iterator[Item | None]:
+    """The lines of these files, with None where a pipe or a person at a terminal pauses, and waits for the answer."""
+    from headway.text.corpus import is_plain
+    from headway.text.lines import with_pauses
 
-    return 1 if file == "-" and sys.stdin is not None and sys.stdin.isatty() else LINES_AT_ONCE
+    plain = (stat.S_ISREG(os.fstat(0).st_mode) if str(file) == "-" else is_plain(Path(file)) for file in files)
+    return lines if all(plain) else with_pauses(lines)
 
 
 def _parse_shard(text: str) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headway.cli.inputs import input_lines
+from headway.cli.inputs import as_they_arrive, input_lines
 from headway.cli.options import check_output, writer
 from headway.errors import UserError
 
@@ -37,7 +37,7 @@ def perturb(
     headway perturb upper test.de
     headway evaluate runs/mine --source test.typos.de --reference test.en
     """
-    from headway.text.lines import Layout
+    from headway.text.lines import Layout, chunks
     from headway.text.noise import KINDS, perturbed
 
     if kind not in KINDS:
@@ -45,5 +45,6 @@ def perturb(
     check_output(output)
     lines = input_lines(file, Layout(), None)
     with nullcontext(sys.stdout) if output is None else writer(output) as out:
-        for line in lines:
-            out.write(perturbed(line.text, kind, seed) + "\n")
+        for chunk in chunks(as_they_arrive(lines, file), lambda line: len(line.text)):
+            out.writelines(perturbed(line.text, kind, seed) + "\n" for line in chunk)
+            out.flush()

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from headway.cli.inputs import as_they_arrive
 from headway.cli.loading import load_translator
 from headway.cli.options import (
     Alignments,
@@ -40,7 +41,7 @@ def score(
 
     Prints the total log-probability of each, in nats, one per line. It equals the score of translate if the tokens
     are the same. A blank source scores 0 with a blank target and -inf with any other; nan means that a side is too
-    long for the model. In JSON, -inf and nan are null.
+    long for the model, or that the source lacks its tag. In JSON, -inf and nan are null.
 
     \b
     headway score runs/multi30k-de-en --source test.de --target test.en
@@ -50,7 +51,7 @@ def score(
     from headway.text.lines import chunks
     from headway.threads import use_threads
     from headway.translator.alignments import to_pharaoh
-    from headway.translator.lines import language_prefix
+    from headway.translator.lines import language_prefix, tag_fault
 
     if pieces and not alignments:
         raise UserError("--pieces says what --alignments join: give both")
@@ -62,18 +63,20 @@ def score(
     translator = load_translator(model, device, ensemble=ensemble, alignments=alignments)
     tag = language_prefix(translator, target_language)
     number, failed = 0, False
-    for chunk in chunks(pairs, lambda pair: len(pair.source) + len(pair.target)):
-        sides = [tag + pair.source for pair in chunk], [pair.target for pair in chunk]
-        totals = translator.score(*sides)
+    arriving = as_they_arrive(pairs, source, *targets)
+    for chunk in chunks(arriving, lambda pair: len(pair.source) + len(pair.target)):
+        faults = [tag_fault(translator, tag + pair.source) for pair in chunk]
+        sources = ["" if fault else tag + pair.source for pair, fault in zip(chunk, faults, strict=True)]
+        sides = sources, [pair.target for pair in chunk]
+        found = translator.score(*sides)
+        totals = [math.nan if fault else total for fault, total in zip(faults, found, strict=True)]
         every = translator.align(*sides, pieces=pieces) if alignments else [[] for _ in chunk]
-        for pair, total, links in zip(chunk, totals, every, strict=True):
+        for pair, fault, total, links in zip(chunk, faults, totals, every, strict=True):
             number += 1
             if math.isnan(total):
                 failed = True
-                typer.echo(
-                    f"headway: line {number} is longer than the model's {translator.longest_source} tokens",
-                    err=True,
-                )
+                reason = fault or f"is longer than the model's {translator.longest_source} tokens"
+                typer.echo(f"headway: line {number} {reason}", err=True)
             if as_json:
                 # JSON knows no infinity: a score that is no number is null
                 document = {

@@ -22,6 +22,7 @@ class TestSet:
 
     file: Path
     """The references', for messages."""
+    source_file: Path
     sources: list[str]
     references: list[str]
     metrics: list[NamedMetric]
@@ -39,6 +40,7 @@ class TestSet:
             typer.echo("headway: warning: source and reference are the same text", err=True)
         return TestSet(
             reference or source,
+            source,
             [pair.source for pair in pairs],
             [pair.target for pair in pairs],
             [load_metric(name) for name in dict.fromkeys(metrics)],
@@ -47,12 +49,9 @@ class TestSet:
     def translated(
         self, translator: Translator, target_language: str | None, options: dict[str, float | None]
     ) -> list[str]:
-        """By a model. Raises UserError for references that are no sentences."""
-        from headway.translator.lines import language_prefix
-
+        """By a model. Raises UserError for references that are no sentences, and as `tagged`."""
         refuse_endless(self.file, self.references, translator)
-        tag = language_prefix(translator, target_language)
-        translations = translator.translate([tag + source for source in self.sources], **options)  # type: ignore[arg-type]
+        translations = translator.translate(self.tagged(translator, target_language), **options)  # type: ignore[arg-type]
         for stopped, meaning in (("too_long", "too long for the model and left blank"), ("max_length", "cut off")):
             if count := sum(translation.stopped == stopped for translation in translations):
                 typer.echo(f"headway: {count} of {len(self.sources)} lines are {meaning}", err=True)
@@ -60,6 +59,16 @@ class TestSet:
         if count := len(found_nothing):
             typer.echo(f"headway: {count} of {len(self.sources)} translations are empty", err=True)
         return [translation.text for translation in translations]
+
+    def tagged(self, translator: Translator, target_language: str | None) -> list[str]:
+        """The sources, each with the tag of the language if it is given. Raises UserError for one that lacks a tag."""
+        from headway.translator.lines import language_prefix, tag_fault
+
+        tag = language_prefix(translator, target_language)
+        for number, source in enumerate(self.sources, start=1):
+            if fault := tag_fault(translator, tag + source):
+                raise UserError(f"{self.source_file}, line {number}: {fault}; or give --target-language")
+        return [tag + source for source in self.sources]
 
     def measured(self, translations: Sequence[str]) -> list[Measured]:
         """What the metrics say of them."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headway.cli.inputs import check_input, input_lines, lines_at_once
+from headway.cli.inputs import as_they_arrive, check_input, input_lines
 from headway.cli.loading import load_translator
 from headway.cli.options import (
     Alignments,
@@ -252,13 +252,14 @@ def _here(
     keep_few_matrix_kernels()
     use_threads(threads)
     translator = LineTranslator(load_translator(model, **how, alignments=options.alignments), options)
-    at_most = lines_at_once(file)
     if output is not None and not is_device:
-        identity = _identity(model, file, translator, how, layout, shard)
-        return Job(output, identity).run(lines, translator.translate, resume=resume, notice=notices, at_most=at_most)
+        in_place = file != "-" and output.exists() and output.samefile(file)
+        identity = _identity(model, file, translator, how, layout, shard, in_place)
+        job = Job(output, identity, in_place=in_place)
+        return job.run(lines, translator.translate, resume=resume, notice=notices)
     failed = 0
     with nullcontext(sys.stdout) if output is None else writer(output) as out:
-        for chunk in chunks(lines, lambda line: len(line.text), at_most):
+        for chunk in chunks(as_they_arrive(lines, file), lambda line: len(line.text)):
             written = translator.translate(chunk)
             failed += written.failed
             for notice in written.notices:
@@ -269,14 +270,20 @@ def _here(
 
 
 def _identity(
-    model: Path, file: str, translator: LineTranslator, how: dict[str, Any], layout: Layout, shard: str | None
+    model: Path,
+    file: str,
+    translator: LineTranslator,
+    how: dict[str, Any],
+    layout: Layout,
+    shard: str | None,
+    in_place: bool,
 ) -> dict[str, Any]:
     """What must stay the same for a job to continue."""
     from dataclasses import asdict
 
     from headway.storage.model_directory import model_fingerprint
 
-    size = Path(file).stat().st_size if file != "-" and Path(file).is_file() else None
+    size = Path(file).stat().st_size if file != "-" and Path(file).is_file() and not in_place else None
     return {
         "model": [model_fingerprint(one) for one in (model, *(how["ensemble"] or []))],
         "options": translator.options.to_dict(),
@@ -351,7 +358,7 @@ def _ask_server(
     translator = ServerTranslator(url, source, target)
     number, failed, notices = 0, False, Notices()
     with nullcontext(sys.stdout) if output is None else writer(output) as out:
-        for chunk in chunks(lines, len, lines_at_once(file)):
+        for chunk in chunks(as_they_arrive(lines, file), len):
             for line, text in zip(chunk, translator.translate(chunk, beam_size=beam_size), strict=True):
                 number += 1
                 if translator.is_too_long(line):

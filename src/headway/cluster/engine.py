@@ -18,6 +18,7 @@ from headway.cluster.worker import Outcome, Work, Worker
 from headway.devices import keep_few_matrix_kernels
 from headway.errors import UserError
 from headway.storage.locks import try_lock
+from headway.text.corpus import unchanged
 
 MOST_ROUNDS = 3
 """Times that a missing shard is tried."""
@@ -101,7 +102,8 @@ def translate_on_cluster(
         if manifest.missing():
             _connect(ray, address, workers)
             try:
-                _translate_missing(ray, work, manifest, identity["model"], workers, notice)
+                with unchanged(inputs):
+                    _translate_missing(ray, work, manifest, identity["model"], workers, notice)
             finally:
                 ray.shutdown()
     finally:

@@ -17,13 +17,14 @@ from typing import Any
 
 from headway.errors import UserError
 from headway.storage.atomic import TEMPORARY_SUFFIX, write_json
+from headway.storage.checksums import checksum
 from headway.storage.untrusted import parse_json
 from headway.text.compressed import damages, open_bytes
 from headway.text.corpus import decode_lines
 from headway.text.lines import Span, chunks
 from headway.translator.job import refuse_other_job
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST_FILE = "manifest.json"
 MOST_SHARDS = 10_000
 """Most shards of a job. With more chunks than that, several become one shard."""
@@ -45,7 +46,7 @@ class Manifest:
 
     folder: Path
     inputs: list[dict[str, Any]]
-    """The `path` and the `size` in bytes of each input."""
+    """The `path`, the `size` in bytes and the `sha256` of each input."""
     shards: list[Shard]
 
     @property
@@ -81,7 +82,7 @@ def open_manifest(
     """The manifest in the folder, or a new one. identity: what must stay the same for a job to continue. Raises
     UserError if the folder is of another job or holds something else."""
     file = folder / MANIFEST_FILE
-    described = [{"path": str(path), "size": path.stat().st_size} for path in inputs]
+    described = [{"path": str(path), "size": path.stat().st_size, "sha256": checksum(path)} for path in inputs]
     if file.exists():
         return _known(folder, described, identity)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -11,19 +11,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from queue import Empty, Queue
+from threading import Thread
+from typing import IO, Any
 
 import numpy as np
 import onnxruntime
 import sentencepiece
 
 SENTENCES_PER_BATCH = 32
+PAUSE = 0.02
+"""Seconds without a new line after which those before it are translated."""
 CHARACTERS_PER_PIECE = 64
 """A text with more for each piece that the model can read is too long, whatever its pieces are."""
 
@@ -304,9 +310,13 @@ class Translator:
             for ids in encoded:
                 yield self._target.decode(next(found)) if ids else None if ids is None else ""
 
+    def lacks_tag(self, text: str) -> bool:
+        """Whether a text doesn't say into which of the model's languages."""
+        return bool(self._source.tags) and not BLANK.fullmatch(text) and not self._source.tag_of(text)
+
     def _encode(self, text: str) -> list[int] | None:
         """The ids; None where they are too many."""
-        if not (BLANK.fullmatch(text) or self._source.tag_of(text)) and self._source.tags:
+        if self.lacks_tag(text):
             raise ValueError(
                 f"begin each text with one of {' '.join(self._source.tags)}: the model has several languages"
             )
@@ -316,20 +326,55 @@ class Translator:
         return ids if len(ids) <= self.longest else None
 
 
-def read_lines(data: bytes) -> list[str]:
+def read_lines(stream: IO[bytes]) -> Iterator[str]:
     """The lines of a UTF-8 text, which end at a line feed alone. Raises ValueError."""
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    texts = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(stream, start=1):
+        text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        if not text:  # an empty text that has a mark
+            return
         try:
-            texts.append(line.decode("utf-8").removesuffix("\r"))
+            yield text.decode("utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:
             raise ValueError(
-                f"standard input, line {number}: byte 0x{line[error.start]:02x} is not UTF-8; convert the file"
+                f"standard input, line {number}: byte 0x{text[error.start]:02x} is not UTF-8; convert the file"
             ) from None
-    return texts
+
+
+def batches(lines: Iterable[str]) -> Iterator[list[str]]:
+    """As many lines as are translated together, or fewer where the next one takes longer than PAUSE, because a program
+    may wait for the answer. A thread reads them, so that it works with the pipes of every system."""
+    arrived: Queue[str | Exception] = Queue(SENTENCES_PER_BATCH)
+
+    def read() -> None:
+        try:
+            for line in lines:
+                arrived.put(line)
+            arrived.put(StopIteration())
+        except ValueError as error:
+            arrived.put(error)
+
+    Thread(target=read, daemon=True).start()
+    batch: list[str] = []
+    while True:
+        try:
+            found = arrived.get(timeout=PAUSE)
+        except Empty:
+            found = None
+        if isinstance(found, str):
+            batch.append(found)
+        if batch and (len(batch) == SENTENCES_PER_BATCH or not isinstance(found, str)):
+            yield batch
+            batch = []
+        if isinstance(found, StopIteration):
+            return
+        if isinstance(found, Exception):
+            raise found
+
+
+def tell(text: str) -> None:
+    """Writes a line to standard error; it is lost where that is closed or full."""
+    with suppress(OSError):
+        os.write(2, f"{text}\n".encode())
 
 
 def main() -> int:
@@ -349,17 +394,21 @@ def main() -> int:
         parser.error("--no-repeat-ngram must be at least 0, and --length-penalty between 0 and 10")
     translator = Translator(folder, chosen.threads)
     search = (chosen.beam_size, chosen.length_penalty, chosen.max_length, chosen.no_repeat_ngram)
-    code = 0
+    code, number = 0, 0
     try:
-        texts = read_lines(sys.stdin.buffer.read())
-        for number, text in enumerate(translator.translate(texts, *search), start=1):
-            if text is None:
-                code = 2
-                print(f"line {number}: longer than {translator.longest} tokens, left blank", file=sys.stderr)
-            sys.stdout.buffer.write(f"{text or ''}\n".encode())
+        for batch in batches(read_lines(open(0, "rb", closefd=False))):  # noqa: SIM115 - a thread may read to the end
+            lacking = [translator.lacks_tag(text) for text in batch]
+            texts = ["" if lacks else text for text, lacks in zip(batch, lacking, strict=True)]
+            for lacks, text in zip(lacking, translator.translate(texts, *search), strict=True):
+                number += 1
+                if lacks or text is None:
+                    code = 2
+                    reason = "has no tag of a language" if lacks else f"longer than {translator.longest} tokens"
+                    tell(f"line {number}: {reason}, left blank")
+                sys.stdout.buffer.write(f"{text or ''}\n".encode())
+            sys.stdout.buffer.flush()
     except ValueError as error:
-        sys.stdout.buffer.flush()
-        print(f"translate.py: {error}", file=sys.stderr)
+        tell(f"translate.py: {error}")
         return 2
     return code
 

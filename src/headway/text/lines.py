@@ -9,6 +9,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
 from typing import IO, TypeVar
 
 from headway.errors import UserError
@@ -20,6 +22,10 @@ LINES_AT_ONCE, CHARACTERS_AT_ONCE = 2048, 1 << 24
 """The most that is read, sorted by length and translated together. It bounds memory."""
 BLOCK = 1 << 20
 """Bytes that are read at a time to count lines."""
+PAUSE = 0.02
+"""Seconds without a new line after which the lines before it no longer wait for more."""
+READ_AHEAD = 64
+"""Lines of a pipe that are read before they are wanted."""
 Item = TypeVar("Item")
 
 
@@ -128,18 +134,49 @@ def span_of_shard(path: Path, shard: int, shards: int) -> Span:
     return Span(offset=start[1], first=start[0] + 1, lines=end[0] - start[0])
 
 
-def chunks(items: Iterable[Item], size: Callable[[Item], int], at_most: int = LINES_AT_ONCE) -> Iterator[list[Item]]:
-    """The items in lists of `at_most`, or fewer once their sizes, in characters, reach CHARACTERS_AT_ONCE."""
+def chunks(
+    items: Iterable[Item | None], size: Callable[[Item], int], at_most: int = LINES_AT_ONCE
+) -> Iterator[list[Item]]:
+    """The items in lists of `at_most`, or fewer once their sizes, in characters, reach CHARACTERS_AT_ONCE, or where a
+    None among them stands for a pause."""
     chunk: list[Item] = []
     characters = 0
     for item in items:
-        chunk.append(item)
-        characters += size(item)
-        if len(chunk) == at_most or characters >= CHARACTERS_AT_ONCE:
+        if item is not None:
+            chunk.append(item)
+            characters += size(item)
+        if chunk and (item is None or len(chunk) == at_most or characters >= CHARACTERS_AT_ONCE):
             yield chunk
             chunk, characters = [], 0
     if chunk:
         yield chunk
+
+
+def with_pauses(items: Iterable[Item]) -> Iterator[Item | None]:
+    """The items, and None each time that the next one takes longer than PAUSE, as after the last line that a program
+    has written to a pipe. A thread reads them, because Windows can't tell whether a pipe has more."""
+    arrived: Queue[tuple[Item | None, Exception | None]] = Queue(READ_AHEAD)
+
+    def read() -> None:
+        try:
+            for item in items:
+                arrived.put((item, None))
+            arrived.put((None, StopIteration()))
+        except Exception as error:
+            arrived.put((None, error))
+
+    Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            item, end = arrived.get(timeout=PAUSE)
+        except Empty:
+            yield None
+            continue
+        if isinstance(end, StopIteration):
+            return
+        if end is not None:
+            raise end
+        yield item
 
 
 def _size(path: Path) -> int:

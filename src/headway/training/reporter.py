@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
@@ -16,32 +12,13 @@ PLAIN_LINE_EVERY = 30.0
 """Seconds between lines where standard error is not a terminal."""
 
 
-class _Console(Console):
-    """A console whose reader may go away, such as a terminal or `tee` after Ctrl-C. It then shows nothing more and
-    raises no error."""
-
-    @contextmanager
-    def surviving(self) -> Iterator[None]:
-        """Where what is shown fails, nothing is shown from then on."""
-        try:
-            yield
-        except OSError:
-            self.on_broken_pipe()
-
-    def on_broken_pipe(self) -> None:
-        self.quiet = True
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stderr.fileno())
-        os.close(nowhere)
-
-
 class Reporter:
-    """Shows loss, speed and remaining time of a training or preparation, as long as the console accepts output."""
+    """Shows loss, speed and remaining time of a training or preparation."""
 
     def __init__(self, what: str = "training", *, quiet: bool = False) -> None:
         """what: it says until there is more to say."""
         self._what = what
-        self._console = _Console(stderr=True, highlight=False, emoji=False, soft_wrap=True, quiet=quiet)
+        self._console = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True, quiet=quiet)
         self._bar: Progress | None = None
         self._last_line = time.monotonic()
 
@@ -63,13 +40,11 @@ class Reporter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
-            with self._console.surviving():
-                self._bar.stop()
+            self._bar.stop()
 
     def line(self, text: str) -> None:
         """Prints a line that stays."""
-        with self._console.surviving():
-            self._console.print(text, markup=False)
+        self._console.print(text, markup=False)
 
     def step(
         self, step: int, loss: float, tokens_per_second: float, done: float | None, minutes_left: float | None
@@ -84,8 +59,7 @@ class Reporter:
 
     def _progress(self, text: str, done: float | None, minutes_left: float | None) -> None:
         if self._bar is not None:
-            with self._console.surviving():
-                self._bar.update(self._bar.task_ids[0], description=text, completed=done or 0.0)
+            self._bar.update(self._bar.task_ids[0], description=text, completed=done or 0.0)
         elif time.monotonic() - self._last_line > PLAIN_LINE_EVERY:
             self._last_line = time.monotonic()
             self.line(text + (f"  {minutes_left:.1f} min left" if minutes_left is not None else ""))

@@ -55,14 +55,18 @@ class Codec:
         """The ids of each source, without <eos>; None for one that is so long that it isn't tokenised. Raises UserError
         for a text that doesn't say into which language."""
         ids = [self.source(text) for text in texts]
-        if tags := [language_tag(language) for language in self.target_languages]:
-            for number, text in enumerate(texts, start=1):
-                if not is_blank(text) and not self.stored.source_tokenizer.split_tag(text)[0]:
-                    raise UserError(
-                        f"text {number}: this model has several target languages, begin each text with one of "
-                        f"{' '.join(tags)}"
-                    )
+        for number, text in enumerate(texts, start=1):
+            if self.lacks_tag(text):
+                tags = " ".join(map(language_tag, self.target_languages))
+                raise UserError(
+                    f"text {number}: this model has several target languages, begin each text with one of {tags}"
+                )
         return ids
+
+    def lacks_tag(self, text: str) -> bool:
+        """Whether a source doesn't say into which of the model's target languages."""
+        tokenizer = self.stored.source_tokenizer
+        return bool(tokenizer.target_tags) and not is_blank(text) and not tokenizer.split_tag(text)[0]
 
     def source(self, text: str) -> list[int] | None:
         """As one of `sources`, with a tag or without."""

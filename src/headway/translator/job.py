@@ -53,11 +53,14 @@ class Job:
         how_to_continue: str = "the same command with --resume",
         how_to_restart: str = "start again without --resume",
         state_of: Callable[[Path], Any] = lambda file: [file.stat().st_size, file.stat().st_mtime_ns],
+        *,
+        in_place: bool = False,
     ) -> None:
         """identity: what must stay the same for a job to continue. Maps names to values that JSON can hold.
         how_to_continue, how_to_restart: what the user does to continue the job or to begin it again, as messages tell
-        it. state_of: by which a change of the finished output is noticed."""
-        self.output, self._identity, self._state_of = output, identity, state_of
+        it. state_of: by which a change of the finished output is noticed. in_place: the output replaces the input, so
+        that of a finished job nothing is left to compare."""
+        self.output, self._identity, self._state_of, self._in_place = output, identity, state_of, in_place
         self._how_to_continue, self._how_to_restart = how_to_continue, how_to_restart
         self._partial = output.with_name(output.name + TEMPORARY_SUFFIX)
         self._journal = output.with_name(output.name + TEMPORARY_SUFFIX + ".json")
@@ -75,14 +78,18 @@ class Job:
     ) -> int:
         """Translates the lines and returns how many were left blank. With `resume` it continues where a job was killed,
         or begins if there is none. The output appears when all of it is written. If the job ends early, the partial
-        file stays to be continued. Raises UserError if that is of another job."""
+        file stays to be continued. Raises UserError if that, or the finished output, is of another job or input."""
         compress(self.output, b"")  # raises if a package is missing
         if resume:
-            if (failed := self._failed_before()) is not None:
+            if finished := self._finished():
+                refuse_other_job(self._record, finished["job"], self._identity, remedy=self._how_to_restart)
+                self._compare(finished.get("input_sha256", ""), lines)
                 self._journal.unlink(missing_ok=True)
                 notice(f"notice: {self.output}: is complete already")
-                return failed
+                return finished["failed"]
             self.done = self._read_journal()
+            if self.done.complete:
+                self._compare(self.done.input_sha256, lines)
         else:
             self._record.unlink(missing_ok=True)
         if self.done.complete and not self._partial.exists() and self.output.exists():  # killed just after the rename
@@ -108,7 +115,7 @@ class Job:
     @property
     def is_begun(self) -> bool:
         """Whether this very job was completed with `resume` before, or there is one that was stopped."""
-        return self._journal.exists() or self._failed_before() is not None
+        return self._journal.exists() or self._finished().get("job") == self._identity
 
     def _write_chunks(
         self,
@@ -122,7 +129,7 @@ class Job:
         read, count = hashlib.sha256(), 0
         for chunk in chunks(lines, lambda line: len(line.text), at_most):
             count += 1
-            read.update("".join(f"{line.text}{line.fault}\n" for line in chunk).encode())
+            read.update(b"".join(map(_hashed, chunk)))
             if count > before.chunks:
                 written = translate(chunk)
                 for one in written.notices:
@@ -132,7 +139,7 @@ class Job:
                 raise self._other_input()
         if count < before.chunks:
             raise self._other_input()
-        self._set(Done(**{**asdict(self.done), "complete": True}))
+        self._set(Done(**{**asdict(self.done), "input_sha256": read.hexdigest(), "complete": True}))
 
     def _add(self, file: IO[bytes], written: Written, chunk: list[Line], input_sha256: str) -> None:
         data = compress(self.output, written.text.encode())
@@ -153,22 +160,37 @@ class Job:
         """Leaves a record for a scheduler that starts the same command once more."""
         self._record.unlink(missing_ok=True)
         if resume:
-            document = {"job": self._identity, "output": self._state_of(self.output), "failed": self.done.failed}
-            write_json(self._record, {"format_version": FORMAT_VERSION, **document})
+            document = {
+                "format_version": FORMAT_VERSION,
+                "job": self._identity,
+                "output": self._state_of(self.output),
+                "failed": self.done.failed,
+                "input_sha256": self.done.input_sha256,
+            }
+            write_json(self._record, document)
         self._journal.unlink()
 
-    def _failed_before(self) -> int | None:
-        """How many lines were left blank, if this very job was completed before and its output is still there."""
+    def _finished(self) -> dict[str, Any]:
+        """The record of the job that has written the output as it is; empty if there is none."""
         if not (self._record.exists() and self.output.exists()):
-            return None
-        document, size = read_json(self._record), self.output.stat().st_size
-        try:
-            before, output, failed = document["job"], document["output"], document["failed"]
-        except (KeyError, TypeError):
-            return None
-        if self._identity.get("input") == {"size": size}:  # the output has replaced the input
-            before = {**before, "input": {"size": size}}
-        return failed if output == self._state_of(self.output) and before == self._identity else None
+            return {}
+        document = read_json(self._record)
+        whole = isinstance(document, dict) and isinstance(document.get("job"), dict) and "failed" in document
+        return document if whole and document.get("output") == self._state_of(self.output) else {}
+
+    def _compare(self, input_sha256: str, lines: Iterable[Line]) -> None:
+        """Raises UserError if the lines aren't those of the finished job. A record of an earlier version may have no
+        hash."""
+        if self._in_place or not input_sha256:
+            return
+        read = hashlib.sha256()
+        for line in lines:
+            read.update(_hashed(line))
+        if read.hexdigest() != input_sha256:
+            raise UserError(
+                f"{self.output}: is complete, but the input has changed since then; give the input that was "
+                f"translated, or {self._how_to_restart}"
+            )
 
     def _cut(self, file: IO[bytes]) -> None:
         """Cuts the partial file to what the journal counts."""
@@ -208,11 +230,9 @@ class Job:
             before, done = document["job"], Done(**document["done"])
         except (KeyError, TypeError):
             raise UserError(f"{self._journal}: isn't a journal of this version; {self._how_to_restart}") from None
-        now = self._identity
-        if done.complete:  # the output may have replaced the input
-            before, now = ({**identity, "input": None} for identity in (before, now))
         same_version = document.get("format_version") == FORMAT_VERSION
-        refuse_other_job(self._journal, before, now, same_version=same_version, remedy=self._how_to_restart)
+        remedy = self._how_to_restart
+        refuse_other_job(self._journal, before, self._identity, same_version=same_version, remedy=remedy)
         return done
 
     def _other_input(self) -> UserError:
@@ -222,11 +242,15 @@ class Job:
         )
 
 
+def _hashed(line: Line) -> bytes:
+    return f"{line.text}{line.fault}\n".encode()
+
+
 def refuse_other_job(
-    file: Path, before: dict[str, Any], now: dict[str, Any], *, same_version: bool, remedy: str
+    file: Path, before: dict[str, Any], now: dict[str, Any], *, same_version: bool = True, remedy: str
 ) -> None:
     """Raises UserError unless the job that the file records is the one to do now. before, now: their identities."""
-    if changed := first_change(before, now):
-        raise UserError(f"{file}: was begun with other settings: {changed}; give the same as before, or {remedy}")
     if not same_version:
         raise UserError(f"{file}: was begun by another version of headway; use the same as before, or {remedy}")
+    if changed := first_change(before, now):
+        raise UserError(f"{file}: was begun with other settings: {changed}; give the same as before, or {remedy}")

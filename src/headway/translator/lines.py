@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from headway.decoding import Sampling
@@ -101,10 +101,11 @@ class LineTranslator:
             require_documents()
 
     def translate(self, lines: Sequence[Line]) -> Written:
-        """Leaves a line blank, with a notice, if it has no text, is too long, or its translation raises an error. The
-        other lines are translated. Raises UserError if the text or an option is at fault, and the error itself if more
-        than MOST_FAILURES lines raise one."""
+        """Leaves a line blank, with a notice, if it has no text, lacks its tag, is too long, or its translation raises
+        an error. The other lines are translated. Raises UserError if an option is at fault, and the error itself if
+        more than MOST_FAILURES lines raise one."""
         errors: dict[int, Exception] = {}
+        lines = [self._checked(line) for line in lines]
         translations = self._translated(lines, errors)
         written = Written("")
         shown = []
@@ -117,6 +118,10 @@ class LineTranslator:
             shown.append(self._shown(translation, line.number))
         written.text = "".join(shown)
         return written
+
+    def _checked(self, line: Line) -> Line:
+        fault = line.fault or tag_fault(self.translator, self._tag + line.text)
+        return replace(line, text="", fault=fault) if fault else line
 
     def _translated(self, lines: Sequence[Line], errors: dict[int, Exception]) -> list[Translation]:
         """Translates all lines together. If that raises an error, translates the halves, down to the line at fault."""
@@ -225,6 +230,13 @@ def _of_document(document: TranslatedDocument) -> Translation:
     """As of a line: without line breaks. It has no score."""
     text = " ".join(document.text.splitlines())
     return Translation(text, 0.0, "max_length" if document.truncated else "eos")
+
+
+def tag_fault(translator: Translator, text: str) -> str:
+    """Why a line of a file doesn't select its target language; empty if it does, or need not."""
+    if not translator.lacks_tag(text):
+        return ""
+    return f"doesn't begin with the tag of a target language, such as {language_tag(translator.target_languages[0])}"
 
 
 def language_prefix(translator: Translator, language: str | None) -> str:

@@ -115,6 +115,10 @@ class Translator:
         """The languages that a tag such as `>>ko<<` in front of a text can choose; empty if the model has only one."""
         return self._codec.target_languages
 
+    def lacks_tag(self, text: str) -> bool:
+        """Whether `translate` raises UserError because the text doesn't begin with such a tag."""
+        return self._codec.lacks_tag(text)
+
     def calibration(self) -> Calibration:
         """The calibration, which turns scores into confidences. Raises UserError if the model has none."""
         if not self._single:
