@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway.text.corpus import Pair, columns_of, read_lines, read_pairs, same_text, unchanged
+from headway.text.corpus import Pair, notices_of, read_lines, read_pairs, same_text, unchanged
 
 
 def write(path, data: bytes):
@@ -56,7 +56,9 @@ def test_utf16_is_told_before_lines_are_counted(tmp_path, lenient):
 def test_columns_of_a_file(tmp_path):
     (tmp_path / "a.tsv").write_text("\n1\tx\ty\n2\tx\n")
     (tmp_path / "a.de").write_text("1\tx\ty\n")
-    assert [columns_of(tmp_path / name) for name in ("a.tsv", "a.de")] == [3, 0]
+    assert list(notices_of([tmp_path / "a.tsv", tmp_path / "a.de", tmp_path / "absent.tsv"])) == [
+        f"{tmp_path}/a.tsv: has 3 columns; the third and later ones are left out"
+    ]
 
 
 def test_missing_file_folder_and_broken_gzip(tmp_path):

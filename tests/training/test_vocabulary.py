@@ -69,5 +69,5 @@ def test_what_filters_drop_is_not_learned_from(tmp_path):
     filters = {"copies": True, "words": [1, 5]}
     document = {"data": {"train": files, "valid": files, "filters": filters}, "training": {"max_steps": 1}}
     recipe = make_recipe(document)
-    corpora = [recipe.data.train[0].files()]
+    corpora = [recipe.data.files_of(recipe.data.train[0])]
     assert sampled_texts(recipe, corpora, HeldOut(), 99) == [("good", "gut")]

@@ -33,14 +33,15 @@ def aligner(
     \b
     headway aligner models/en-de --source valid.en --target valid.de --output models/en-de-aligned
     """
+    from headway.cli.inputs import parallel_pairs
     from headway.cli.loading import load_translator
     from headway.storage import save_model
-    from headway.text.corpus import is_blank, read_pairs
+    from headway.text.corpus import is_blank
 
     if output.exists():
         raise UserError(f"{output}: is there already; choose another --output")
     translator = load_translator(model, device)
-    pairs = (pair for pair in read_pairs([source], [target] if target else []) if not is_blank(pair.source))
+    pairs = (pair for pair in parallel_pairs([source], [target] if target else [], model) if not is_blank(pair.source))
     texts = list(islice((pair for pair in pairs if not is_blank(pair.target)), PAIRS))
     chosen = translator.choose_aligner([pair.source for pair in texts], [pair.target for pair in texts])
     save_model(output, replace(translator.stored, aligner=chosen))

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headway.cli.inputs import parallel_pairs
 from headway.cli.validation_pairs import validation_pairs
 from headway.errors import UserError
 
@@ -43,11 +44,11 @@ def _pairs(file: Path | None, run: Path, translator: Translator) -> list[tuple[s
     """Of a file with both sides, or the validation pairs of the run; those that the model can read. Raises
     UserError."""
     from headway.insight.analyses import MOST_PAIRS
-    from headway.text.corpus import is_blank, read_pairs
+    from headway.text.corpus import is_blank
 
     pairs: Iterable[tuple[str, str]]
     if file is not None:
-        pairs = ((pair.source, pair.target) for pair in read_pairs([file], []))
+        pairs = ((pair.source, pair.target) for pair in parallel_pairs([file], [], run))
     elif not (pairs := validation_pairs(run)):
         raise UserError(
             f"--analysis head_importance: {run} has no validation pairs; name a file of pairs, "
