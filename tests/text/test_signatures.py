@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import UserError
+from headway.text import chunks
 from headway.text.chunks import CorpusFiles, read_chunks
 from headway.text.corpus import read_lines
 from headway.text.lines import span_of_shard
@@ -47,6 +48,17 @@ def test_a_mark_tells_the_encoding(tmp_path, encoding, mark):
     assert f"line 1: is {encoding[:6]}; convert the file, for example with `iconv -f {encoding[:6]} -t" in complaint(
         tmp_path / "a"
     )
+
+
+def test_another_encoding_after_good_lines_is_told_in_every_chunk(tmp_path, monkeypatch):
+    monkeypatch.setattr(chunks, "LINES", 2)
+    path = tmp_path / "a"
+    path.write_bytes(b"good\n" * 4 + "Ein Hund.\n".encode("utf-16-le"))
+    assert "line 5: is UTF-16; convert" in complaint(path)
+    *good, bad = read_chunks([CorpusFiles((path,), (path,))])
+    assert sum(len(list(chunk.pairs())) for chunk in good) == 4
+    with pytest.raises(UserError, match="line 5: is UTF-16; convert"):
+        list(bad.pairs())
 
 
 def test_archives_documents_and_other_bytes(tmp_path):

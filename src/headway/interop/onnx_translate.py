@@ -299,6 +299,8 @@ def read_lines(data: bytes) -> list[str]:
         lines.pop()
     texts = []
     for number, line in enumerate(lines, start=1):
+        if (zeros := line.count(0)) >= 4 and zeros * 3 >= len(line) > zeros:
+            raise ValueError(f"standard input, line {number}: has a NUL in every second byte, as UTF-16; convert it")
         try:
             texts.append(line.decode("utf-8").removesuffix("\r"))
         except UnicodeDecodeError as error:

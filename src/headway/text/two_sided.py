@@ -205,7 +205,7 @@ def _form_of_objects(head: Sequence[str], languages: Sides) -> Form | str:
     if places is None and not nested:
         return Form(is_tsv=False)
     if places is None:
-        return f"has {', '.join(keys)} in `translation`, of which source and target can't be told; name the languages"
+        return f"has {', '.join(keys)} in `translation`, of which source and target can't be told by languages"
     sides = keys[places[0]], keys[places[1]]
     return Form(False, keys=sides, nested=nested, notices=(f"`{sides[0]}` is the source and `{sides[1]}` the target",))
 
