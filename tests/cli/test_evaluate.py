@@ -54,6 +54,23 @@ def evaluate(*arguments: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("name", ["test.jsonl", "test.tsv"])
+def test_keys_and_columns_are_told_by_the_model_s_languages(folder, name):
+    """Here the target comes first."""
+    sides = list(zip(*((folder / f"test.{one}").read_text().split("\n")[:-1] for one in ("en", "ko")), strict=True))
+    (folder / "test.tsv").write_text("".join(f"{ko}\t{en}\n" for en, ko in [("en", "ko"), *sides]))
+    objects = ({"translation": {"ko": ko, "en": en}} for en, ko in sides)
+    (folder / "test.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in objects))
+    plain, _ = evaluate("--json")
+    done = CliRunner().invoke(app, ["evaluate", "ours", "--source", name, "--device", "cpu", "--json"])
+    assert done.stdout == plain
+    assert "`en` is the source and `ko` the target" in done.stderr
+    scored = [
+        ["score", "ours", *files] for files in (("--source", name), ("--source", "test.en", "--target", "test.ko"))
+    ]
+    assert CliRunner().invoke(app, scored[0]).stdout == CliRunner().invoke(app, scored[1]).stdout != ""
+
+
 def ratio(folder: Path, translations: str) -> float:
     found, references = ((folder / name).read_text().split("\n")[:-1] for name in (translations, "test.ko"))
     return sum(len(one) / (1 + len(other)) for one, other in zip(found, references, strict=True)) / 3

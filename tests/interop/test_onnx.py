@@ -293,6 +293,7 @@ def test_what_can_not_be_translated_is_told_and_the_code_is_2(exports):
     ("variant", "data", "reason"),
     [
         (PLAIN, b"the cat\na d\xffg\n", "standard input, line 2: byte 0xff is not UTF-8; convert the file"),
+        (PLAIN, "the cat\n".encode("utf-16-le"), "standard input, line 1: has a NUL in every second byte, as UTF-16"),
         (OTHER, b">>ko<< a\nthe cat\n", "line 2: has no tag of a language, left blank"),
     ],
 )

@@ -46,6 +46,13 @@ def test_curves_and_the_best_of_them(tmp_path):
     assert record.recipe["data.source_language"] == "de"
 
 
+def test_the_best_is_the_one_that_the_run_keeps_as_its_best(tmp_path):
+    """A BLEU below 1 is noise, so the loss decides; of equal ones the first stays."""
+    values = [(0.02, 5.0), (0.0, 4.0), (0.5, 4.5), (0.0, 4.0)]
+    log = lines(*({"step": step, "valid_bleu": bleu, "valid_loss": loss} for step, (bleu, loss) in enumerate(values)))
+    assert read_run(a_run(tmp_path / "run", log), pytest.fail).best("valid_bleu") == (1, 0.0)
+
+
 def test_what_a_resumed_run_repeats_counts_once_and_in_order(tmp_path):
     repeated = lines({"step": 4, "valid_loss": 3.6, "valid_bleu": 8.0}, {"step": 3, "valid_loss": 4.0, "valid_bleu": 5})
     record = read_run(a_run(tmp_path / "run", WHOLE + repeated), pytest.fail)

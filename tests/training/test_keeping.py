@@ -13,7 +13,8 @@ from headway.training.checkpoint import FORMAT_VERSION, Progress, State
 from headway.training.keeping import MODELS_KEPT, is_better, sweep_models, take_back_models, write_best
 from headway.training.validation import Validation
 
-NUMBERS = st.floats(0.01, 20)
+NUMBERS = st.floats(1, 20)
+NOISE = st.floats(0, 1, exclude_max=True)
 
 
 def found(bleu: float, loss: float) -> Validation:
@@ -85,3 +86,27 @@ def test_the_higher_bleu_is_better_or_the_lower_loss(bleu, loss, best_bleu, best
     )
     assert is_better(by_bleu, found(best_bleu, loss), "valid_bleu") == (loss < best_loss)
     assert is_better(by_loss, found(bleu, loss), "valid_loss") == (loss < best_loss)
+
+
+@given(NOISE, NOISE, NUMBERS, NUMBERS, NUMBERS)
+def test_a_bleu_below_1_is_noise(noise, other_noise, bleu, loss, best_loss):
+    """Between two of them the loss decides; any other BLEU is better than all of them."""
+    assert is_better(Progress(best_score=noise, best_loss=best_loss), found(other_noise, loss), "valid_bleu") == (
+        loss < best_loss
+    )
+    assert is_better(Progress(best_score=noise, best_loss=best_loss), found(bleu, loss), "valid_bleu")
+    assert not is_better(Progress(best_score=bleu, best_loss=best_loss), found(noise, loss), "valid_bleu")
+
+
+@pytest.mark.parametrize("best_by", ["valid_bleu", "valid_loss"])
+@given(st.lists(st.tuples(st.floats(0, 3), st.floats(1, 3)), min_size=1, max_size=8))
+def test_none_is_better_than_the_best_in_whatever_order_they_come(best_by, validations):
+    """Whether one is better never goes round in a circle."""
+    for order in (validations, validations[::-1]):
+        best = None
+        for bleu, loss in order:
+            score = bleu if best_by == "valid_bleu" else -loss
+            if best is None or is_better(best, found(bleu, loss), best_by):
+                best = Progress(best_score=score, best_loss=loss)
+        assert best is not None
+        assert not any(is_better(best, found(bleu, loss), best_by) for bleu, loss in validations)

@@ -340,6 +340,34 @@ def test_the_best_of_every_checkpoint_is_kept(files, tmp_path, monkeypatch):
     assert [path.name for path in step_folders(tmp_path / "run" / "models")] == ["step-00000004"]
 
 
+@pytest.mark.parametrize("split", ["train", "valid"])
+def test_text_that_changed_under_a_run_is_told_when_it_goes_on(files, tmp_path, split):
+    """The run has a copy of its own, so that it goes on as if nothing had happened."""
+    corpus = shutil.copytree(files, tmp_path / "corpus")
+    wanted, told = recipe(corpus, max_steps=8), []
+    run(wanted, tmp_path / "run")
+    changed = corpus / f"{split}.tgt"
+    text = changed.read_bytes()
+    os.utime(changed, ns=(1, 1))
+    fingerprint = begin(wanted, tmp_path / "run", told.append).data.fingerprint
+    assert not [line for line in told if "corpus" in line]
+    changed.write_bytes(text.replace(b"one", b"two"))  # of the same size
+    assert begin(wanted, tmp_path / "run", told.append).data.fingerprint == fingerprint
+    [line] = [line for line in told if "corpus" in line]
+    assert line == (
+        f"notice: {changed}: was changed since {tmp_path / 'run' / 'data'} was prepared from it; "
+        "training and validation use the text as it was prepared"
+    )
+    changed.with_suffix(".src").write_bytes(b"")
+    told.clear()
+    begin(wanted, tmp_path / "run", told.append)
+    assert " (and 1 more like this); " in next(line for line in told if "corpus" in line)
+    shutil.rmtree(corpus)  # text that was moved away or deleted is no matter
+    told.clear()
+    begin(wanted, tmp_path / "run", told.append)
+    assert not [line for line in told if "corpus" in line]
+
+
 @pytest.mark.parametrize("layers", [0, 2])
 def test_a_decoder_of_any_depth_can_be_resumed(files, tmp_path, layers):
     wanted = recipe(files, max_steps=4)

@@ -1,6 +1,7 @@
 """From text files to ids: what is told of them, and what is refused."""
 
 import gzip
+import json
 import os
 from pathlib import Path
 
@@ -146,3 +147,27 @@ def test_a_vocabulary_that_the_text_does_not_fill_is_told(tmp_path, vocab_size, 
     size = prepare(recipe, tmp_path / "data", 32, notices.append).source_tokenizer.vocab_size
     assert (size < vocab_size) == told
     assert any("so the vocabulary is smaller" in notice for notice in notices) == told
+
+
+def test_columns_and_keys_are_told_by_the_recipe_s_languages(tmp_path):
+    """Names of columns and keys are no text, and training and validation read the same sides as two plain files."""
+    table = "".join(f"{number}\t{target}\t{source}\n" for number, (source, target) in enumerate(PAIRS))
+    (tmp_path / "train.tsv").write_text(f"id\ten\tde\n{table}")
+    objects = ({"translation": {"en": target, "de": source}} for source, target in PAIRS[:9])
+    (tmp_path / "valid.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in objects))
+    plain = write(tmp_path, "train", PAIRS), write(tmp_path, "valid", PAIRS[:9])
+    both = [{"source": str(tmp_path / name)} for name in ("train.tsv", "valid.jsonl")]
+    told, found = [], []
+    for number, (train, valid) in enumerate((plain, both)):
+        languages = {"source_language": "de", "target_language": "en"}
+        recipe = make_recipe({"data": {"train": train, "valid": valid, **languages}, "training": {"max_steps": 1}})
+        told.clear()
+        data = prepare(recipe, tmp_path / f"data-{number}", 32, told.append)
+        ids = [[side[pair].tolist() for pair in range(40)] for side in (data.train.source, data.train.target)]
+        found.append((ids, data.valid_texts))
+        assert len(data.train) == len(PAIRS)
+    assert found[0] == found[1]
+    assert [line for line in told if line.startswith("notice: ")] == [
+        f"notice: {tmp_path}/train.tsv: the first row names the columns: `de` is the source and `en` the target",
+        f"notice: {tmp_path}/valid.jsonl: `de` is the source and `en` the target",
+    ]

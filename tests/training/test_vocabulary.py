@@ -70,5 +70,5 @@ def test_what_filters_drop_is_not_learned_from(tmp_path):
     data = {"train": files, "valid": files, "filters": filters, "source_language": "en", "target_language": "de"}
     document = {"data": data, "training": {"max_steps": 1}}
     recipe = make_recipe(document)
-    corpora = [recipe.data.train[0].files()]
+    corpora = [recipe.data.files_of(recipe.data.train[0])]
     assert sampled_texts(recipe, corpora, HeldOut(), 99) == [("good", "gut")]

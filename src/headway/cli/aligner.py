@@ -33,16 +33,16 @@ def aligner(
     \b
     headway aligner models/en-de --source valid.en --target valid.de --output models/en-de-aligned
     """
+    from headway.cli.inputs import parallel_pairs
     from headway.cli.loading import load_translator
     from headway.storage import save_model
     from headway.text.characters import is_blank
-    from headway.text.corpus import read_pairs
     from headway.translator.lines import tag_fault
 
     if output.exists():
         raise UserError(f"{output}: is there already; choose another --output")
     translator = load_translator(model, device)
-    pairs = (pair for pair in read_pairs([source], [target] if target else []) if not is_blank(pair.source))
+    pairs = (pair for pair in parallel_pairs([source], [target] if target else [], model) if not is_blank(pair.source))
     texts = list(islice((pair for pair in pairs if not is_blank(pair.target)), PAIRS))
     for pair in texts:
         if fault := tag_fault(translator, pair.source):

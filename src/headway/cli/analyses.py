@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headway.cli.inputs import parallel_pairs
 from headway.cli.validation_pairs import validation_pairs
 from headway.errors import UserError
 
@@ -44,11 +45,10 @@ def _pairs(file: Path | None, run: Path, translator: Translator) -> list[tuple[s
     UserError."""
     from headway.insight.analyses import MOST_PAIRS
     from headway.text.characters import is_blank
-    from headway.text.corpus import read_pairs
 
     pairs: Iterable[tuple[str, str]]
     if file is not None:
-        pairs = ((pair.source, pair.target) for pair in read_pairs([file], []))
+        pairs = ((pair.source, pair.target) for pair in parallel_pairs([file], [], run))
     elif not (pairs := validation_pairs(run)):
         raise UserError(
             f"--analysis head_importance: {run} has no validation pairs; name a file of pairs, "

@@ -41,7 +41,7 @@ def calibrate(
     if output.exists():
         raise UserError(f"{output}: is there already; choose another --output")
     use_threads(threads)
-    test_set = TestSet.read(source, reference, [])
+    test_set = TestSet.read(source, reference, [], model, target_language)
     translator = load_translator(model, device, engine=engine)
     refuse_endless(test_set.file, test_set.references, translator)
     translations = translator.translate(test_set.tagged(translator, target_language))

@@ -42,19 +42,16 @@ def check(
     headway check --source train.de --target train.en
     headway check --source train.de --target train.en --valid-source test.de --valid-target test.en
     """
+    from headway.cli.inputs import parallel_pairs
     from headway.text.check import check_corpus
-    from headway.text.corpus import columns_of, read_pairs
 
     if valid_target and not valid_source:
         raise UserError("--valid-target needs its --valid-source")
-    pairs = list(read_pairs(source, target or [], lenient=True))
-    held_out = read_pairs(valid_source, valid_target or [], lenient=True) if valid_source else ()
+    pairs = list(parallel_pairs(source, target or [], lenient=True))
+    held_out = parallel_pairs(valid_source, valid_target or [], lenient=True) if valid_source else ()
     if not pairs:
         raise UserError(f"{source[0]}: is empty")
     found = check_corpus(pairs, held_out)
-    for file in [*source, *(valid_source or [])]:
-        if (columns := columns_of(file)) > 2:
-            typer.echo(f"headway: {file}: has {columns} columns; the third and later ones are left out", err=True)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2, ensure_ascii=False))
         return

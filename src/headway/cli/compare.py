@@ -90,7 +90,9 @@ def compare(
     if tokenize is not None:
         check_tokenize(tokenize)
     use_threads(threads)
-    test_set = None if source is None else TestSet.read(source, reference, metric or [])
+    test_set = None
+    if source is not None:
+        test_set = TestSet.read(source, reference, metric or [], runs[0], target_language)
     records = [read_run(run, lambda line: typer.echo(f"headway: {line}", err=True)) for run in runs]
     differing = differing_keys([one.recipe for one in records])
     if output is not None:

@@ -87,7 +87,7 @@ def evaluate(
         check_tokenize(tokenize)
     sampling = None if sample is None else parse_sampling(sample)
     use_threads(threads)
-    test_set = TestSet.read(source, reference, metric or [])
+    test_set = TestSet.read(source, reference, metric or [], model, target_language)
     translator = load_translator(model, device, precision, ensemble, engine)
 
     def translated(translator: Translator) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headway.cli.inputs import parallel_pairs
 from headway.cli.options import Threads
 from headway.cli.validation_pairs import validation_pairs
 from headway.errors import UserError
@@ -84,7 +85,7 @@ def export(
             "--target makes --source training text, --reference a test set; write a model with `headway shortlist` "
             "first, and export that with --source and --reference"
         )
-    pairs = _pairs(source, reference) if target is None else []
+    pairs = _pairs(source, reference, model) if target is None else []
     use_threads(threads)
     stored = load_model(model)
     if target is not None:
@@ -101,23 +102,23 @@ def export(
 
 def _with_shortlist(stored: StoredModel, source: Path | None, target: Path) -> StoredModel:
     """As `headway shortlist` writes it. Raises UserError."""
-    from headway.text.shortlist import shortlist_of_files
+    from headway.text.shortlist import shortlist_of_pairs
 
     if source is None:
         raise UserError(f"--target {target}: needs the --source that it translates")
     sides = stored.source_tokenizer, stored.target_tokenizer
-    return replace(stored, shortlist=shortlist_of_files(source, target, *sides, stored.model.config.max_length))
+    return replace(
+        stored, shortlist=shortlist_of_pairs(parallel_pairs([source], [target]), *sides, stored.model.config.max_length)
+    )
 
 
-def _pairs(source: Path | None, reference: Path | None) -> list[Pair]:
+def _pairs(source: Path | None, reference: Path | None, model: Path) -> list[Pair]:
     """Those of the test set, none where there is none. Raises UserError."""
-    from headway.text.corpus import read_pairs
-
     if source is None:
         if reference is not None:
             raise UserError(f"--reference {reference}: needs the --source that it translates")
         return []
-    pairs = list(read_pairs([source], [reference] if reference else []))
+    pairs = list(parallel_pairs([source], [reference] if reference else [], model))
     if not pairs:
         raise UserError(f"{source}: has no lines to translate")
     return pairs

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headway.cli.inputs import parallel_pairs
 from headway.cli.options import Model
 from headway.errors import UserError
 
@@ -64,7 +65,7 @@ def extend(
     if output.exists():
         raise UserError(f"{output}: is there already; choose another --output")
     stored = load_model(model)
-    source_texts, target_texts = _texts(source or [], target or [])
+    source_texts, target_texts = _texts(source or [], target or [], model)
     if add_pieces and not any(text.strip() for text in (*source_texts, *target_texts)):
         raise UserError(f"{[*(source or []), *(target or [])][0]}: has no text to learn tokens from")
     extended = extend_model(stored, add_pieces, source_texts, target_texts, add_language or [])
@@ -95,16 +96,16 @@ def _report(
             yield f"notice: the {name} is left out; after training, make one by `headway {command}`"
 
 
-def _texts(source: list[Path], target: list[Path]) -> tuple[list[str], list[str]]:
+def _texts(source: list[Path], target: list[Path], model: Path) -> tuple[list[str], list[str]]:
     """The lines of each side. Raises UserError."""
-    from headway.text.corpus import is_two_sided, read_lines, read_pairs
+    from headway.text.corpus import is_two_sided, read_lines
 
     two_sided = next(filter(is_two_sided, [*source, *target]), None)
     if two_sided is None:
         return _lines(map(read_lines, source)), _lines(map(read_lines, target))
     if target:
         raise UserError(f"{two_sided}: holds both sides; give it as --source, without --target")
-    pairs = list(read_pairs(source, []))
+    pairs = list(parallel_pairs(source, [], model))
     return [pair.source for pair in pairs], [pair.target for pair in pairs]
 
 

@@ -1,19 +1,22 @@
-"""The lines that a command reads: a file, a shard of one, or standard input."""
+"""What commands read: lines of a file, of a shard of one, or of standard input, and pairs of lines."""
 
 from __future__ import annotations
 
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
+
+import typer
 
 from headway.errors import UserError
 
 if TYPE_CHECKING:
     from io import BufferedReader, TextIOWrapper
 
+    from headway.text.corpus import Pair
     from headway.text.lines import Layout, Line
 
 Item = TypeVar("Item")
@@ -53,6 +56,29 @@ def check_input(file: str, layout: Layout) -> None:
         )
     if is_two_sided(Path(file)) and layout == Layout():
         raise UserError(f"{file}: holds two sides; say where the source texts are: --column N, or --field NAME")
+
+
+def parallel_pairs(
+    source: Sequence[Path],
+    target: Sequence[Path],
+    model: Path | None = None,
+    target_language: str | None = None,
+    *,
+    lenient: bool = False,
+) -> Iterator[Pair]:
+    """As `read_pairs`, after notices about how files that hold both sides are read. model: the one whose languages tell
+    the sides. Raises UserError."""
+    from headway.storage.model_directory import model_languages
+    from headway.text.corpus import is_two_sided, notices_of, read_pairs
+    from headway.text.two_sided import NO_LANGUAGES
+
+    languages = NO_LANGUAGES
+    if model is not None and any(map(is_two_sided, source)):
+        languages = model_languages(model)
+        languages = languages[0], target_language or languages[1]
+    for notice in notices_of(source, languages):
+        typer.echo(f"headway: notice: {notice}", err=True)
+    return read_pairs(source, target, lenient=lenient, languages=languages)
 
 
 def as_they_arrive(lines: Iterator[Item], *files: str | Path) -> Iterator[Item | None]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headway.cli.inputs import as_they_arrive
+from headway.cli.inputs import as_they_arrive, parallel_pairs
 from headway.cli.loading import load_translator
 from headway.cli.options import (
     Alignments,
@@ -56,7 +56,7 @@ def score(
     if pieces and not alignments:
         raise UserError("--pieces says what --alignments join: give both")
     targets = [target] if target else []
-    pairs = read_pairs([source], targets)
+    pairs = parallel_pairs([source], targets, model, target_language)
     if all(is_plain(file) for file in (source, *targets)) and same_text(read_pairs([source], targets)):
         typer.echo("headway: warning: source and target are the same text", err=True)
     use_threads(threads)

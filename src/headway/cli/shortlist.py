@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from headway.cli.inputs import parallel_pairs
 from headway.cli.options import Model
 from headway.errors import UserError
 
@@ -30,12 +31,13 @@ def shortlist(
     headway shortlist runs/mine --source train.de --target train.en --output models/mine-short
     """
     from headway.storage import load_model, save_model
-    from headway.text.shortlist import shortlist_of_files
+    from headway.text.shortlist import shortlist_of_pairs
 
     if output.exists():
         raise UserError(f"{output}: is there already; choose another --output")
     stored = load_model(model)
     sides = stored.source_tokenizer, stored.target_tokenizer
-    found = shortlist_of_files(source, target, *sides, stored.model.config.max_length)
+    pairs = parallel_pairs([source], [target] if target else [], model)
+    found = shortlist_of_pairs(pairs, *sides, stored.model.config.max_length)
     save_model(output, replace(stored, shortlist=found))
     typer.echo(f"{output}: written, with a shortlist", err=True)

@@ -28,12 +28,19 @@ class TestSet:
     metrics: list[NamedMetric]
 
     @staticmethod
-    def read(source: Path, reference: Path | None, metrics: Sequence[str]) -> TestSet:
-        """Raises UserError, before any work is done for it."""
+    def read(
+        source: Path,
+        reference: Path | None,
+        metrics: Sequence[str],
+        model: Path,
+        target_language: str | None,
+    ) -> TestSet:
+        """For a model to translate into this language. Raises UserError, before any work is done for it."""
+        from headway.cli.inputs import parallel_pairs
         from headway.evaluation import load_metric
-        from headway.text.corpus import read_pairs, same_text
+        from headway.text.corpus import same_text
 
-        pairs = list(read_pairs([source], [reference] if reference else []))
+        pairs = list(parallel_pairs([source], [reference] if reference else [], model, target_language))
         if not pairs:
             raise UserError(f"{source}: has no lines to translate")
         if same_text(pairs):

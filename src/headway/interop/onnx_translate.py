@@ -332,6 +332,8 @@ def read_lines(stream: IO[bytes]) -> Iterator[str]:
         text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
         if not text:  # an empty text that has a mark
             return
+        if (zeros := line.count(0)) >= 4 and zeros * 3 >= len(line) > zeros:
+            raise ValueError(f"standard input, line {number}: has a NUL in every second byte, as UTF-16; convert it")
         try:
             yield text.decode("utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:

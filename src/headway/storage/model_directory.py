@@ -177,6 +177,12 @@ def training_work(path: Path) -> float | None:
     return _read_config(find_model(path) / "config.json").training_flops
 
 
+def model_languages(path: Path) -> tuple[str, str]:
+    """Source and target language of a model, without loading it. Raises UserError."""
+    config = _read_config(find_model(path) / "config.json")
+    return config.source_language, config.target_language
+
+
 def find_model(path: Path) -> Path:
     """The model directory that a path means: itself, or the best of a run directory. Raises UserError."""
     if os.path.lexists(path / "config.json"):

@@ -84,6 +84,7 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
         ("source script", f"source not mainly in {sides[0].script}", _other_script("source", sides[0].script)),
         ("target script", f"target not mainly in {sides[1].script}", _other_script("target", sides[1].script)),
         ("not UTF-8", "bytes that aren't UTF-8: training refuses the file; convert it, as with iconv", _is_not_utf8),
+        ("replaced characters", "U+FFFD: an earlier conversion lost characters; convert the original", _is_replaced),
         ("encoding", "text that was once decoded wrongly", _is_mojibake),
         ("control characters", "characters that are no text", _has_controls),
         ("repeated pair", "the pair stands in the corpus already", _repeats()),
@@ -176,7 +177,12 @@ def _other_script(side: str, script: str) -> Callable[[Pair], bool]:
 
 
 def _is_not_utf8(pair: Pair) -> bool:
-    return any("\ufffd" in text for text in (pair.source, pair.target))
+    """Whether a byte was read as a surrogate (PEP 383)."""
+    return any("\udc80" <= char <= "\udcff" for char in pair.source + pair.target)
+
+
+def _is_replaced(pair: Pair) -> bool:
+    return "\ufffd" in pair.source + pair.target
 
 
 def _is_mojibake(pair: Pair) -> bool:

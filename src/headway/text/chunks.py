@@ -11,25 +11,28 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import IO
 
 from headway.errors import UserError
-from headway.text.characters import is_blank
 from headway.text.compressed import damages
 from headway.text.corpus import (
     BYTE_ORDER_MARK,
     Pair,
+    check_files,
     decode_lines,
-    is_tsv,
+    form_of_file,
     matching_files,
+    notices_of,
     open_text,
     raw_lines,
     read_pairs,
     two_sided_pairs,
     uneven,
 )
+from headway.text.signatures import LOW
+from headway.text.two_sided import HEAD, NO_LANGUAGES, Form, Sides
 
 LINES = 2**14
 """Most lines of a chunk."""
@@ -43,9 +46,19 @@ class CorpusFiles:
 
     sources: tuple[Path, ...]
     targets: tuple[Path, ...]
+    languages: Sides = NO_LANGUAGES
+    """Codes of source and target, as far as they are known."""
+
+    def pairs(self) -> Iterator[Pair]:
+        """As `read_pairs`."""
+        return read_pairs(self.sources, self.targets, languages=self.languages)
+
+    def notices(self) -> Iterator[str]:
+        """As `notices_of`."""
+        return notices_of(self.sources, self.languages)
 
 
-def as_corpus(sources: Sequence[Path], targets: Sequence[Path]) -> CorpusFiles:
+def as_corpus(sources: Sequence[Path], targets: Sequence[Path], languages: Sides = NO_LANGUAGES) -> CorpusFiles:
     """The files that match the given names and patterns. Raises UserError if a pattern of the sources matches a
     different number of files than its pattern of the targets."""
     found: tuple[list[Path], list[Path]] = [], []
@@ -57,7 +70,7 @@ def as_corpus(sources: Sequence[Path], targets: Sequence[Path]) -> CorpusFiles:
                 raise UserError(
                     f"{source} is {len(these)} files, but {targets[index]} is {len(those)}: each needs its translation"
                 )
-    return CorpusFiles(tuple(found[0]), tuple(found[1]))
+    return CorpusFiles(tuple(found[0]), tuple(found[1]), languages)
 
 
 @dataclass(frozen=True)
@@ -73,8 +86,8 @@ class Chunk:
     lines: int
     source: bytes
     target: bytes
-    columns: int
-    """Columns of a .tsv file; 0 as long as all its lines were blank."""
+    form: Form | None
+    """How a file that holds both sides does so."""
     done: float
     """The share of all source files' bytes that has been read so far, 0 to 1."""
 
@@ -86,9 +99,10 @@ class Chunk:
     def texts(self) -> tuple[list[str], list[str]]:
         """The sources and the targets of its pairs. Raises UserError."""
         sources = _decoded(self.source, self.source_file, self.first)
-        if self.target_file is None:
-            pairs = list(two_sided_pairs(sources, self.source_file, first=self.first, columns=self.columns))
+        if self.form is not None:
+            pairs = list(two_sided_pairs(sources, self.source_file, self.form, first=self.first))
             return [pair.source for pair in pairs], [pair.target for pair in pairs]
+        assert self.target_file is not None
         return sources, _decoded(self.target, self.target_file, self.first)
 
     def pair(self, line: int, source: bytes, target: bytes) -> Pair:
@@ -104,10 +118,10 @@ def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0) -> Iterator[Chunk
     reader = _Reader(max(1, sum(sizes)))
     number = 0
     for place, corpus in enumerate(corpora):
-        next(read_pairs(corpus.sources, corpus.targets), None)  # raises if the files don't go together
+        check_files(corpus.sources, corpus.targets)
         for index, source_file in enumerate(corpus.sources):
             target_file = corpus.targets[index] if corpus.targets else None
-            for chunk in reader.chunks(place, source_file, target_file):
+            for chunk in reader.chunks(place, source_file, target_file, corpus.languages):
                 if number >= skip:
                     yield chunk
                 number += 1
@@ -120,13 +134,18 @@ class _Reader:
     read: int = 0
     """Bytes of the source files that are read to their end."""
 
-    def chunks(self, corpus: int, source_file: Path, target_file: Path | None) -> Iterator[Chunk]:
+    def chunks(self, corpus: int, source_file: Path, target_file: Path | None, languages: Sides) -> Iterator[Chunk]:
         with ExitStack() as files:
             streams = [files.enter_context(open_text(file)) for file in (source_file, target_file) if file is not None]
             sources = _lines(streams[0], source_file)
             targets = _lines(streams[1], target_file) if target_file else None
             descriptor = streams[0].fileno()
-            first, columns = 1, 0
+            form = None
+            if target_file is None:
+                head = list(islice(sources, HEAD))
+                form = form_of_file(_decoded_leniently(head, source_file), source_file, languages)
+                sources = chain(head[form.header :], sources)
+            first = 2 if form and form.header else 1
             while lines := _taken(sources, targets):
                 if lines[-1][0] is None or lines[-1][1] is None:
                     assert targets is not None
@@ -135,11 +154,9 @@ class _Reader:
                     longer = whole + 1 + sum(1 for _ in (targets if lines[-1][0] is None else sources))
                     counts = (whole, longer) if lines[-1][0] is None else (longer, whole)
                     raise uneven(source_file, target_file, *counts)
-                if not columns and target_file is None and is_tsv(source_file):
-                    columns = _columns(line for line, _ in lines)
                 done = min(1.0, (self.read + os.lseek(descriptor, 0, os.SEEK_CUR)) / self.size)
                 source, target = (b"".join(column) for column in zip(*lines, strict=True))
-                yield Chunk(corpus, source_file, target_file, first, len(lines), source, target, columns, done)
+                yield Chunk(corpus, source_file, target_file, first, len(lines), source, target, form, done)
                 first += len(lines)
         self.read += source_file.stat().st_size
 
@@ -165,16 +182,18 @@ def _taken(sources: Iterator[bytes], targets: Iterator[bytes] | None) -> list[tu
     return taken
 
 
-def _columns(lines: Iterator[bytes]) -> int:
-    """The columns of the first line that has text, 0 if none has."""
-    return next((line.count(b"\t") + 1 for line in lines if not is_blank(line.decode("utf-8", "replace"))), 0)
+def _decoded_leniently(lines: Sequence[bytes], file: Path) -> list[str]:
+    """The first lines of a file, faulty ones too."""
+    return list(decode_lines(io.BytesIO(b"".join(lines)), str(file), lenient=True))
 
 
 def _decoded(text: bytes, file: Path, first: int) -> list[str]:
-    """The lines that `decode_lines` gives, decoded all at once if the text has no fault."""
+    """The lines that `decode_lines` gives, decoded all at once if none can be at fault."""
     try:
-        lines = text.removeprefix(BYTE_ORDER_MARK if first == 1 else b"").decode("utf-8").split("\n")
+        lines = text.decode("utf-8").split("\n")
     except UnicodeDecodeError:
+        lines = None
+    if lines is None or first == 1 or len(text.translate(None, LOW)) < len(text):
         return list(decode_lines(io.BytesIO(text), str(file), first=first))  # names the faulty line
     if not lines[-1]:
         lines.pop()

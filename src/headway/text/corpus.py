@@ -1,31 +1,30 @@
 r"""Parallel text files to pairs of sentences: line i of the source belongs to line i of the target, or one file holds
-both sides: .tsv (source, TAB, target; further columns are ignored, but each line must have as many) or .jsonl (objects
-with `source` and `target`).
+both sides: .tsv or .jsonl (`text.two_sided`).
 
 Lines end at "\n" only, so that U+2028, U+0085 or "\r" inside a line never shift the pairing; a final "\r" and a byte
-order mark are not text. Files ending in .gz, .xz or .zst are decompressed. All files are read as streams, and a plain
+order mark are not text. Compressed files are decompressed. All files are read as streams, and a plain
 file must stay as it is meanwhile.
 """
 
 from __future__ import annotations
 
 import glob
-import json
 import os
 import stat
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import IO
 
 from headway.errors import UserError
 from headway.text.characters import is_blank
 from headway.text.compressed import damages, open_bytes, plain_name
+from headway.text.signatures import fault_of_line
+from headway.text.two_sided import HEAD, NO_LANGUAGES, Form, Sides, form_of
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 TWO_SIDED = (".tsv", ".jsonl")
 """Suffixes of files that hold both sides."""
 LONGEST_LINE = 64 << 20
@@ -49,8 +48,8 @@ class Pair:
 
 def read_lines(path: Path, *, lenient: bool = False, offset: int = 0, first: int = 1) -> Generator[str]:
     """The lines of a UTF-8 text file, compressed or not, without their line ends. Raises UserError with file and line;
-    `lenient` reads bytes that aren't UTF-8 as U+FFFD. `offset` is the byte of the content where line number `first`
-    begins."""
+    `lenient` reads bytes that aren't UTF-8 as surrogates (PEP 383). `offset` is the byte of the content where line
+    number `first` begins."""
     with open_text(path) as stream:
         if offset:
             _go_to(stream, offset, path)
@@ -79,13 +78,13 @@ def decode_lines(
     """Bytes that end at "\\n" to lines of text; `name` is what an error calls their origin, `faults` what the stream
     raises where it can't be read, `first` the number of the first line in its file."""
     for number, raw in enumerate(raw_lines(stream, name, faults, first), start=first):
-        if number == 1 and raw.startswith(UTF16_MARKS):
-            raise UserError(f"{name}, line 1: is UTF-16; convert the file, for example with `iconv -f UTF-16 -t UTF-8`")
+        if fault := fault_of_line(raw, number):
+            raise UserError(f"{name}, line {number}: {fault}")
         text = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
         if not text:  # an empty file that has a mark
             return
         try:
-            line = text.decode("utf-8", "replace" if lenient else "strict")
+            line = text.decode("utf-8", "surrogateescape" if lenient else "strict")
         except UnicodeDecodeError as error:
             byte = text[error.start]
             raise UserError(
@@ -106,23 +105,38 @@ def unchanged(files: Iterable[Path]) -> Iterator[None]:
             raise UserError(f"{file}: {CHANGED}")
 
 
-def read_pairs(source_files: Sequence[Path], target_files: Sequence[Path], *, lenient: bool = False) -> Iterator[Pair]:
-    """The pairs of parallel files, in order, blank ones included; without target files, those of .tsv and .jsonl files.
-    Raises UserError where they don't match; `lenient` as in `read_lines`."""
+def read_pairs(
+    source_files: Sequence[Path],
+    target_files: Sequence[Path],
+    *,
+    lenient: bool = False,
+    languages: Sides = NO_LANGUAGES,
+) -> Iterator[Pair]:
+    """The pairs of parallel files, in order, blank ones included; without target files, those of .tsv and .jsonl files,
+    in which names of the given `languages` tell source and target. Raises UserError where they don't match; `lenient`
+    as in `read_lines`."""
+    check_files(source_files, target_files)
     if not target_files:
         for file in source_files:
-            yield from _pairs_of_file(file, lenient)
-        return
+            yield from _pairs_of_file(file, lenient, languages)
+    for source_file, target_file in zip(source_files, target_files, strict=False):
+        yield from _pairs_of_files(source_file, target_file, lenient)
+
+
+def check_files(source_files: Sequence[Path], target_files: Sequence[Path]) -> None:
+    """Raises UserError for files that don't go together, by their names."""
     for file in (*source_files, *target_files):
-        if is_two_sided(file):
+        if target_files and is_two_sided(file):
             raise UserError(f"{file}: holds both sides; give it as the source alone")
-    if len(source_files) != len(target_files):
+        if not target_files and not is_two_sided(file):
+            raise UserError(
+                f"{file}: without a file of translations it must be a .tsv or .jsonl file, which holds both sides"
+            )
+    if target_files and len(source_files) != len(target_files):
         raise UserError(
             f"{len(source_files)} source files but {len(target_files)} target files: "
             "give them in pairs, in the same order"
         )
-    for source_file, target_file in zip(source_files, target_files, strict=True):
-        yield from _pairs_of_files(source_file, target_file, lenient)
 
 
 def same_text(pairs: Iterable[Pair]) -> bool:
@@ -145,76 +159,42 @@ def is_two_sided(path: Path) -> bool:
     return plain_name(path).suffix.lower() in TWO_SIDED
 
 
-def _pairs_of_file(file: Path, lenient: bool) -> Iterator[Pair]:
-    if not is_two_sided(file):
-        raise UserError(
-            f"{file}: without a file of translations it must be a .tsv or .jsonl file, which holds both sides"
-        )
+def _pairs_of_file(file: Path, lenient: bool, languages: Sides) -> Iterator[Pair]:
     with closing(read_lines(file, lenient=lenient)) as lines:
-        yield from two_sided_pairs(lines, file)
+        head = list(islice(lines, HEAD))
+        form = form_of_file(head, file, languages)
+        rows = chain(head[form.header :], lines)
+        yield from two_sided_pairs(rows, file, form, first=1 + form.header)
 
 
-def two_sided_pairs(lines: Iterable[str], file: Path, *, first: int = 1, columns: int = 0) -> Iterator[Pair]:
-    """The pairs of lines that hold both sides. first: the number of the first of them in its file; columns: those of a
-    .tsv file, by an earlier line, or 0. Raises UserError."""
-    split = _columns_splitter(columns) if is_tsv(file) else _split_json
+def form_of_file(head: Sequence[str], file: Path, languages: Sides) -> Form:
+    """How a file holds both sides that begins with these lines. Raises UserError."""
+    form = form_of(head, is_tsv=plain_name(file).suffix.lower() == ".tsv", languages=languages)
+    if isinstance(form, str):
+        raise UserError(f"{file}: {form}")
+    return form
+
+
+def notices_of(files: Iterable[Path], languages: Sides = NO_LANGUAGES) -> Iterator[str]:
+    """What a user may not expect of how the files that hold both sides are read. Leaves out pipes, which can be read
+    only once. Raises UserError."""
+    for file in files:
+        if is_two_sided(file) and file.is_file():
+            with closing(read_lines(file, lenient=True)) as lines:
+                form = form_of_file(list(islice(lines, HEAD)), file, languages)
+            yield from (f"{file}: {notice}" for notice in form.notices)
+
+
+def two_sided_pairs(lines: Iterable[str], file: Path, form: Form, *, first: int) -> Iterator[Pair]:
+    """The pairs of lines that hold both sides. first: the number of the first of them in its file. Raises UserError."""
     for number, line in enumerate(lines, start=first):
         if is_blank(line):
             yield Pair("", "", file, number)
             continue
-        sides = split(line)
+        sides = form.split(line)
         if isinstance(sides, str):
             raise UserError(f"{file}, line {number}: {sides}")
         yield Pair(*sides, file, number)
-
-
-def is_tsv(path: Path) -> bool:
-    """Whether the file has columns, by its suffix."""
-    return plain_name(path).suffix.lower() == ".tsv"
-
-
-def columns_of(path: Path) -> int:
-    """The columns of the first line of a .tsv file that isn't blank; 0 for another file."""
-    if not is_tsv(path):
-        return 0
-    with closing(read_lines(path, lenient=True)) as lines:
-        return next((len(line.split("\t")) for line in lines if not is_blank(line)), 0)
-
-
-def _columns_splitter(usual: int) -> Callable[[str], tuple[str, str] | str]:
-    """A function from a line to source and target, or to what is wrong."""
-
-    def split(line: str) -> tuple[str, str] | str:
-        nonlocal usual
-        columns = line.split("\t")
-        if len(columns) == 1:
-            return "has no TAB between source and target"
-        usual = usual or len(columns)
-        if len(columns) != usual:
-            return f"has {len(columns)} columns, but the lines before have {usual}; is there a TAB inside a text?"
-        return columns[0], columns[1]
-
-    return split
-
-
-def _split_json(line: str) -> tuple[str, str] | str:
-    """Source and target, or what is wrong."""
-    try:
-        document = json.loads(line, object_pairs_hook=tuple)
-    except (ValueError, RecursionError):
-        return "is not JSON"
-    items = document if isinstance(document, tuple) else ()
-    found = [[value for key, value in items if key == side] for side in ("source", "target")]
-    if any(len(values) > 1 for values in found):
-        return "has `source` or `target` twice"
-    if not all(values and isinstance(values[0], str) for values in found):
-        return "is not an object with texts `source` and `target`"
-    source, target = (values[0].replace("\n", " ").replace("\r", " ") for values in found)
-    try:
-        f"{source}{target}".encode()
-    except UnicodeEncodeError:
-        return "holds half of a surrogate pair, which is no character"
-    return source, target
 
 
 def _pairs_of_files(source_file: Path, target_file: Path, lenient: bool) -> Iterator[Pair]:

@@ -15,7 +15,7 @@ from typing import IO, TypeVar
 
 from headway.errors import UserError
 from headway.text.characters import is_blank
-from headway.text.compressed import damages, is_compressed, open_bytes
+from headway.text.compressed import compression, damages, open_bytes
 from headway.text.corpus import LONGEST_LINE, decode_lines, read_lines
 
 LINES_AT_ONCE, CHARACTERS_AT_ONCE = 2048, 1 << 24
@@ -181,7 +181,7 @@ def with_pauses(items: Iterable[Item]) -> Iterator[Item | None]:
 
 def _size(path: Path) -> int:
     """The bytes of the uncompressed content."""
-    if not is_compressed(path):
+    if not compression(path):
         return path.stat().st_size
     with open_bytes(path) as stream:
         return sum(map(len, iter(lambda: stream.read(BLOCK), b"")))

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
 from headway.text.characters import is_blank
-from headway.text.corpus import read_pairs
+from headway.text.corpus import Pair
 from headway.text.tokenizer import Tokenizer, is_too_long
 
 OF_TOKEN, ALWAYS = 30, 300
@@ -48,21 +47,18 @@ class Shortlist:
         return allowed[:, :-1]
 
 
-def shortlist_of_files(
-    source_file: Path, target_file: Path | None, source: Tokenizer, target: Tokenizer, max_length: int
-) -> Shortlist:
-    """Learned from training text; without a target file, from a .tsv or .jsonl file. Sides that a model of `max_length`
-    can't read are left out. Raises UserError."""
+def shortlist_of_pairs(pairs: Iterable[Pair], source: Tokenizer, target: Tokenizer, max_length: int) -> Shortlist:
+    """Learned from training text. Sides that a model of `max_length` can't read are left out. Raises UserError."""
 
     def ids(text: str, tokenizer: Tokenizer, *, tagged: bool) -> list[int]:
         return [] if is_too_long(text, max_length) else tokenizer.encode(text, tagged=tagged)
 
-    pairs = (
+    encoded = (
         (ids(pair.source, source, tagged=True), ids(pair.target, target, tagged=False))
-        for pair in read_pairs([source_file], [target_file] if target_file else [])
+        for pair in pairs
         if not is_blank(pair.source) and not is_blank(pair.target)
     )
-    return learn_shortlist(pairs, source, target)
+    return learn_shortlist(encoded, source, target)
 
 
 def learn_shortlist(

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import UserError
+from headway.training.limits import standing
 from headway.training.log import read_log
 from headway.training.reading import load_recipe
+from headway.training.recipe import BestBy
 from headway.training.run_directory import flattened, is_run
 
-MEASURES = ("valid_loss", "valid_bleu")
+MEASURES: tuple[BestBy, ...] = ("valid_loss", "valid_bleu")
 """What the log has of each validation: nats a target token, less is better; BLEU, more is better."""
 
 
@@ -29,10 +31,15 @@ class RunRecord:
     curves: dict[str, dict[int, float]]
     """Of each of MEASURES its values by step, in order."""
 
-    def best(self, measure: str) -> tuple[int, float] | None:
-        """Step and value; None without validations."""
-        sign = -1 if measure == "valid_loss" else 1
-        return max(self.curves[measure].items(), key=lambda point: sign * point[1], default=None)
+    def best(self, measure: BestBy) -> tuple[int, float] | None:
+        """Step and value of the validation that a run with this `training.best_by` takes as the best; None without
+        validations."""
+        losses, bleus = self.curves["valid_loss"], self.curves["valid_bleu"]
+        return max(
+            self.curves[measure].items(),
+            key=lambda point: standing(measure, losses.get(point[0], math.inf), bleus.get(point[0], 0.0)),
+            default=None,
+        )
 
 
 def read_run(folder: Path, notice: Callable[[str], None]) -> RunRecord:

@@ -23,7 +23,7 @@ from headway.storage.changes import first_change
 from headway.text.duplicates import SeenHashes
 from headway.text.encoding import EncodedChunk, PairCounts
 from headway.text.shards import ChunkEntry
-from headway.training.prepared import WORK, made_from, state_of_text
+from headway.training.prepared import WORK, change_of_text, made_from, state_of_text
 from headway.training.recipe import Recipe
 
 Show = Callable[[int, float, float, float], None]
@@ -35,25 +35,24 @@ ON_DISK_EVERY = 2.0
 def begin(folder: Path, recipe: Recipe, max_length: int, files: Sequence[Path]) -> list[list[Any]]:
     """Writes down what the folder is made from, and returns the `state_of_text`. Raises UserError if it was begun from
     another recipe or other text."""
-    text = state_of_text(files)
     now = {
         "made_from": made_from(recipe, max_length),
         "tokens_per_batch": recipe.training.tokens_per_batch,
         "init_from": str(recipe.training.init_from or ""),
-        "text": text,
     }
     begun = folder / WORK / "begun.json"
     if not begun.exists():
         begun.parent.mkdir(parents=True, exist_ok=True)
-        write_json(begun, now)
+        text = state_of_text(files)
+        write_json(begun, {**now, "text": text})
         return text
     before = json.loads(begun.read_bytes())
     refuse_other_recipe(folder, before["made_from"], now["made_from"])
     for key in ("tokens_per_batch", "init_from"):
         if before[key] != now[key]:
             raise _other_recipe(folder, f"training.{key} ({before[key]} -> {now[key]})")
-    refuse_other_text(folder, before["text"], files, text)
-    return text
+    refuse_other_text(folder, before["text"], files)
+    return before["text"]
 
 
 def refuse_other_recipe(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
@@ -62,16 +61,14 @@ def refuse_other_recipe(folder: Path, before: dict[str, Any], now: dict[str, Any
         raise _other_recipe(folder, changed)
 
 
-def refuse_other_text(folder: Path, before: list[list[Any]], files: Sequence[Path], now: list[list[Any]]) -> None:
+def refuse_other_text(folder: Path, before: list[list[Any]], files: Sequence[Path]) -> None:
     """Raises UserError unless the `state_of_text` of the files is what it was before."""
     remedy = f"put the text back as it was, choose another --output, or delete {folder}"
     if len(before) != len(files):
         raise UserError(f"{folder}: was begun with {len(before)} files of text, now there are {len(files)}; {remedy}")
-    for file, (size, sum_), then in zip(files, now, before, strict=True):
-        if [size, sum_] != then:
-            touched = size == then[0] and sum_.startswith("modified")
-            what = "has another time of modification" if touched else "was changed"
-            raise UserError(f"{file}: {what} since {folder} was begun; {remedy}")
+    for file, then in zip(files, before, strict=True):
+        if change := change_of_text(file, then):
+            raise UserError(f"{file}: {change} since {folder} was begun; {remedy}")
 
 
 def _other_recipe(folder: Path, changed: str) -> UserError:

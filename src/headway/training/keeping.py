@@ -15,6 +15,7 @@ from headway.storage.atomic import remove_directory, write_json
 from headway.storage.steps import step_folders, step_name, step_of
 from headway.training.card import model_card
 from headway.training.checkpoint import Progress, State, best_steps, conditions, save_checkpoint, states_of_ranks
+from headway.training.limits import standing
 from headway.training.recipe import BestBy
 from headway.training.run import Run
 from headway.training.run_directory import check_in_place
@@ -41,11 +42,12 @@ def stored_model(run: Run) -> StoredModel:
 
 
 def is_better(progress: Progress, validation: Validation, best_by: BestBy) -> bool:
-    """Whether a model is better than the best before it: by the recipe's measure, and by its loss among equals."""
+    """Whether a model is better than the best before it, by its `standing`."""
     if progress.best_score is None:
         return True
-    before = progress.best_score, -math.inf if progress.best_loss is None else -progress.best_loss
-    return (_score(validation, best_by), -validation.loss) > before
+    best_loss = math.inf if progress.best_loss is None else progress.best_loss
+    before = standing(best_by, best_loss, bleu=progress.best_score)
+    return standing(best_by, validation.loss, validation.scores.bleu) > before
 
 
 def keep_model(run: Run, stored: StoredModel, validation: Validation, *, better: bool) -> None:
@@ -56,7 +58,8 @@ def keep_model(run: Run, stored: StoredModel, validation: Validation, *, better:
         stored.card = model_card(run.recipe, run.model.config, progress, validation.loss, validation.scores)
         save_model(run.folder / "models" / step_name(progress.step), stored)
     if better:
-        progress.best_score, progress.best_loss = _score(validation, best_by), validation.loss
+        progress.best_score = validation.scores.bleu if best_by == "valid_bleu" else -validation.loss
+        progress.best_loss = validation.loss
         progress.best_step, progress.validations_without_better = progress.step, 0
         if run.ranks.leads:
             write_best(run.folder, progress, best_by)
@@ -69,11 +72,6 @@ def _aligner(run: Run) -> Aligner:
     ids = run.valid.corpus
     pairs = range(min(len(ids), PAIRS_ALIGNED))
     return choose_aligner(run.model, *([side[pair].tolist() for pair in pairs] for side in (ids.source, ids.target)))
-
-
-def _score(validation: Validation, best_by: BestBy) -> float:
-    """The higher, the better."""
-    return validation.scores.bleu if best_by == "valid_bleu" else -validation.loss
 
 
 def write_best(folder: Path, progress: Progress, best_by: BestBy) -> None:

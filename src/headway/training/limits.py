@@ -1,14 +1,16 @@
-"""When a run validates, and when it ends."""
+"""When a run validates, which validation is the best, and when the run ends."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from headway.training.checkpoint import Progress
-from headway.training.recipe import TrainingSection
+from headway.training.recipe import BestBy, TrainingSection
 
 EPOCH_LIMITS = (100, 2000)
 """By default validation comes once an epoch, but not before and not after so many steps."""
+LEAST_BLEU = 1.0
+"""A lower BLEU is noise: a few n-grams that are right by chance."""
 
 
 class Outlook(NamedTuple):
@@ -28,6 +30,13 @@ def last_step(options: TrainingSection, steps_per_epoch: int) -> int | None:
     """By the recipe's steps and epochs. Each epoch has its own plan, so that of epochs is a good estimate."""
     by_epochs = options.max_epochs and options.max_epochs * steps_per_epoch
     return min((limit for limit in (options.max_steps, by_epochs) if limit), default=None)
+
+
+def standing(best_by: BestBy, loss: float, bleu: float) -> tuple[float, float]:
+    """Sort key of a validation, the highest for the best: the recipe's measure, then the loss. The loss alone decides
+    between validations whose BLEU is noise."""
+    score = -loss if best_by == "valid_loss" else bleu if bleu >= LEAST_BLEU else 0.0
+    return score, -loss
 
 
 def reached(options: TrainingSection, progress: Progress, minutes: float, *, epoch_over: bool) -> str | None:

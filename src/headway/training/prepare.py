@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_file, write_json
 from headway.text.characters import is_blank
 from headway.text.chunks import CorpusFiles, read_chunks
-from headway.text.corpus import Pair, is_plain, read_lines, read_pairs, same_text, unchanged
+from headway.text.corpus import Pair, is_plain, read_lines, same_text, unchanged
 from headway.text.encoding import CorpusKind, EncodingSettings, PairCounts, Texts, ids_dtype, unusable
 from headway.text.filters import HeldOut
 from headway.text.processes import LOOK_AROUND_EVERY, encode_chunks
@@ -30,17 +30,17 @@ from headway.training.prepared import (
     VALID_TEXTS,
     WORK,
     PreparedData,
+    change_of_text,
     find_tokenizer,
     fingerprint_of,
     made_from,
     read_manifest,
     read_prepared,
-    state_of_text,
     undamaged_sums,
     write_manifest,
 )
 from headway.training.recipe import Recipe
-from headway.training.recipe_data import ParallelFiles
+from headway.training.recipe_data import DataSection, ParallelFiles
 from headway.training.synthetic import check_synthetic, write_synthetic
 from headway.training.vocabulary import Tokenizers, learn_tokenizers, sampled_texts
 
@@ -92,8 +92,9 @@ def prepare_folder(
     if manifest is not None:
         refuse_other_recipe(folder, manifest["made_from"], made_from(recipe, max_length))
         undamaged_sums(folder, manifest)
-        if (files := _remaining_text(recipe)) is not None:
-            refuse_other_text(folder, manifest["text"], files, state_of_text(files))
+        files = _text_of(recipe)
+        if files and all(file.exists() for file in files):  # a finished folder doesn't need its text any more
+            refuse_other_text(folder, manifest["text"], files)
         check_synthetic(recipe.data, folder)
         shutil.rmtree(folder / WORK, ignore_errors=True)
         notice(f"{folder}: is prepared already")
@@ -105,14 +106,28 @@ def _all_files(corpora: Sequence[CorpusFiles]) -> list[Path]:
     return [file for corpus in corpora for file in (*corpus.sources, *corpus.targets)]
 
 
-def _remaining_text(recipe: Recipe) -> list[Path] | None:
-    """All files that the recipe reads, or None if one is gone: a finished folder doesn't need its text any more."""
+def _text_of(recipe: Recipe) -> list[Path]:
+    """All files that the recipe reads; none where a pattern matches nothing any more."""
     data = recipe.data
     try:
-        files = _all_files([corpus.files() for corpus in (*data.corpora, *data.valid, *data.held_out)])
+        return _all_files([data.files_of(corpus) for corpus in (*data.corpora, *data.valid, *data.held_out)])
     except UserError:
-        return None
-    return files if all(file.exists() for file in files) else None
+        return []
+
+
+def changes_of_text(recipe: Recipe, folder: Path) -> list[str]:
+    """How the recipe's text differs from what the folder was prepared from, as far as it is still there."""
+    manifest, files = read_manifest(folder), _text_of(recipe)
+    if manifest is None or not files:  # an earlier version prepared the folder, or its text is gone
+        return []
+    if len(files) != len(manifest["text"]):
+        return [f"{folder}: was prepared from {len(manifest['text'])} files of text, now there are {len(files)}"]
+    changes = []
+    for file, then in zip(files, manifest["text"], strict=True):
+        with suppress(OSError):
+            if change := change_of_text(file, then):
+                changes.append(f"{file}: {change} since {folder} was prepared from it")
+    return changes
 
 
 @dataclass
@@ -133,7 +148,7 @@ class _Preparing:
     def __post_init__(self) -> None:
         data = self.recipe.data
         self.train, self.valid, self.held_out = (
-            [corpus.files() for corpus in corpora] for corpora in (data.corpora, data.valid, data.held_out)
+            [data.files_of(corpus) for corpus in corpora] for corpora in (data.corpora, data.valid, data.held_out)
         )
 
     @property
@@ -149,12 +164,15 @@ class _Preparing:
         files = _all_files([*self.train, *self.valid, *self.held_out])
         text = begin(self.folder, self.recipe, self.max_length, files)
         with unchanged(files):
+            for corpus in (*self.train, *self.valid, *self.held_out):
+                for line in corpus.notices():
+                    self.notice(f"notice: {line}")
             self._warn_of_same_text()
-            valid_texts = list(dict.fromkeys(_texts(self.recipe.data.valid, self.max_length)))
+            valid_texts = list(dict.fromkeys(_texts(data, self.max_length)))
             held_out = [
                 (pair.source, pair.target)
-                for corpus in (self.valid + self.held_out if self.recipe.data.filters.overlap else [])
-                for pair in read_pairs(corpus.sources, corpus.targets)
+                for corpus in (self.valid + self.held_out if data.filters.overlap else [])
+                for pair in corpus.pairs()
             ]
             tokenizers = self._tokenizers(tokenizers, held_out)
             valid = self._encode_valid(tokenizers)
@@ -168,7 +186,7 @@ class _Preparing:
         train = [] if self.recipe.data.noise else self.train
         for split, corpora in (("training", train), ("validation", self.valid)):
             for corpus in corpora:
-                if same_text(read_pairs(corpus.sources, corpus.targets)):
+                if same_text(corpus.pairs()):
                     self.notice(f"warning: source and target of the {split} text are the same ({corpus.sources[0]})")
 
     def _tokenizers(self, tokenizers: Tokenizers | None, held_out: Texts) -> Tokenizers:
@@ -191,12 +209,12 @@ class _Preparing:
     def _encode_valid(self, tokenizers: Tokenizers) -> PairCounts:
         counts = write_ids(
             self.folder / "valid",
-            [_tagged_pairs(corpus) for corpus in self.recipe.data.valid],
+            [_tagged_pairs(self.recipe.data, corpus) for corpus in self.recipe.data.valid],
             *tokenizers,
             max_length=self.max_length,
             max_tokens=self.recipe.training.tokens_per_batch,
         )
-        write_json(self.folder / VALID_TEXTS, list(_texts(self.recipe.data.valid, self.max_length)))
+        write_json(self.folder / VALID_TEXTS, list(_texts(self.recipe.data, self.max_length)))
         return counts
 
     def _encode_train(self, tokenizers: Tokenizers, valid_texts: Texts, held_out: Texts) -> None:
@@ -263,11 +281,10 @@ class _Preparing:
                 raise no_usable_pair(self.train[corpus].sources[-1], counts, *limits)
 
 
-def _tagged_pairs(corpus: ParallelFiles) -> Iterator[Pair]:
+def _tagged_pairs(data: DataSection, corpus: ParallelFiles) -> Iterator[Pair]:
     """The pairs of a corpus. If it has a tag, the source texts begin with it."""
     prefix = f"{language_tag(corpus.tag)} " if corpus.tag else ""
-    files = corpus.files()
-    for pair in read_pairs(files.sources, files.targets):
+    for pair in data.files_of(corpus).pairs():
         yield pair if is_blank(pair.source) else replace(pair, source=prefix + pair.source)
 
 
@@ -298,7 +315,7 @@ def _check_files(corpora: Sequence[CorpusFiles]) -> None:
             found = [_has_lines(file) for file in files]  # opens every file
             if found and not any(found):
                 if corpus.targets:
-                    for _ in read_pairs(corpus.sources, corpus.targets):
+                    for _ in corpus.pairs():
                         pass  # if the other side has lines, this error names both counts
                 raise UserError(f"{files[0]}: is empty; give a file with one sentence per line")
 
@@ -310,10 +327,10 @@ def _has_lines(file: Path) -> bool:
         return next(lines, None) is not None
 
 
-def _texts(corpora: Sequence[ParallelFiles], max_length: int) -> Iterator[tuple[str, str]]:
-    """The pairs that have text on both sides, with their tags."""
-    for corpus in corpora:
-        for pair in _tagged_pairs(corpus):
+def _texts(data: DataSection, max_length: int) -> Iterator[tuple[str, str]]:
+    """The validation pairs that have text on both sides, with their tags."""
+    for corpus in data.valid:
+        for pair in _tagged_pairs(data, corpus):
             if unusable(pair.source, pair.target, max_length) is None:
                 yield pair.source, pair.target
 

@@ -100,6 +100,15 @@ def state_of_text(files: Sequence[Path]) -> list[list[Any]]:
     ]
 
 
+def change_of_text(file: Path, then: list[Any]) -> str:
+    """How a file differs from what `state_of_text` said of it; empty where it doesn't."""
+    size, sum_ = then
+    status = file.stat()
+    if status.st_size == size and sum_.startswith("modified"):
+        return "" if sum_ == f"modified {status.st_mtime_ns}" else "has another time of modification"
+    return "" if status.st_size == size and checksum(file) == sum_ else "was changed"
+
+
 def write_manifest(folder: Path, made: dict[str, Any], text: list[list[Any]]) -> None:
     """Marks the folder as finished. text: the `state_of_text` that it was made from."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())

@@ -114,7 +114,8 @@ class TrainingSection(Section):
     save_every: int | None = Field(None, ge=1)
     """Steps between checkpoints for --resume; by default one at each validation."""
     best_by: BestBy = "valid_bleu"
-    """Score that decides which model is the best."""
+    """Score that decides which model is the best. Between models whose BLEU is below 1, which is noise, the loss
+    decides."""
     patience: int | None = Field(None, ge=1)
     """Stop after this many validations without improvement; by default never."""
     ema_decay: float = Field(0.0, ge=0, lt=1)

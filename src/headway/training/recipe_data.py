@@ -65,10 +65,6 @@ class ParallelFiles(Section):
             raise ValueError(f"{len(self.source)} source files but {len(self.target)} target files")
         return self
 
-    def files(self) -> CorpusFiles:
-        """Those on disk. Raises UserError for a pattern that matches nothing."""
-        return as_corpus(self.source, self.target)
-
 
 class TrainingFiles(ParallelFiles):
     weight: float = Field(1.0, gt=0, le=1000)
@@ -259,7 +255,15 @@ class DataSection(Section):
     @property
     def languages(self) -> list[tuple[str, str]]:
         """Of each training corpus, source and target."""
-        return [(self.source_language, files.tag or self.target_language) for files in self.corpora]
+        return [self.languages_of(corpus) for corpus in self.corpora]
+
+    def languages_of(self, corpus: ParallelFiles) -> tuple[str, str]:
+        """Source and target."""
+        return self.source_language, corpus.tag or self.target_language
+
+    def files_of(self, corpus: ParallelFiles) -> CorpusFiles:
+        """Those on disk. Raises UserError for a pattern that matches nothing."""
+        return as_corpus(corpus.source, corpus.target, self.languages_of(corpus))
 
     @property
     def tags(self) -> list[str]:

@@ -34,7 +34,7 @@ from headway.training.log import check_tensorboard
 from headway.training.loss import TranslationLoss
 from headway.training.minimum_risk import RiskSampler
 from headway.training.optim import make_optimizers
-from headway.training.prepare import prepare
+from headway.training.prepare import changes_of_text, prepare
 from headway.training.prepared import PreparedData, read_prepared_for
 from headway.training.ranks import Alone
 from headway.training.recipe import Recipe
@@ -71,6 +71,8 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
             for difference in differences(recipe, config, initial) if initial else ():
                 notice(difference)
             data = _prepare(recipe, folder, config, initial, state, notice, show)
+        if ranks.leads and (state is not None or recipe.data.prepared is not None):
+            _tell_changes(changes_of_text(recipe, recipe.data.prepared or folder / "data"), notice)
     model = _make_model(config, data, initial, options.seed).to(device)
     loss_of = TranslationLoss(model, options.label_smoothing)
     optimizers = make_optimizers(model, options.optimizer, options.adam_beta2, dtype)
@@ -137,6 +139,13 @@ def _check_same_run(state: State, recipe: Recipe, now: dict[str, str | int], not
     if changed:
         changes = ", ".join(f"{name} {before.get(name, 'unknown')} -> {now[name]}" for name in changed)
         notice(f"notice: resuming with {changes}: the last digits will differ")
+
+
+def _tell_changes(changes: Sequence[str], notice: Notice) -> None:
+    """Says in a line that the text isn't what the run is trained on."""
+    if changes:
+        more = f" (and {len(changes) - 1} more like this)" if len(changes) > 1 else ""
+        notice(f"notice: {changes[0]}{more}; training and validation use the text as it was prepared")
 
 
 def _prepare(

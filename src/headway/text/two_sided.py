@@ -1,0 +1,226 @@
+"""Files that hold both sides, .tsv and .jsonl: where their lines have source and target, as the first lines tell.
+
+A .tsv file has source, TAB, target. Its first row may name the columns instead; the names then say which they are. Its
+fields may be quoted as spreadsheets and pandas write them (RFC 4180). A .jsonl file has objects with `source` and
+`target`, or with language codes as keys, which may be within `translation`, as in the datasets of Hugging Face.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+HEAD = 1000
+"""Lines that tell how a file holds both sides."""
+ROWS_ALL_QUOTED = 10
+"""From so many rows on, fields that all are in quotation marks are quoted."""
+LONGEST_NAME = 40
+"""Characters of a column's name."""
+NAMES = (
+    {"source", "src", "sourcetext", "srctext", "sourcesentence"},
+    {"target", "tgt", "trg", "targettext", "tgttext", "targetsentence", "translation", "reference", "ref"},
+)
+"""What columns of sources and of targets are called, in small letters and without spaces and underscores."""
+SOURCE_BESIDE_TARGET = {"text", "sentence", "original"}
+"""Names of a column of sources where another one is of targets."""
+NUMBERING = {"id", "no", "nr"}
+"""Names of a column of numbers that are codes of languages, too."""
+NO_LANGUAGES = ("", "")
+
+Sides = tuple[str, str]
+"""Source and target."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a file holds both sides."""
+
+    is_tsv: bool
+    columns: int = 0
+    """Columns of a .tsv file; 0 where no line tells."""
+    places: tuple[int, int] = (0, 1)
+    """The columns of source and target, from 0."""
+    header: bool = False
+    """Whether the first row names the columns."""
+    quoted: bool = False
+    """Whether fields of a .tsv file may be quoted."""
+    keys: Sides = ("source", "target")
+    """The keys of source and target in a .jsonl file."""
+    nested: bool = False
+    """Whether they are within `translation`."""
+    notices: tuple[str, ...] = ()
+    """What a user may not expect."""
+
+    def split(self, line: str) -> Sides | str:
+        """Source and target of a line that isn't blank, or what is wrong with it."""
+        return self._split_row(line) if self.is_tsv else self._split_object(line)
+
+    def _split_row(self, line: str) -> Sides | str:
+        fields = _fields(line) if self.quoted else line.split("\t")
+        if fields is None:
+            return "has a quoted text without its end; is there a line break inside a text?"
+        if len(fields) == 1:
+            return "has no TAB between source and target"
+        if self.columns and len(fields) != self.columns:
+            return f"has {len(fields)} columns, but the lines before have {self.columns}; is there a TAB inside a text?"
+        return fields[self.places[0]], fields[self.places[1]]
+
+    def _split_object(self, line: str) -> Sides | str:
+        document = _parsed(line)
+        if document is None:
+            return "is not JSON"
+        items = document if isinstance(document, tuple) else ()
+        if self.nested:
+            items = next((value for key, value in items if key == "translation" and isinstance(value, tuple)), ())
+        source_key, target_key = self.keys
+        found = [[value for key, value in items if key == side] for side in self.keys]
+        if any(len(values) > 1 for values in found):
+            return f"has `{source_key}` or `{target_key}` twice"
+        if not all(values and isinstance(values[0], str) for values in found):
+            within = " in `translation`" if self.nested else ""
+            return f"is not an object with texts `{source_key}` and `{target_key}`{within}"
+        source, target = (values[0].replace("\n", " ").replace("\r", " ") for values in found)
+        if not _is_unicode(source + target) and _is_unicode(line):
+            return "holds half of a surrogate pair, which is no character"
+        return source, target
+
+
+def form_of(head: Sequence[str], *, is_tsv: bool, languages: Sides = NO_LANGUAGES) -> Form | str:
+    """The form of a file that begins with these lines, or what is wrong with it. languages: codes of source and target,
+    as far as they are known."""
+    return _form_of_table(head, languages) if is_tsv else _form_of_objects(head, languages)
+
+
+def _form_of_table(head: Sequence[str], languages: Sides) -> Form:
+    rows = [line for line in head if line.strip()]
+    if not rows:
+        return Form(is_tsv=True)
+    names = _fields(rows[0]) or []
+    places = _named_columns(names, languages) if head[0].strip() else None
+    quoted = _is_quoted(rows, named=places is not None)
+    notices = []
+    if places is not None:
+        taken = f"`{names[places[0]]}` is the source and `{names[places[1]]}` the target"
+        notices.append(f"the first row names the columns: {taken}")
+    if quoted:
+        notices.append("fields are quoted, so quotation marks around them and doubled ones inside are no text")
+    columns = len(_fields(rows[0]) or [] if quoted else rows[0].split("\t"))
+    if columns > 2 and places is None:
+        notices.append(f"has {columns} columns; the third and later ones are left out")
+    return Form(True, columns, places or (0, 1), places is not None, quoted, notices=tuple(notices))
+
+
+def _named_columns(names: Sequence[str], languages: Sides) -> tuple[int, int] | None:
+    """The columns of source and target, where these are the names of columns."""
+    plain = [re.sub(r"[\s_]+", "", name).lower() for name in names]
+    if len(set(plain)) < max(2, len(plain)) or any(not 0 < len(name) <= LONGEST_NAME for name in plain):
+        return None
+    of_sides = [[place for place, name in enumerate(plain) if name in known] for known in NAMES]
+    if not of_sides[0]:
+        of_sides[0] = [place for place, name in enumerate(plain) if name in SOURCE_BESIDE_TARGET]
+    if len(of_sides[0]) == len(of_sides[1]) == 1:
+        return of_sides[0][0], of_sides[1][0]
+    return _of_languages(names, languages)
+
+
+def _of_languages(names: Sequence[str], languages: Sides) -> tuple[int, int] | None:
+    """The places of source and target among names of which two are languages: those that are given, or else, where
+    none is given, the only two that have a code of two letters, in their order."""
+    source, target = (_language(one) for one in languages)
+    found = [_language(name) for name in names]
+    if source is not None and target is not None and source != target:
+        return (found.index(source), found.index(target)) if found.count(source) == found.count(target) == 1 else None
+    places = [place for place, code in enumerate(found) if code is not None and len(code) == 2]
+    if len(places) > 2:
+        places = [place for place in places if names[place].strip().lower() not in NUMBERING]
+    return (places[0], places[1]) if len(places) == 2 and found[places[0]] != found[places[1]] else None
+
+
+def _language(name: str) -> str | None:
+    """The code of a language, without script and region, by a code of it or its English name; None for other text."""
+    from babel.core import Locale, get_global  # takes a while, and few files name languages
+
+    name = name.strip().lower()
+    main = re.split("[-_]", name)[0]
+    code = str(get_global("language_aliases").get(main, main))
+    if code in ("mul", "und"):
+        return None
+    known = Locale("en").languages
+    by_name = (code.split("_")[0] for code, english in known.items() if english.lower() == name)
+    return code if code in known else next(by_name, None)
+
+
+def _is_quoted(rows: Sequence[str], *, named: bool) -> bool:
+    """Whether quotation marks around fields are no text. In a quoted file every field that has one begins and ends with
+    one, and those inside are doubled. Text may be so by chance; then no field has a doubled mark or a TAB inside, and
+    not all are quoted, ten rows of them or more, or with the names of the columns. named: whether the first row is
+    names."""
+    has_proof, all_quoted = False, True
+    for row in rows:
+        fields = _raw_fields(row)
+        if fields is None or any('"' in field for field in fields if not field.startswith('"')):
+            return False
+        inside = [field[1:-1] for field in fields if field.startswith('"')]
+        has_proof |= any('"' in text or ("\t" in text and len(fields) > 1) for text in inside)
+        all_quoted &= len(inside) == len(fields)
+    return has_proof or (all_quoted and (named or len(rows) >= ROWS_ALL_QUOTED))
+
+
+_RAW_FIELD = re.compile(r'(?:"(?:[^"]++|"")*+"|[^"\t][^\t]*|)(?:\t|\Z)')
+
+
+def _raw_fields(row: str) -> list[str] | None:
+    """The fields of a quoted row, with their quotation marks; None where one that begins with a mark doesn't end with
+    one."""
+    fields: list[str] = []
+    place = 0
+    while found := _RAW_FIELD.match(row, place):
+        field, place = found.group(), found.end()
+        fields.append(field.removesuffix("\t"))
+        if not field.endswith("\t"):
+            return fields
+    return None
+
+
+def _fields(row: str) -> list[str] | None:
+    """The texts of a quoted row; None as in `_raw_fields`."""
+    if '"' not in row:
+        return row.split("\t")
+    fields = _raw_fields(row)
+    return fields and [field[1:-1].replace('""', '"') if field.startswith('"') else field for field in fields]
+
+
+def _form_of_objects(head: Sequence[str], languages: Sides) -> Form | str:
+    document = next((_parsed(line) for line in head if line.strip()), None)
+    items = document if isinstance(document, tuple) else ()
+    inside = next((value for key, value in items if key == "translation" and isinstance(value, tuple)), None)
+    keys = [key for key, value in (items if inside is None else inside) if isinstance(value, str)]
+    if {"source", "target"} <= {key for key, _ in items} or not keys:
+        return Form(is_tsv=False)
+    nested = inside is not None
+    places = _of_languages(keys, languages)
+    if places is None and not nested:
+        return Form(is_tsv=False)
+    if places is None:
+        return f"has {', '.join(keys)} in `translation`, of which source and target can't be told by languages"
+    sides = keys[places[0]], keys[places[1]]
+    return Form(False, keys=sides, nested=nested, notices=(f"`{sides[0]}` is the source and `{sides[1]}` the target",))
+
+
+def _parsed(line: str) -> Any:
+    """A line of JSON, its objects as tuples of their items, so that none is lost; None where it isn't JSON."""
+    try:
+        return json.loads(line, object_pairs_hook=tuple)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
