@@ -52,6 +52,25 @@ def test_too_long_a_text_is_told_and_the_others_go_on():
     assert len(results[1].source_tokens) > 19
 
 
+@pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"n_best": 3}, {"mbr": 4}])
+def test_what_the_model_did_not_write_has_no_score(options):
+    door = translator(max_length=20)
+    texts = ["the cat", "", " \u3000", "x " * 300, "x" * 2000, "🙂 {name} 🙂"]
+    found = door.translate(texts, **options)
+    assert [one.score is None for one in found] == [False, True, True, True, True, True]
+    assert found[0].score < 0
+    for one in found[1:]:
+        assert one.alternatives == []
+        assert one.to_dict()["score"] is None
+
+
+def test_a_translation_that_is_made_of_runs_has_the_sum_of_their_scores():
+    door = translator()
+    first, second = door.translate(["the cat", "a dog ran"])
+    [whole] = door.translate([f"the cat {'{x} ' * 17} a dog ran"])
+    assert whole.score == pytest.approx(first.score + second.score, abs=1e-4)
+
+
 def test_white_space_of_any_kind_is_blank():
     results = translator().translate(["\u2028", "\x1c", "\x85 ", "\u3000"])
     assert [(result.text, result.stopped, result.source_tokens) for result in results] == [("", "blank", [])] * 4

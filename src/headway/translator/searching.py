@@ -110,7 +110,7 @@ class TextSearcher:
         protected text."""
         if not hypotheses:
             pieces = Pieces(source=partial(self._source_pieces, text.text) if source else list)
-            return Translation("", 0.0, "blank" if source == [] else "too_long", _pieces=pieces)
+            return Translation("", None, "blank" if source == [] else "too_long", _pieces=pieces)
         every = [self._from_hypothesis(one, text.text, source or []) for one in hypotheses]
         best, *others = [one for one in every if text.is_kept_by(one.text)] or [None]
         return replace(best, alternatives=others) if best and others else best
