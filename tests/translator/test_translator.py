@@ -175,11 +175,6 @@ def test_a_line_break_in_a_translation_becomes_a_space():
     assert result.text == "a b c"
 
 
-def test_one_text_must_stand_in_a_list():
-    with pytest.raises(TypeError, match=r"\[text\]"):
-        translator().translate("the cat")
-
-
 @pytest.mark.parametrize("decoding", [{"max_length": "5"}, {"beam_size": None}, {"colour": 1}, {"length_penalty": []}])
 def test_search_options_of_a_stranger_are_checked(decoding):
     door = translator()

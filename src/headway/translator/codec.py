@@ -71,9 +71,8 @@ class Codec:
         """The ids of a target, without <eos>; None for one that is so long that it isn't tokenised."""
         return self._ids(self.stored.target_tokenizer, text)
 
-    def prefixes(self, prefix: str | Sequence[str], count: int, max_length: int | None) -> list[list[int]]:
+    def prefixes(self, texts: Sequence[str], count: int, max_length: int | None) -> list[list[int]]:
         """The ids that each of so many translations begins with. Raises UserError."""
-        texts = [prefix] * count if isinstance(prefix, str) else list(prefix)
         if len(texts) != count:
             raise UserError(f"{len(texts)} prefixes for {count} texts: give one for each, or one for all")
         room = min(self.max_length - 1, max_length or self.max_length)

@@ -8,7 +8,7 @@ print(translation.text)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -41,6 +41,7 @@ from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import Aligner, Calibration, StoredModel, load_model
 from headway.text.glossary import Glossary
+from headway.text.texts import as_text, as_texts
 from headway.text.tokenizer import fingerprint
 from headway.translator.alignments import Links, piece_links, word_links
 from headway.translator.codec import Codec, Side
@@ -105,7 +106,7 @@ class Translator:
     def is_readable(self, text: str, most: int | None = None, *, side: Side = "source") -> bool:
         """Whether the model can read the whole text, as a source or as a translation, and whether it has at most `most`
         tokens. `translate` returns a blank translation for a source that the model can't read."""
-        return self._codec.is_readable(text, most, side=side)
+        return self._codec.is_readable(as_text(text, "text"), most, side=side)
 
     @property
     def target_languages(self) -> list[str]:
@@ -142,7 +143,7 @@ class Translator:
 
     def translate(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         *,
         beam_size: int | None = None,
         length_penalty: float | None = None,
@@ -151,7 +152,7 @@ class Translator:
         no_repeat_ngram: int | None = None,
         sample: Sampling | None = None,
         mbr: int | None = None,
-        prefix: str | Sequence[str] = "",
+        prefix: str | Iterable[str] = "",
         glossary: Glossary | Sequence[Glossary] | None = None,
         alignments: bool = False,
         confidence: bool = False,
@@ -169,10 +170,11 @@ class Translator:
         together, which is faster than one `Translation` after the other. `confidence` fills in the fields `confidence`
         and `out_of_domain`; the model must be calibrated. A blank text gives a blank translation. So does a text that
         is longer than the model can read; `stopped` is then "too_long".
+
+        Raises UserError, and TypeError for what isn't text.
         """
+        texts = as_texts(texts, "text")
         calibration = self.calibration() if confidence else None
-        if isinstance(texts, str):
-            raise TypeError("translate takes a list of texts; for one text, give [text]")
         options = self.search_options(
             beam_size=beam_size,
             length_penalty=length_penalty,
@@ -189,8 +191,9 @@ class Translator:
             raise UserError(f"{len(glossaries)} glossaries for {len(texts)} texts: give one for each, or one for all")
         for one in {id(one): one for one in glossaries}.values():
             self._texts.check_glossary(one, options)
-        prefixes = self._codec.prefixes(prefix, len(texts), options.max_length)
-        translations = self._texts.translate(texts, options, prefixes, glossaries)
+        prefixes = [as_text(prefix, "prefix")] * len(texts) if isinstance(prefix, str) else as_texts(prefix, "prefix")
+        starts = self._codec.prefixes(prefixes, len(texts), options.max_length)
+        translations = self._texts.translate(texts, options, starts, glossaries)
         if mbr is not None:
             translations = [least_risk(one, n_best or 1, drawn=sample is not None) for one in translations]
         if calibration is not None:
@@ -219,7 +222,7 @@ class Translator:
 
     def translate_documents(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         *,
         format: DocumentFormat = "text",
         n_best: int = 1,
@@ -232,7 +235,7 @@ class Translator:
         if n_best > width and search.get("sample") is None:  # as a server widens it
             search = {**search, "beam_size": n_best}
         prefixes, bodies = [], []
-        for text in texts:
+        for text in as_texts(texts, "text"):
             tag, _ = self.stored.source_tokenizer.split_tag(text)
             prefixes.append(f"{tag} " if tag else "")
             bodies.append(text.partition(tag)[2].removeprefix(" ") if tag else text)
@@ -250,14 +253,14 @@ class Translator:
         """Raises UserError if `translate` would, with these options of `SearchOptions`."""
         self._texts.check_glossary(glossary, self.search_options(**search))
 
-    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+    def score(self, sources: Iterable[str], targets: Iterable[str]) -> list[float]:
         """The total log-probability of each target as the translation of its source, <eos> included. It equals the
         `score` of a `Translation` with the same tokens.
 
         For a blank source a blank target scores 0 and any other -inf. A pair that is longer than the model can read
         scores nan.
         """
-        pairs = self._pairs(sources, targets)
+        pairs = self._pairs(as_texts(sources, "source"), as_texts(targets, "target"))
         scores = [math.nan if source != [] else 0.0 if target == [] else -math.inf for source, target in pairs]
         readable = self._readable(pairs)
         totals = self._searcher.score(*([pair[side] for pair in readable.values()] for side in (0, 1)))
@@ -265,10 +268,11 @@ class Translator:
             scores[i] = total
         return scores
 
-    def align(self, sources: Sequence[str], targets: Sequence[str], *, pieces: bool = False) -> list[Links]:
+    def align(self, sources: Iterable[str], targets: Iterable[str], *, pieces: bool = False) -> list[Links]:
         """The links between the words of each target and its source, as in `Translation.word_links`, or with `pieces`
         those between the tokens, as in `piece_links`. A pair with a blank side, or one that is longer than the model
         can read, has none."""
+        sources, targets = as_texts(sources, "source"), as_texts(targets, "target")
         readable = self._readable(self._pairs(sources, targets))
         skipped = [self._texts.split_tag(sources[i])[0] for i in readable]
         alignments = self._texts.align(list(readable.values()), skipped)
@@ -283,10 +287,10 @@ class Translator:
                 links[i] = word_links(text, source_pieces, targets[i], target_pieces, alignment)
         return links
 
-    def choose_aligner(self, sources: Sequence[str], targets: Sequence[str]) -> Aligner:
+    def choose_aligner(self, sources: Iterable[str], targets: Iterable[str]) -> Aligner:
         """Chooses the attention that aligns the words of these pairs best, as training does; docs/alignments.md. Raises
         UserError if the model can read none of the pairs."""
-        readable = self._readable(self._pairs(sources, targets))
+        readable = self._readable(self._pairs(as_texts(sources, "source"), as_texts(targets, "target")))
         if not readable:
             raise UserError("no pair has text on both sides that the model can read")
         return choose_aligner(self.model, *([pair[side] for pair in readable.values()] for side in (0, 1)))
@@ -310,6 +314,7 @@ class Translator:
         directories of the same run, for their attention to the same source and target. `analyses` are the analyses to
         include (`headway.insight.analyses`, docs/analyses.md).
         Raises UserError."""
+        text, target = as_text(text, "text"), None if target is None else as_text(target, "target")
         asked = read_analyses(list(analyses))
         record = self._inspector(beam_size).inspect(text, target, edits, cases, history, asked)
         return replace(record, order=self.word_order(text)) if order or cases == "usual" else record
@@ -319,7 +324,7 @@ class Translator:
         text, else of `domain`, which is tried once; `find_word_order` says how. None where no words can be swapped.
         Raises UserError."""
         inspector = self._inspector()
-        tag, plain = self.stored.source_tokenizer.split_tag(text)
+        tag, plain = self.stored.source_tokenizer.split_tag(as_text(text, "text"))
         own = inspector.word_order(tag, [plain])
         if own is not None and own.is_convincing:
             return own
