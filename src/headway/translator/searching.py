@@ -14,6 +14,7 @@ from headway.storage import Aligner, StoredModel
 from headway.text.glossary import Glossary
 from headway.text.tokenizer import Piece
 from headway.translator.codec import Codec
+from headway.translator.forks import check_process
 from headway.translator.translation import Pieces, Translation
 from headway.translator.wanted import Demanding, ProtectedText
 
@@ -168,6 +169,7 @@ class TextSearcher:
 
     def align(self, pairs: Sequence[tuple[list[int], list[int]]], skipped: Sequence[int]) -> list[list[int | None]]:
         """For each token of each target the number of its source token. pairs: ids without <eos>."""
+        check_process("torch")
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
         return align(self._model, self._stored.aligner or Aligner(), sources, targets, skipped)
 

@@ -47,6 +47,7 @@ from headway.translator.alignments import Links, piece_links, word_links
 from headway.translator.codec import Codec, Side
 from headway.translator.confidence import with_confidence
 from headway.translator.documents import DocumentFormat, translate_documents
+from headway.translator.forks import check_process
 from headway.translator.inspecting import Inspector
 from headway.translator.risk import least_risk
 from headway.translator.searching import TextSearcher
@@ -67,6 +68,7 @@ class Translator:
         ensemble: Sequence[StoredModel] = (),
         engine: EngineName = "torch",
     ) -> None:
+        check_process(engine)
         self.stored = stored
         self.device = pick_device(device)
         self.model = stored.model.to(self.device).eval()
@@ -74,6 +76,7 @@ class Translator:
         for other in ensemble:
             _check_vocabularies(stored, other)
         self._codec = Codec(stored, min(one.model.config.max_length for one in (stored, *ensemble)))
+        self._engine: EngineName = engine
         self._single = not ensemble
         self._searcher = self._make_searcher(ensemble, precision, engine)
         self._texts = TextSearcher(stored, self.model, self._searcher, self._codec)
@@ -94,7 +97,9 @@ class Translator:
     ) -> Translator:
         """Loads a model directory, or the best model of a run directory. The models of an `ensemble` translate together
         with it, by the mean of their probabilities; all need the same vocabularies. `engine` runs the model: `torch`,
-        or `ctranslate2`, which converts the model the first time and keeps the result. Raises UserError."""
+        or `ctranslate2`, which converts the model the first time and keeps the result. Raises UserError, also in a
+        process that was forked after a model was loaded, where `translate` would wait for ever."""
+        check_process(engine)
         others = [load_model(Path(other)) for other in ensemble]
         return cls(load_model(Path(path)), device=device, precision=precision, ensemble=others, engine=engine)
 
@@ -173,6 +178,7 @@ class Translator:
 
         Raises UserError, and TypeError for what isn't text.
         """
+        check_process(self._engine)
         texts = as_texts(texts, "text")
         calibration = self.calibration() if confidence else None
         options = self.search_options(
@@ -260,6 +266,7 @@ class Translator:
         For a blank source a blank target scores 0 and any other -inf. A pair that is longer than the model can read
         scores nan.
         """
+        check_process(self._engine)
         pairs = self._pairs(as_texts(sources, "source"), as_texts(targets, "target"))
         scores = [math.nan if source != [] else 0.0 if target == [] else -math.inf for source, target in pairs]
         readable = self._readable(pairs)
@@ -290,6 +297,7 @@ class Translator:
     def choose_aligner(self, sources: Iterable[str], targets: Iterable[str]) -> Aligner:
         """Chooses the attention that aligns the words of these pairs best, as training does; docs/alignments.md. Raises
         UserError if the model can read none of the pairs."""
+        check_process("torch")
         readable = self._readable(self._pairs(as_texts(sources, "source"), as_texts(targets, "target")))
         if not readable:
             raise UserError("no pair has text on both sides that the model can read")
@@ -337,6 +345,7 @@ class Translator:
 
     def _inspector(self, beam_size: int | None = None) -> Inspector:
         """Raises UserError for an ensemble."""
+        check_process(self._engine)
         if not self._single:
             raise UserError("inspect looks into one model, not into an ensemble")
         return Inspector(self.stored, self._searcher, self.search_options(beam_size=beam_size), self._codec)
