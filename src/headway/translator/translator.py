@@ -260,11 +260,14 @@ class Translator:
         self._texts.check_glossary(glossary, self.search_options(**search))
 
     def score(self, sources: Iterable[str], targets: Iterable[str]) -> list[float]:
-        """The total log-probability of each target as the translation of its source, <eos> included. It equals the
-        `score` of a `Translation` with the same tokens.
+        """The total log-probability of each target as the translation of its source, <eos> included.
 
-        For a blank source a blank target scores 0 and any other -inf. A pair that is longer than the model can read
-        scores nan.
+        In fp32 with torch it equals the `score` of a `Translation` with the same tokens. Torch computes it in fp32 even
+        if it translates in bf16, and CTranslate2 and a shortlist translate by the probabilities among the tokens that
+        may be generated; docs/evaluation.md says by how much scores differ then.
+
+        For a blank source, whose translation has no score, a blank target scores 0 and any other -inf. A pair that is
+        longer than the model can read scores nan.
         """
         check_process(self._engine)
         pairs = self._pairs(as_texts(sources, "source"), as_texts(targets, "target"))
