@@ -58,7 +58,7 @@ class Translation:
     """Detokenised, without line breaks; empty for a blank or too long text."""
     score: float | None
     """Total log-probability of the tokens and of <eos>, see `Translator.score`. None where the model wrote nothing: for
-    a source that is blank, too long or without words, such as an emoji, and for a line that failed."""
+    a source that is blank, too long or without words, such as a placeholder, and for a line that failed."""
     stopped: Stopped
     """Why the translation ended: with `eos`, at the length limit (`max_length`), or because the source was `blank` or
     `too_long`. `failed` occurs only for lines of a file, if translating them raised an error."""
