@@ -37,14 +37,15 @@ def measure(translator: Translator, sources: list[str], references: list[str]) -
     known = [(one, reference) for one, reference in zip(translations, references, strict=True) if one.confidence]
     acceptable = [sentence_chrf(one.text, reference) >= ACCEPTABLE for one, reference in known]
     confidences = [one.confidence or 0.0 for one, _ in known]
-    scores = [one.score / (len(one.tokens) + 1) for one, _ in known]
+    totals = [one.score or 0.0 for one, _ in known]
+    scores = [total / (len(one.tokens) + 1) for total, (one, _) in zip(totals, known, strict=True)]
     alarms = sum(bool(one.out_of_domain) for one, _ in known)
     print(f"sentences                    {len(known)}")
     print(f"acceptable                   {sum(acceptable) / len(known):.1%}")
     print(f"expected calibration error   {expected_calibration_error(confidences, acceptable):.4f}")
     print(f"area under the curve         {area_under_curve(confidences, acceptable):.4f}")
     print(f"  of the score for each token {area_under_curve(scores, acceptable):.4f}")
-    print(f"  of the whole score         {area_under_curve([one.score for one, _ in known], acceptable):.4f}")
+    print(f"  of the whole score         {area_under_curve(totals, acceptable):.4f}")
     print(f"false alarms                 {alarms / len(known):.1%}")
     print(f"processor time more than without {overhead:.0%}")
 

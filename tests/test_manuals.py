@@ -22,8 +22,16 @@ DOCS = Path(__file__).parent.parent / "docs"
 MAKER = runpy.run_path(str(DOCS / "make_reference.py"), run_name="maker")
 MANUALS = [*sorted(DOCS.parent.glob("README*.md")), *sorted(DOCS.glob("*.md"))]
 KOREAN = [page for page in MANUALS if page.name.endswith(".ko.md")]
-OF_OTHERS = {"--hypothesis-profile", "--random-source", "--collect-only", "--tokens", "--order", "--max-restarts"}
-"""Options of pytest, of shuf, of benchmarks and of torchrun."""
+OF_OTHERS = {
+    "--preload",
+    "--hypothesis-profile",
+    "--random-source",
+    "--collect-only",
+    "--tokens",
+    "--order",
+    "--max-restarts",
+}
+"""Options of pytest, of shuf, of benchmarks, of torchrun and of gunicorn."""
 NO_KEYS = {"decoding.json", "model.safetensors", "tokenizer.spm", "tokenizer.js", "model.about"}
 """Files, and what a page's model says of itself."""
 COLOURS = re.compile("--(paper|ink|muted|accent|line|surface)")

@@ -73,7 +73,10 @@ def test_translations_are_ours(both, options):
             assert other.stopped == one.stopped
         assert other.tokens == one.tokens
         assert other.source_tokens == one.source_tokens
-        assert one.score - 2e-3 <= other.score <= one.score + 0.2 * (len(one.tokens) + 1)  # less <unk>
+        assert (other.score is None) == (one.score is None) == (one.stopped in ("blank", "too_long"))
+        assert one.score is None or one.score - 2e-3 <= other.score <= one.score + 0.2 * (
+            len(one.tokens) + 1
+        )  # less <unk>
         assert len(other.alternatives) == len(one.alternatives)
 
 
@@ -109,7 +112,7 @@ def test_hypotheses_are_different_ranked_and_no_longer_than_they_may_be(both):
         every = [one, *one.alternatives]
         assert len({tuple(other.tokens) for other in every}) == len(every)
         assert all(len(other.tokens) <= 2 * len(one.source_tokens) + 50 for other in every)
-        worth = [other.score / (len(other.tokens) + 1) ** 0.6 for other in every]
+        worth = [other.score / (len(other.tokens) + 1) ** 0.6 for other in every if other.score is not None]
         assert worth == sorted(worth, reverse=True)
 
 
@@ -145,6 +148,25 @@ def test_scores_are_log_probabilities_whatever_the_penalty(both, length_penalty)
         least, most = total(theirs, text, one), total(theirs, text, one, suppressed=(0, 1, 2))
         assert least - 2e-3 <= one.score <= most + 2e-3
     assert {one.stopped for _, one in every} == {"eos", "max_length"}
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("int8", 0.02)])
+def test_a_translation_scores_more_than_the_same_given_one_by_what_may_not_be_generated(cache, precision, tolerance):
+    """Each token by -log(1 - p), if p is the probability of the tokens that may not be; in int8 to its rounding."""
+    one = ending()
+    with torch.no_grad():
+        one.model.output.bias[:3] += 2.0  # <pad>, <unk> and <sos> get a larger share
+    theirs = Translator(one, device="cpu", engine="ctranslate2", precision=precision)
+    texts = [text for text in TEXTS if text not in ("", "x" * 1000)]
+    found = [translation for translation in theirs.translate(texts, beam_size=4) if translation.stopped == "eos"]
+    ids = [translation._pieces.ids for translation in found]
+    given = theirs._searcher.score([source for source, _ in ids], [target for _, target in ids])
+    assert found
+    for translation, score in zip(found, given, strict=True):
+        text = translation._pieces.source_text
+        more = total(theirs, text, translation, suppressed=(0, 1, 2)) - total(theirs, text, translation)
+        assert more > 0.1
+        assert translation.score - score == pytest.approx(more, rel=tolerance)
 
 
 def test_given_translations_have_the_same_score(both):

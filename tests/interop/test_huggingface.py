@@ -675,3 +675,23 @@ def test_what_can_not_be_imported_is_refused(reason, tmp_path):
         import_huggingface(tmp_path / "hf", tmp_path / "ours")
     assert "\n" not in str(refusal.value)
     assert not (tmp_path / "ours").exists()
+
+
+def test_a_folder_of_the_hubs_cache_is_imported_and_nothing_outside_is_read(tmp_path):
+    """Its files are links. A card that is a link to elsewhere could bring a private file into a model."""
+    snapshot = tmp_path / "models--x--de-en" / "snapshots" / "5a"
+    snapshot.parent.mkdir(parents=True)
+    opus(snapshot)
+    (snapshot / "README.md").write_text("# A card")
+    blobs = tmp_path / "models--x--de-en" / "blobs"
+    blobs.mkdir()
+    for number, file in enumerate(list(snapshot.iterdir())):
+        file.rename(blobs / str(number))
+        file.symlink_to(f"../../blobs/{number}")
+    import_huggingface(snapshot, tmp_path / "ours")
+    assert "# A card" in load_model(tmp_path / "ours").card
+    (tmp_path / "private").write_text("secret")
+    (snapshot / "README.md").unlink()
+    (snapshot / "README.md").symlink_to(tmp_path / "private")
+    with pytest.raises(UserError, match=r"README\.md: is a link out of its folder"):
+        import_huggingface(snapshot, tmp_path / "again")

@@ -32,6 +32,7 @@ from tests.faults.hostile import (
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import find_model, load_model, save_model
+from headway.storage.model_directory import model_fingerprint
 from headway.storage.tensors import LARGEST_HEADER, load_tensors
 from headway.text.subwords import SubwordTokenizer
 
@@ -414,10 +415,55 @@ FILES = ["config.json", WEIGHTS, "tokenizer.spm", "decoding.json", "README.md"]
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_link_is_not_followed(folder, tmp_path, name):
+def test_a_link_out_of_the_directory_is_not_followed(folder, tmp_path, name):
     (folder / name).rename(tmp_path / "elsewhere")
-    (folder / name).symlink_to(tmp_path / "elsewhere")
-    assert f"{name}: is a link" in refusal(folder)
+    for target in (tmp_path / "elsewhere", Path("../elsewhere"), Path("around/elsewhere"), tmp_path / "nothing"):
+        (folder / "around").unlink(missing_ok=True)
+        (folder / "around").symlink_to(tmp_path)
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(target)
+        assert f"{name}: is a link out of its folder" in refusal(folder)
+
+
+def test_links_within_the_directory_are_followed(folder):
+    """As Kubernetes has them: `..data` changes its target when a volume is updated."""
+    card = load_model(folder).card
+    (folder / "..2026").mkdir()
+    (folder / "..data").symlink_to("..2026")
+    for file in [file for file in folder.iterdir() if file.is_file()]:
+        file.rename(folder / "..2026" / file.name)
+        file.symlink_to(f"..data/{file.name}")
+    assert load_model(folder).card == card
+    assert model_fingerprint(folder) == model_fingerprint(folder / "..2026")
+    (folder / "..2026" / WEIGHTS).unlink()
+    assert f"{WEIGHTS}: leads to no file" in refusal(folder)
+    (folder / "..2026" / WEIGHTS).symlink_to(WEIGHTS)
+    assert f"{WEIGHTS}: can't be read" in refusal(folder)
+    if hasattr(os, "mkfifo"):
+        (folder / "..2026" / WEIGHTS).unlink()
+        os.mkfifo(folder / "..2026" / WEIGHTS)
+        assert f"{WEIGHTS}: is a folder, a pipe or a device" in refusal(folder)
+
+
+def test_the_cache_of_the_hub_is_followed_and_nothing_that_looks_like_it(folder, tmp_path):
+    snapshot, blobs = tmp_path / "models--me--de-en" / "snapshots" / "5a", tmp_path / "models--me--de-en" / "blobs"
+    snapshot.mkdir(parents=True)
+    blobs.mkdir()
+    for number, file in enumerate(folder.iterdir()):
+        file.rename(blobs / str(number))
+        (snapshot / file.name).symlink_to(f"../../blobs/{number}")
+    assert load_model(snapshot).source_language == "en"
+    (snapshot / "deeper").mkdir()
+    for file in [file for file in snapshot.iterdir() if file.is_symlink()]:
+        (snapshot / "deeper" / file.name).symlink_to(f"../../../blobs/{file.readlink().name}")
+    assert load_model(snapshot / "deeper").source_language == "en"
+    blobs.rename(tmp_path / "private")
+    blobs.symlink_to(tmp_path / "private")
+    assert "is a link out of its folder" in refusal(snapshot)
+    blobs.unlink()
+    (tmp_path / "private").rename(blobs)
+    snapshot.parent.rename(tmp_path / "models--me--de-en" / "other")
+    assert "is a link out of its folder" in refusal(tmp_path / "models--me--de-en" / "other" / "5a")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no named pipes")
@@ -462,7 +508,7 @@ def test_a_run_leads_nowhere_else(tmp_path):
     assert load_model(run).card
     (tmp_path / "my link").symlink_to(run)  # how the user comes to it is the user's business
     assert load_model(tmp_path / "my link").card
-    for name, message in (("link", "link: is a link"), ("loop", "can't be read")):
+    for name, message in (("link", "link: is a link out of"), ("loop", "can't be read")):
         (run / "best.json").write_text(json.dumps({"model": name}))
         assert message in refusal(run)
     for name in ("..", ".", "", "../../outside", str(outside), "good/", "a\0b", None, 1, ["good"]):
@@ -472,10 +518,10 @@ def test_a_run_leads_nowhere_else(tmp_path):
     (tmp_path / "other" / "best.json").write_text('{"model": "good"}')
     assert "which is not in" in refusal(tmp_path / "other")
     (tmp_path / "other" / "models").symlink_to(run / "models")
-    assert "is a link, or lies behind one" in refusal(tmp_path / "other")
+    assert "or lies behind one" in refusal(tmp_path / "other")
     (run / "best.json").unlink()
     (run / "best.json").symlink_to(outside / "config.json")
-    with pytest.raises(UserError, match=r"best\.json: is a link"):
+    with pytest.raises(UserError, match=r"best\.json: is a link out of"):
         find_model(run)
 
 

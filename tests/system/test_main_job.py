@@ -121,7 +121,7 @@ def test_json_is_one_document_a_line(trained):
     assert first["text"] == "bee ant"
     assert first["stopped"] == "eos"
     assert first["score"] < 0
-    assert second == {**second, "text": "", "stopped": "blank"}
+    assert second == {**second, "text": "", "score": None, "stopped": "blank"}
 
 
 def test_show(trained):

@@ -1,10 +1,12 @@
 """Files of many lines through `headway translate`: columns, fields, shards, compressed outputs, killed jobs."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from headway.text.compressed import open_bytes
 from tests.system.conftest import reversed_pairs
 from tests.system.running import complaint, run_headway
 
+DOCS = Path(__file__).parents[2] / "docs"
 SOURCES = [source for source, _ in reversed_pairs(3000, seed=9)]
 
 
@@ -122,3 +125,18 @@ def test_a_model_with_a_shortlist(trained, corpus, tmp_path):
     blank = ("--source", tmp_path / "empty", "--target", tmp_path / "empty")
     assert "no pair with text" in complaint("shortlist", trained, *blank, "--output", tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_the_program_with_several_processes(trained, tmp_path):
+    """Of the page in both languages."""
+    pages = [DOCS / f"translating-at-scale{language}.md" for language in ("", ".ko")]
+    [code, same] = [re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL) for page in pages]
+    assert code == same
+    (tmp_path / "program.py").write_text(code[0])
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "mine").symlink_to(trained)
+    (tmp_path / "input.de").write_text("".join(f"{line}\n" for line in SOURCES[:250]))
+    command = [sys.executable, "program.py"]
+    outcome = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
+    wanted = run_headway("translate", trained, tmp_path / "input.de")
+    assert outcome.stdout == wanted.out

@@ -109,6 +109,18 @@ def test_n_best_and_json_keep_the_numbers_of_the_lines(door):
     assert set(json.loads(line)) >= {"text", "score", "tokens", "stopped"}
 
 
+def test_a_line_without_a_translation_has_no_score(door, poisoned):
+    """`nan` can be read as a number and is better than none; JSON has null for it."""
+    given = lines("the cat", "", "x " * 300, "{x}", "poison")
+    door = poisoned[0].translator
+    rows = LineTranslator(door, LineOptions(n_best=2, beam_size=3)).translate(given).text.splitlines()
+    scores = {row.split(" ||| ")[0]: row.split(" ||| ")[2] for row in rows}
+    assert float(scores.pop("1")) < 0
+    assert scores == {"2": "nan", "3": "nan", "4": "nan", "5": "nan"}
+    rows = LineTranslator(door, LineOptions(as_json=True)).translate(given).text.splitlines()
+    assert [json.loads(row)["score"] is None for row in rows] == [False, True, True, True, True]
+
+
 def test_options_survive_json():
     options = LineOptions(beam_size=3, sample=Sampling(temperature=0.5, seed=3), mbr=4, target_language="ko")
     assert LineOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options

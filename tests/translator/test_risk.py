@@ -41,8 +41,8 @@ def test_the_order_is_that_of_the_expected_chrf(drawn):
 
 
 def test_one_candidate_is_the_choice():
-    blank = Translation("", 0.0, "blank")
-    assert least_risk(blank, 2, drawn=False) == blank
+    blank = Translation("", None, "blank")
+    assert [least_risk(blank, 2, drawn=drawn) for drawn in (False, True)] == [blank, blank]
 
 
 @pytest.mark.parametrize("sample", [None, Sampling(temperature=0.8, seed=3)])

@@ -64,6 +64,25 @@ def test_too_long_a_text_is_told_and_the_others_go_on():
     assert len(results[1].source_tokens) > 19
 
 
+@pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"n_best": 3}, {"mbr": 4}])
+def test_what_the_model_did_not_write_has_no_score(options):
+    door = translator(max_length=20)
+    texts = ["the cat", "", " \u3000", "x " * 300, "x" * 2000, "{name} https://example.org"]
+    found = door.translate(texts, **options)
+    assert [one.score is None for one in found] == [False, True, True, True, True, True]
+    assert found[0].score < 0
+    for one in found[1:]:
+        assert one.alternatives == []
+        assert one.to_dict()["score"] is None
+
+
+def test_a_translation_that_is_made_of_runs_has_the_sum_of_their_scores():
+    door = translator()
+    first, second = door.translate(["the cat", "a dog ran"])
+    [whole] = door.translate([f"the cat {'{x} ' * 17} a dog ran"])
+    assert whole.score == pytest.approx(first.score + second.score, abs=1e-4)
+
+
 def test_white_space_of_any_kind_is_blank():
     results = translator().translate(["\u2028", "\x1c", "\x85 ", "\u3000"])
     assert [(result.text, result.stopped, result.source_tokens) for result in results] == [("", "blank", [])] * 4
@@ -191,11 +210,6 @@ def test_a_line_break_in_a_translation_becomes_a_space():
         ["hm"], max_length=1, beam_size=1
     )
     assert result.text == "a b c"
-
-
-def test_one_text_must_stand_in_a_list():
-    with pytest.raises(TypeError, match=r"\[text\]"):
-        translator().translate("the cat")
 
 
 @pytest.mark.parametrize("decoding", [{"max_length": "5"}, {"beam_size": None}, {"colour": 1}, {"length_penalty": []}])
@@ -386,10 +400,3 @@ def test_batches_on_several_cores_give_the_same(threads):
         [alone] = door.translate([texts[number]], beam_size=2, max_length=5)
         assert alone.text == found[number].text
         assert alone.score == pytest.approx(found[number].score, abs=1e-3)
-
-
-def test_scores_of_given_translations_are_the_models_own_whatever_the_precision():
-    door = translator()
-    rough = Translator(door.stored, device="cpu", precision="bf16")
-    assert rough.score(["the cat"], ["a dog"]) == door.score(["the cat"], ["a dog"])
-    assert rough.translate(["the cat"])[0].stopped in ("eos", "max_length")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import headway.web
+from headway.web.modules import kernel_module
 
 MODULES = Path(headway.web.__file__).parent / "page"
 
@@ -47,6 +48,7 @@ def running(script: Path, *arguments: str) -> Iterator[Script]:
 def page(script: Path, folder: Path) -> Iterator[Script]:
     """A process for a script that imports the page's modules as `./page/….js`. folder: an empty one."""
     shutil.copytree(MODULES, folder / "page")
+    (folder / "page" / "kernel_code.js").write_text(kernel_module())
     shutil.copy(script, folder)
     (folder / "package.json").write_text('{"type": "module"}')  # else node may take .js for its older kind of modules
     with running(folder / script.name) as process:

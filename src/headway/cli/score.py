@@ -39,9 +39,9 @@ def score(
 ) -> None:
     """Score given translations by log-probability.
 
-    Prints the total log-probability of each, in nats, one per line. It equals the score of translate if the tokens
-    are the same. A blank source scores 0 with a blank target and -inf with any other; nan means that a side is too
-    long for the model, or that the source lacks its tag. In JSON, -inf and nan are null.
+    Prints the total log-probability of each, in nats, one per line. In fp32 it equals the score of translate if the
+    tokens are the same. A blank source scores 0 with a blank target and -inf with any other; nan means that a side is
+    too long for the model, or that the source lacks its tag. In JSON, -inf and nan are null.
 
     \b
     headway score runs/multi30k-de-en --source test.de --target test.en

@@ -114,7 +114,11 @@ def translate(
     length_penalty: LengthPenalty = None,
     n_best: Annotated[
         int,
-        typer.Option(min=1, help="Translations per line, best score / penalty first, as `line ||| text ||| score`."),
+        typer.Option(
+            min=1,
+            help="Translations per line, best score / penalty first, as `line ||| text ||| score`. "
+            "The score is nan for a line without a translation.",
+        ),
     ] = 1,
     max_length: Annotated[int | None, typer.Option(min=1, help="Maximum tokens of a translation.")] = None,
     no_repeat_ngram: Annotated[

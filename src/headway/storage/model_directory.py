@@ -27,9 +27,19 @@ from headway.storage.aligner import Aligner
 from headway.storage.atomic import write_directory, write_json
 from headway.storage.calibration import Calibration, parse_calibration
 from headway.storage.checksums import checksum
+from headway.storage.foreign import refuse_foreign
 from headway.storage.shortlist_file import load_shortlist, save_shortlist
 from headway.storage.tensors import LARGEST_HEADER, check_kinds, kind_of, load_tensors
-from headway.storage.untrusted import check_version, clipped, parse_json, plain_size, read_json, read_plain
+from headway.storage.untrusted import (
+    LARGEST_JSON,
+    check_version,
+    clipped,
+    leads_within,
+    parse_json,
+    plain_size,
+    read_json,
+    read_plain,
+)
 from headway.text.shortlist import Shortlist
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import Tokenizer, fingerprint
@@ -112,7 +122,7 @@ def load_model(path: Path) -> StoredModel:
 
     Whoever wrote the directory can't make this run code of theirs, read outside of it, or take more than the weights'
     own memory: config.json says of how many bytes the weights are and which files belong to the model, and only these
-    are opened. Other files that lie in the folder are ignored.
+    are opened. Other files that lie in the folder are ignored. Links are followed as `plain_size` says.
     """
     folder = find_model(path)
     config = _read_config(folder / "config.json")
@@ -169,7 +179,7 @@ def load_model(path: Path) -> StoredModel:
 def model_fingerprint(path: Path) -> str:
     """The same for models that are the same to the bit: of config.json, which has checksums of all other files. Raises
     UserError."""
-    return checksum(find_model(path) / "config.json")
+    return hashlib.sha256(read_plain(find_model(path) / "config.json", LARGEST_JSON)).hexdigest()
 
 
 def training_work(path: Path) -> float | None:
@@ -193,11 +203,12 @@ def find_model(path: Path) -> Path:
         found = {folder.name: folder for folder in models.iterdir()} if models.is_dir() else {}
         if not isinstance(name, str) or name not in found:
             raise UserError(f"{path}/best.json: names {clipped(repr(name))}, which is not in {models}")
-        if os.path.realpath(found[name]) != str(Path(os.path.realpath(path), "models", name)):
-            raise UserError(f"{found[name]}: is a link, or lies behind one; put the model itself there")
+        if not leads_within(found[name], path):
+            raise UserError(f"{found[name]}: is a link out of {path}, or lies behind one; put the model itself there")
         return found[name]
     if (path / "recipe.yaml").is_file():
         raise UserError(f"{path}: this run has no model yet; let it train until its first validation")
+    refuse_foreign(path)
     raise UserError(
         f"{path}: {'is not' if path.exists() else 'no such folder:'} a model directory (config.json) "
         "or a run directory (best.json)"
@@ -259,6 +270,7 @@ _OPTIONAL_MEMBERS: dict[str, type] = {"domain": str, "training_flops": float, "a
 
 def _read_config(file: Path) -> _Config:
     document = read_json(file)
+    refuse_foreign(file.parent, document)
     check_version(document.get("format_version"), FORMAT_VERSION, file)
     for name, kind in {**_MEMBERS, **_OPTIONAL_MEMBERS}.items():
         if not isinstance(document.get(name), kind) and (name in _MEMBERS or name in document):

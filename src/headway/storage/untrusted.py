@@ -1,11 +1,12 @@
 """Reading what a stranger may have written: plain files of a bounded size, and JSON that means one thing.
 
-A link leads anywhere, opening a pipe may never end, and of two equal keys in JSON the second would silently win.
+A link may lead anywhere, opening a pipe may never end, and of two equal keys in JSON the second would silently win.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,17 +20,30 @@ LARGEST_JSON = 2**20
 
 
 def plain_size(file: Path) -> int:
-    """The bytes of a file. Raises UserError for what is not there, or no plain file: a link, a folder, a pipe."""
+    """The bytes of a file. A link is followed within its folder, as in a volume of Kubernetes, and within the cache of
+    Hugging Face. Raises UserError for what is not there, or no plain file: a folder, a pipe, a link to elsewhere."""
+    if not leads_within(file, file.parent) and not _is_in_hub_cache(file):
+        raise UserError(f"{file}: is a link out of its folder; put the file itself there, for all files with cp -rL")
     try:
-        status = file.lstat()
+        status = file.stat()
     except FileNotFoundError:
-        raise UserError(f"{file}: is missing") from None
+        raise UserError(f"{file}: {'leads to no file' if file.is_symlink() else 'is missing'}") from None
     except OSError as error:
         raise UserError(f"{file}: can't be read ({error.strerror})") from None
     if not stat.S_ISREG(status.st_mode):
-        kind = "a link" if stat.S_ISLNK(status.st_mode) else "a folder, a pipe or a device"
-        raise UserError(f"{file}: is {kind}; put the file itself there")
+        raise UserError(f"{file}: is a folder, a pipe or a device; put the file itself there")
     return status.st_size
+
+
+def leads_within(path: Path, folder: Path) -> bool:
+    """Whether what the path leads to, through any links, is below the folder."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def _is_in_hub_cache(file: Path) -> bool:
+    """Whether a link below `snapshots/REVISION` leads to `blobs/HASH` beside `snapshots`, which is no link itself."""
+    folders, blobs = Path(os.path.realpath(file.parent)).parents, Path(os.path.realpath(file)).parent
+    return any(one.name == "snapshots" and blobs == one.parent / "blobs" for one in folders)
 
 
 def read_plain(file: Path, largest: int = LARGEST_FILE) -> bytes:

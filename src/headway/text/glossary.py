@@ -11,6 +11,7 @@ from pathlib import Path
 
 from headway.errors import UserError
 from headway.text.corpus import read_lines
+from headway.text.texts import as_texts
 
 KEY = 3
 """Characters that terms are found by."""
@@ -46,10 +47,14 @@ class Glossary:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> Glossary:
-        """From sources and targets. White space around them is left out. Raises UserError."""
+        """From sources and targets. White space around them is left out. Raises UserError, and TypeError for what
+        isn't pairs of texts."""
         targets: dict[str, str] = {}
-        for pair in pairs:
-            source, target = (unicodedata.normalize("NFC", side.strip()) for side in pair)
+        for number, pair in enumerate(pairs, start=1):
+            sides = [pair] if isinstance(pair, str) else as_texts(pair, f"glossary: term {number}, side")
+            if len(sides) != 2:
+                raise TypeError(f"glossary: term {number} must be a source and a target, not {pair!r}")
+            source, target = (unicodedata.normalize("NFC", side.strip()) for side in sides)
             if not source or not target:
                 raise UserError(f"glossary: {source!r} with {target!r} needs text on both sides")
             try:

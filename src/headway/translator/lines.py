@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -147,7 +148,7 @@ class LineTranslator:
             if len(errors) == MOST_FAILURES:
                 raise
             errors[lines[0].number] = error
-            return [Translation("", 0.0, "failed")]
+            return [Translation("", None, "failed")]
 
     def _shown(self, translation: Translation, number: int) -> str:
         if self.options.as_json:
@@ -161,7 +162,7 @@ class LineTranslator:
             return json.dumps(document, ensure_ascii=False) + "\n"
         if self.options.n_best > 1:
             every = (translation, *translation.alternatives)
-            return "".join(f"{number} ||| {one.text} ||| {one.score:.4f}{self._fields(one)}\n" for one in every)
+            return "".join(f"{number} ||| {one.text} ||| {shown_score(one)}{self._fields(one)}\n" for one in every)
         return f"{translation.text}{self._fields(translation)}\n"
 
     def _links(self, translation: Translation) -> Links:
@@ -219,6 +220,11 @@ class LineTranslator:
         return ""
 
 
+def shown_score(translation: Translation) -> str:
+    """`-1.2345`, or `nan` where there is none, as `headway score` has it: programs that expect a number can read it."""
+    return f"{math.nan if translation.score is None else translation.score:.4f}"
+
+
 def shown_confidence(translation: Translation) -> str:
     """`0.8312`, `0.1204 out-of-domain`, or nothing where there is no translation."""
     if translation.confidence is None:
@@ -229,7 +235,7 @@ def shown_confidence(translation: Translation) -> str:
 def _of_document(document: TranslatedDocument) -> Translation:
     """As of a line: without line breaks. It has no score."""
     text = " ".join(document.text.splitlines())
-    return Translation(text, 0.0, "max_length" if document.truncated else "eos")
+    return Translation(text, None, "max_length" if document.truncated else "eos")
 
 
 def tag_fault(translator: Translator, text: str) -> str:

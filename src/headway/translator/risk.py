@@ -14,6 +14,8 @@ from headway.translator.translation import Translation
 def least_risk(found: Translation, keep: int, *, drawn: bool) -> Translation:
     """The translation and its alternatives, the highest expected chrF first, with `keep` of them left. drawn: they are
     samples and count as often as they were drawn; else each counts by its probability."""
+    if not found.alternatives:
+        return found
     candidates = [found, *found.alternatives]
     scores = np.array([one.score for one in candidates])
     weights = np.ones(len(candidates)) if drawn else np.exp(scores - scores.max())

@@ -14,6 +14,7 @@ from headway.storage import Aligner, StoredModel
 from headway.text.glossary import Glossary
 from headway.text.tokenizer import Piece
 from headway.translator.codec import Codec
+from headway.translator.forks import check_process
 from headway.translator.translation import Pieces, Translation
 from headway.translator.wanted import Demanding, ProtectedText
 
@@ -141,7 +142,7 @@ class TextSearcher:
         protected text."""
         if not hypotheses:
             pieces = Pieces(source=partial(self._source_pieces, text.text) if source else list)
-            return Translation("", 0.0, "blank" if source == [] else "too_long", _pieces=pieces)
+            return Translation("", None, "blank" if source == [] else "too_long", _pieces=pieces)
         every = [self._from_hypothesis(one, text.text, source or []) for one in hypotheses]
         best, *others = [one for one in every if text.is_kept_by(one.text)] or [None]
         return replace(best, alternatives=others) if best and others else best
@@ -199,6 +200,7 @@ class TextSearcher:
 
     def align(self, pairs: Sequence[tuple[list[int], list[int]]], skipped: Sequence[int]) -> list[list[int | None]]:
         """For each token of each target the number of its source token. pairs: ids without <eos>."""
+        check_process("torch")
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
         return align(self._model, self._stored.aligner or Aligner(), sources, targets, skipped)
 

@@ -56,8 +56,9 @@ class Translation:
 
     text: str
     """Detokenised, without line breaks; empty for a blank or too long text."""
-    score: float
-    """Total log-probability of the tokens and of <eos>; 0 for a blank source or one that is too long."""
+    score: float | None
+    """Total log-probability of the tokens and of <eos>, see `Translator.score`. None where the model wrote nothing: for
+    a source that is blank, too long or without words, such as a placeholder, and for a line that failed."""
     stopped: Stopped
     """Why the translation ended: with `eos`, at the length limit (`max_length`), or because the source was `blank` or
     `too_long`. `failed` occurs only for lines of a file, if translating them raised an error."""

@@ -8,7 +8,7 @@ print(translation.text)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -41,11 +41,13 @@ from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES
 from headway.interop.ctranslate2_searcher import CTranslate2Searcher
 from headway.storage import Aligner, Calibration, StoredModel, load_model
 from headway.text.glossary import Glossary
+from headway.text.texts import as_text, as_texts
 from headway.text.tokenizer import fingerprint
 from headway.translator.alignments import Links, piece_links, word_links
 from headway.translator.codec import Codec, Side
 from headway.translator.confidence import with_confidence
 from headway.translator.documents import DocumentFormat, translate_documents
+from headway.translator.forks import check_process
 from headway.translator.inspecting import Inspector
 from headway.translator.risk import least_risk
 from headway.translator.searching import TextSearcher
@@ -69,6 +71,7 @@ class Translator:
         ensemble: Sequence[StoredModel] = (),
         engine: EngineName = "torch",
     ) -> None:
+        check_process(engine)
         self.stored = stored
         self.device = pick_device(device)
         self.model = stored.model.to(self.device).eval()
@@ -76,6 +79,7 @@ class Translator:
         for other in ensemble:
             _check_vocabularies(stored, other)
         self._codec = Codec(stored, min(one.model.config.max_length for one in (stored, *ensemble)))
+        self._engine: EngineName = engine
         self._single = not ensemble
         self._searcher = self._make_searcher(ensemble, precision, engine)
         self._texts = TextSearcher(stored, self.model, self._searcher, self._codec)
@@ -96,7 +100,9 @@ class Translator:
     ) -> Translator:
         """Loads a model directory, or the best model of a run directory. The models of an `ensemble` translate together
         with it, by the mean of their probabilities; all need the same vocabularies. `engine` runs the model: `torch`,
-        or `ctranslate2`, which converts the model the first time and keeps the result. Raises UserError."""
+        or `ctranslate2`, which converts the model the first time and keeps the result. Raises UserError, also in a
+        process that was forked after a model was loaded, where `translate` would wait for ever."""
+        check_process(engine)
         others = [load_model(Path(other)) for other in ensemble]
         return cls(load_model(Path(path)), device=device, precision=precision, ensemble=others, engine=engine)
 
@@ -108,7 +114,7 @@ class Translator:
     def is_readable(self, text: str, most: int | None = None, *, side: Side = "source") -> bool:
         """Whether the model can read the whole text, as a source or as a translation, and whether it has at most `most`
         tokens. `translate` returns a blank translation for a source that the model can't read."""
-        return self._codec.is_readable(text, most, side=side)
+        return self._codec.is_readable(as_text(text, "text"), most, side=side)
 
     @property
     def target_languages(self) -> list[str]:
@@ -149,7 +155,7 @@ class Translator:
 
     def translate(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         *,
         beam_size: int | None = None,
         length_penalty: float | None = None,
@@ -158,7 +164,7 @@ class Translator:
         no_repeat_ngram: int | None = None,
         sample: Sampling | None = None,
         mbr: int | None = None,
-        prefix: str | Sequence[str] = "",
+        prefix: str | Iterable[str] = "",
         glossary: Glossary | Sequence[Glossary] | None = None,
         alignments: bool = False,
         confidence: bool = False,
@@ -176,10 +182,12 @@ class Translator:
         `alignments` computes all alignments together, which is faster than one `Translation` after the other.
         `confidence` fills in the fields `confidence` and `out_of_domain`; the model must be calibrated. A blank text
         gives a blank translation. So does a text that is longer than the model can read; `stopped` is then "too_long".
+
+        Raises UserError, and TypeError for what isn't text.
         """
+        check_process(self._engine)
+        texts = as_texts(texts, "text")
         calibration = self.calibration() if confidence else None
-        if isinstance(texts, str):
-            raise TypeError("translate takes a list of texts; for one text, give [text]")
         options = self.search_options(
             beam_size=beam_size,
             length_penalty=length_penalty,
@@ -196,8 +204,9 @@ class Translator:
             raise UserError(f"{len(glossaries)} glossaries for {len(texts)} texts: give one for each, or one for all")
         for one in {id(one): one for one in glossaries}.values():
             self._texts.check_glossary(one, options)
-        prefixes = self._codec.prefixes(prefix, len(texts), options.max_length)
-        translations = self._texts.translate(texts, options, prefixes, glossaries)
+        prefixes = as_text(prefix, "prefix") if isinstance(prefix, str) else as_texts(prefix, "prefix")
+        starts = self._codec.prefixes(prefixes, len(texts), options.max_length)
+        translations = self._texts.translate(texts, options, starts, glossaries)
         if mbr is not None:
             translations = [least_risk(one, n_best or 1, drawn=sample is not None) for one in translations]
         if calibration is not None:
@@ -226,7 +235,7 @@ class Translator:
 
     def translate_documents(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         *,
         format: DocumentFormat = "text",
         n_best: int = 1,
@@ -239,7 +248,7 @@ class Translator:
         if n_best > width and search.get("sample") is None:  # as a server widens it
             search = {**search, "beam_size": n_best}
         prefixes, bodies = [], []
-        for text in texts:
+        for text in as_texts(texts, "text"):
             tag, _ = self.stored.source_tokenizer.split_tag(text)
             prefixes.append(f"{tag} " if tag else "")
             bodies.append(text.partition(tag)[2].removeprefix(" ") if tag else text)
@@ -263,14 +272,18 @@ class Translator:
         """Raises UserError if `translate` would, with these options of `SearchOptions`."""
         self._texts.check_glossary(glossary, self.search_options(**search))
 
-    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
-        """The total log-probability of each target as the translation of its source, <eos> included. It equals the
-        `score` of a `Translation` with the same tokens.
+    def score(self, sources: Iterable[str], targets: Iterable[str]) -> list[float]:
+        """The total log-probability of each target as the translation of its source, <eos> included.
 
-        For a blank source a blank target scores 0 and any other -inf. A pair that is longer than the model can read
-        scores nan.
+        In fp32 with torch it equals the `score` of a `Translation` with the same tokens. Torch computes it in fp32 even
+        if it translates in bf16, and CTranslate2 and a shortlist translate by the probabilities among the tokens that
+        may be generated; docs/evaluation.md says by how much scores differ then.
+
+        For a blank source, whose translation has no score, a blank target scores 0 and any other -inf. A pair that is
+        longer than the model can read scores nan.
         """
-        pairs = self._pairs(sources, targets)
+        check_process(self._engine)
+        pairs = self._pairs(as_texts(sources, "source"), as_texts(targets, "target"))
         scores = [math.nan if source != [] else 0.0 if target == [] else -math.inf for source, target in pairs]
         readable = self._readable(pairs)
         totals = self._searcher.score(*([pair[side] for pair in readable.values()] for side in (0, 1)))
@@ -278,10 +291,11 @@ class Translator:
             scores[i] = total
         return scores
 
-    def align(self, sources: Sequence[str], targets: Sequence[str], *, pieces: bool = False) -> list[Links]:
+    def align(self, sources: Iterable[str], targets: Iterable[str], *, pieces: bool = False) -> list[Links]:
         """The links between the words of each target and its source, as in `Translation.word_links`, or with `pieces`
         those between the tokens, as in `piece_links`. A pair with a blank side, or one that is longer than the model
         can read, has none."""
+        sources, targets = as_texts(sources, "source"), as_texts(targets, "target")
         readable = self._readable(self._pairs(sources, targets))
         skipped = [self._texts.split_tag(sources[i])[0] for i in readable]
         alignments = self._texts.align(list(readable.values()), skipped)
@@ -296,10 +310,11 @@ class Translator:
                 links[i] = word_links(text, source_pieces, targets[i], target_pieces, alignment)
         return links
 
-    def choose_aligner(self, sources: Sequence[str], targets: Sequence[str]) -> Aligner:
+    def choose_aligner(self, sources: Iterable[str], targets: Iterable[str]) -> Aligner:
         """Chooses the attention that aligns the words of these pairs best, as training does; docs/alignments.md. Raises
         UserError if the model can read none of the pairs."""
-        readable = self._readable(self._pairs(sources, targets))
+        check_process("torch")
+        readable = self._readable(self._pairs(as_texts(sources, "source"), as_texts(targets, "target")))
         if not readable:
             raise UserError("no pair has text on both sides that the model can read")
         return choose_aligner(self.model, *([pair[side] for pair in readable.values()] for side in (0, 1)))
@@ -323,6 +338,7 @@ class Translator:
         directories of the same run, for their attention to the same source and target. `analyses` are the analyses to
         include (`headway.insight.analyses`, docs/analyses.md).
         Raises UserError."""
+        text, target = as_text(text, "text"), None if target is None else as_text(target, "target")
         asked = read_analyses(list(analyses))
         record = self._inspector(beam_size).inspect(text, target, edits, cases, history, asked)
         return replace(record, order=self.word_order(text)) if order or cases == "usual" else record
@@ -332,7 +348,7 @@ class Translator:
         text, else of `domain`, which is tried once; `find_word_order` says how. None where no words can be swapped.
         Raises UserError."""
         inspector = self._inspector()
-        tag, plain = self.stored.source_tokenizer.split_tag(text)
+        tag, plain = self.stored.source_tokenizer.split_tag(as_text(text, "text"))
         own = inspector.word_order(tag, [plain])
         if own is not None and own.is_convincing:
             return own
@@ -345,6 +361,7 @@ class Translator:
 
     def _inspector(self, beam_size: int | None = None) -> Inspector:
         """Raises UserError for an ensemble."""
+        check_process(self._engine)
         if not self._single:
             raise UserError("inspect looks into one model, not into an ensemble")
         return Inspector(self.stored, self._searcher, self.search_options(beam_size=beam_size), self._codec)

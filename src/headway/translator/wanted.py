@@ -113,16 +113,18 @@ class ProtectedText:
         )
 
     def from_runs(self, prefix: str, runs: Sequence[Translation], glossary: Glossary) -> Translation:
-        """The translation that is made of those of its runs, without pieces. prefix: what it begins with."""
+        """The translation that is made of those of its runs, without pieces; its score is the sum of theirs. prefix:
+        what it begins with."""
         targets = tuple(one.target for one in glossary.terms)
 
-        def of(texts: Sequence[str], score: float) -> Translation:
-            text = joined(with_runs(self.parts, texts, kept_ends=targets))
-            return Translation(f"{prefix} {text}" if prefix else text, score, stopped)
+        def of(each: Sequence[Translation]) -> Translation:
+            text = joined(with_runs(self.parts, [one.text for one in each], kept_ends=targets))
+            scores = [one.score for one in each if one.score is not None]
+            return Translation(f"{prefix} {text}" if prefix else text, sum(scores) if scores else None, stopped)
 
         stopped: Stopped = "max_length" if any(run.stopped == "max_length" for run in runs) else "eos"
         ranked = list(zip(*((run, *run.alternatives) for run in runs), strict=False)) or [()]
-        best, *others = [of([one.text for one in each], sum(one.score for one in each)) for each in ranked]
+        best, *others = map(of, ranked)
         return replace(best, alternatives=others)
 
 

@@ -17,7 +17,7 @@ export class Codec {
   /** A source as a record has it: {text, tokens}, its tag, where it has one, and <eos> among the tokens; no tokens but
    * <eos> of a blank one, and null for one that is too long. Raises Refused where the tag is missing. */
   read(text) {
-    if (!text.isWellFormed()) throw new Refused("the text holds half of a surrogate pair");
+    checkText(text);
     const [tag, rest] = this.source.splitTag(text);
     const characters = [...rest].length;
     if (characters > CHARACTERS_PER_PIECE * this.header.config.max_length) return null;
@@ -32,6 +32,7 @@ export class Codec {
 
   /** A target that was given. Raises Refused. */
   given(text) {
+    checkText(text, "translation");
     const { ids, pieces } = this.target.encode(text);
     if (ids.length > this.longestSource) throw new Refused(`the target has more than ${this.longestSource} tokens, so it can't be inspected`);
     return withEos(text, ids.map((id, at) => tokenOf(id, pieces[at])), this.eosId);
@@ -53,6 +54,12 @@ export class Codec {
   lengthCap(sourceLength, maxLength) {
     return Math.min(maxLength ?? 2 * sourceLength + 50, this.header.config.max_length - 1); // <bos> takes a place
   }
+}
+
+/** Raises Refused for what isn't text, or none that a file could hold. */
+export function checkText(text, name = "text") {
+  if (typeof text !== "string") throw new Refused(`the ${name} is not text (${text === null ? "null" : typeof text})`);
+  if (!text.isWellFormed()) throw new Refused(`the ${name} holds half of a surrogate pair`);
 }
 
 export function idsOf({ tokens }) {

@@ -28,8 +28,8 @@ class Model {
     Object.assign(this, { worker, ask, about });
   }
 
-  /** A promise of {text, score, stopped, tokens, source_tokens, alternatives}. options: beamSize, lengthPenalty, maxLength,
-   * nBest, noRepeatNgram; the model's own where they are left out. */
+  /** A promise of {text, score, stopped, tokens, source_tokens, alternatives}; `score` is null without a translation.
+   * options: beamSize, lengthPenalty, maxLength, nBest, noRepeatNgram; the model's own where they are left out. */
   translate(text, options = {}) {
     return this.ask("translate", { text, options });
   }

@@ -3,7 +3,7 @@
 import { analysesOf, names as namesOfAnalyses } from "./analyses.js";
 import { beamSearch } from "./beam.js";
 import { BeamTree } from "./beams.js";
-import { Codec, idsOf } from "./codec.js";
+import { Codec, checkText, idsOf } from "./codec.js";
 import { Engine } from "./engine.js";
 import { greedy } from "./greedy.js";
 import { openModel } from "./loading.js";
@@ -32,11 +32,11 @@ export class Translator {
   }
 
   /** options: beamSize, lengthPenalty, maxLength, nBest, noRepeatNgram; those of the model where they are left out.
-   * -> {text, score, stopped, tokens, source_tokens, alternatives}. Raises Refused. */
+   * -> {text, score, stopped, tokens, source_tokens, alternatives}, without a translation `score` is null. Raises Refused. */
   translate(text, options = {}) {
     const search = this.searchOptions(options);
     const source = this.codec.read(text);
-    const nothing = { text: "", score: 0, tokens: [], source_tokens: [], alternatives: [] };
+    const nothing = { text: "", score: null, tokens: [], source_tokens: [], alternatives: [] };
     if (!source) return { ...nothing, stopped: "too_long" };
     if (source.tokens.length === 1) return { ...nothing, stopped: "blank" };
     const [best, ...others] = this.find(this.engine([]), source, search).map(({ ids, score, stopped }) => {
@@ -51,6 +51,7 @@ export class Translator {
    * sentences of the same words, which were chosen when the model was exported; `arrays`: "all", "layers" (without the
    * logits), "attention" or "none". Raises Refused. */
   inspect(text, { edits = [], cases = [], translation = null, analyses = [], order = false, arrays = "layers", ...options } = {}) {
+    checkText(text);
     const search = { ...this.searchOptions(options), nBest: 1 };
     const [tag, plain] = this.codec.source.splitTag(text);
     const source = (one) => this.readable(tag ? `${tag} ${one}` : one);

@@ -1,0 +1,44 @@
+"""Models of other programs, given in place of a model directory: what they are and what to do, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from headway.errors import UserError
+
+_SOURCE = "give the model directory, or import the Hugging Face model, that it was made from"
+_EXPORTS = {
+    "model.bin": "a CTranslate2 model",
+    "encoder.onnx": "an ONNX export",
+    "model.headway": "a web export",
+    "*.argosmodel": "a package for Argos Translate",
+}
+_CHECKPOINTS = ("*.pt", "*.ckpt", "*.npz")
+"""Of fairseq, OpenNMT, JoeyNMT and Marian."""
+
+
+def refuse_foreign(path: Path, config: Mapping[str, Any] | None = None) -> None:
+    """Raises UserError for a model of another program, which names alone tell, and for a file of a model directory.
+    config: the folder's config.json, if it has one; ours has checksums."""
+    config = config or {}
+    if "sha256" in config:
+        return
+    if "model_type" in config:
+        raise UserError(f"{path}: is a Hugging Face model; import it: headway import {path} --output MODEL")
+    for pattern, kind in _EXPORTS.items():
+        if _has(path, pattern):
+            raise UserError(f"{path}: is {kind}, which headway can't read; {_SOURCE}")
+    if any(_has(path, pattern) for pattern in _CHECKPOINTS):
+        raise UserError(
+            f"{path}: is a checkpoint of another toolkit, which headway can't read; it imports Marian models "
+            "in Hugging Face's form: headway import DIR --output MODEL"
+        )
+    if path.is_file() and (path.parent / "config.json").exists():
+        raise UserError(f"{path}: is a file of a model; give its folder, {path.parent}")
+
+
+def _has(path: Path, pattern: str) -> bool:
+    """Whether the path is such a file, or a folder with one."""
+    return path.match(pattern) if path.is_file() else any(path.glob(pattern))
