@@ -186,13 +186,13 @@ class Reached(Exception):
 
 
 COMMANDS = {
-    "translate": "translate model text",
-    "evaluate": "evaluate model --source text --reference other",
-    "score": "score model --source text --target other",
+    "translate": "translate model text.de",
+    "evaluate": "evaluate model --source text.de --reference text.en",
+    "score": "score model --source text.de --target text.en",
     "inspect": "inspect model ant",
     "serve": "serve model --port 0",
     "export": "export model --to onnx --output new",
-    "train": "train --source text --target other --valid-source other --valid-target text --out new",
+    "train": "train --source text.de --target text.en --valid-source text.de --valid-target text.en --out new",
     "demo": "demo --out new",
 }
 
@@ -204,8 +204,8 @@ def command(machine, torch_takes_four, monkeypatch):
     root = machine("0::/\n", v2(), {"sys/fs/cgroup/cpu.max": "300000 100000\n"})
     monkeypatch.setattr(threads, "usable_cores", partial(usable_cores, root))
     monkeypatch.chdir(root)
-    (root / "text").write_text("ant\n")
-    (root / "other").write_text("bee\n")
+    for name, line in (("text.de", "ant\n"), ("text.en", "bee\n")):
+        (root / name).write_text(line)
     found = []
 
     def reached(*_, **__):

@@ -69,6 +69,13 @@ def english_name(code: str) -> str:
         return code
 
 
+def code_of_name(name: str) -> str | None:
+    """`German`, in any letters, to `de`; None for a name that Unicode's data don't know in English."""
+    from babel import Locale
+
+    return next((code for code, known in Locale("en").languages.items() if known.lower() == name.lower()), None)
+
+
 def same_language(code: str, known: Iterable[str]) -> str | None:
     """The one of `known` codes that `code` means: the same language in the same script, and no other region. The first
     of several, but rather one that is written alike, or has the same parts, or no region."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from headway.documents.elements import elements_of
 from headway.documents.parsing import parse_document
+from headway.text.characters import visible
 from headway.text.protected import Atom
 
 ATOMS = [
@@ -165,6 +166,31 @@ def test_sentences_are_sentences():
     text = "Das ist z. B. ein Satz. Dr. Müller kam um 3.5 Uhr!  Ja?\n\n안녕하세요. 저는 학생입니다."
     wanted = ["Das ist z. B. ein Satz.", "Dr. Müller kam um 3.5 Uhr!", "Ja?", "안녕하세요.", "저는 학생입니다."]
     assert [one.whole for one in parse_document(text, "text", "de").sentences] == wanted
+
+
+SPACES = ["\n", "\r\n", "\t", "\r", "\v", "\f", "\x85", "\u2028", "&#10;", "&NewLine;", "&Tab;"]
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_white_space_within_a_sentence_is_no_end_of_it(space):
+    """In HTML, and in text where it ends no line."""
+    html = f"<p>Am Samstag,{space}Dr. Kim kam{space}1956</p>"
+    [sentence] = parse_document(html, "html", "de").sentences
+    assert visible(sentence.whole) == "Am Samstag, Dr. Kim kam 1956"
+    if space not in ("\n", "\r\n") and not space.startswith("&"):
+        [sentence] = parse_document(f"Am Samstag,{space}Dr. Kim", "text", "de").sentences
+        assert visible(sentence.whole) == "Am Samstag, Dr. Kim"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n", "\u2029"])
+def test_lines_and_paragraphs_of_a_text_stay(end):
+    document = parse_document(f"Ein Hund{end}eine Katze{end}", "text", "de")
+    assert [one.whole for one in document.sentences] == ["Ein Hund", "eine Katze"]
+    assert copied(document) == f"Ein Hund{end}eine Katze{end}"
+
+
+def test_preformatted_text_stays():
+    assert copied(parse_document("<pre>a\n\tb</pre>", "html", "de")) == "<pre>a\n\tb</pre>"
 
 
 def test_sentences_of_a_language_with_a_region():

@@ -96,7 +96,7 @@ def test_check_finds_bad_bytes_instead(tmp_path):
     (tmp_path / "good").write_bytes(b"one\ntwo\nthree\n")
     found = run_headway("check", "--source", tmp_path / "bad", "--target", tmp_path / "good", "--json")
     places = {finding["name"]: finding["places"] for finding in json.loads(found.out)["findings"]}
-    assert places == {"not UTF-8": [f"{tmp_path}/bad:2"], "control characters": [f"{tmp_path}/bad:3"]}
+    assert places == {"not UTF-8": [f"{tmp_path}/bad:2"], "invisible characters": [f"{tmp_path}/bad:3"]}
 
 
 @pytest.mark.parametrize("reader", TWO_FILES)

@@ -38,7 +38,7 @@ def test_a_good_corpus_raises_no_doubt():
         (("Ein MÃ¤dchen lÃ¤uft.", "A girl runs."), "encoding"),
         (("Ein M\udce4dchen läuft.", "A girl runs."), "not UTF-8"),
         (("Ein M\ufffddchen läuft.", "A girl runs."), "replaced characters"),
-        (("Ein\x00 Hund.", "A dog."), "control characters"),
+        (("Ein\x00 Hund.", "A dog."), "invisible characters"),
         (GOOD[7], "repeated pair"),
         ((GOOD[7][0], "Another translation."), "repeated source"),
     ],

@@ -93,10 +93,11 @@ def test_a_field_of_each_line():
         '{"text": "\\ud800"}',
         "[" * 100_000,
         '{"text": "한글"}',
+        '\ufeff{"text": "joined"}',
     ]
     found = list(Layout(field="text").lines(lines))
-    assert [line.text for line in found] == ["a b c", "  ", "", "", "", "", "", "", "한글"]
-    assert [bool(line.fault) for line in found] == [False, False, *[True] * 6, False]
+    assert [line.text for line in found] == ["a b c", "  ", "", "", "", "", "", "", "한글", "joined"]
+    assert [bool(line.fault) for line in found] == [False, False, *[True] * 6, False, False]
     assert all("\n" not in line.text for line in found)
 
 

@@ -157,6 +157,12 @@ def test_keys_that_are_languages_say_source_and_target(tmp_path, document, langu
     assert "is the source and `en" in notice
 
 
+def test_files_that_were_joined_have_byte_order_marks_in_them(tmp_path):
+    path = tmp_path / "joined.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"source": "ja", "target": "yes"}\n' * 2)
+    assert pairs_of(path, ("", "")) == [("ja", "yes", 1), ("ja", "yes", 2)]
+
+
 def test_source_and_target_come_before_languages(tmp_path):
     path = objects(tmp_path, {"en": "x", "de": "y", "source": "ja", "target": "yes"})
     assert pairs_of(path, DE_EN) == [("ja", "yes", 1)]

@@ -62,9 +62,6 @@ class TestSet:
         for stopped, meaning in (("too_long", "too long for the model and left blank"), ("max_length", "cut off")):
             if count := sum(translation.stopped == stopped for translation in translations):
                 typer.echo(f"headway: {count} of {len(self.sources)} lines are {meaning}", err=True)
-        found_nothing = [one for one in translations if not one.text and one.stopped not in ("blank", "too_long")]
-        if count := len(found_nothing):
-            typer.echo(f"headway: {count} of {len(self.sources)} translations are empty", err=True)
         return [translation.text for translation in translations]
 
     def tagged(self, translator: Translator, target_language: str | None) -> list[str]:

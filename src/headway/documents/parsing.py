@@ -20,7 +20,7 @@ from headway.documents.sentences import marker_length, sentence_ends
 from headway.text.protected import Atom, Element, edges, has_words, runs_of, with_runs
 
 TextFormat = Literal["text", "html"]
-_LINE_BREAKS = re.compile(r"([\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+)")
+_LINE_BREAKS = re.compile(r"((?:\r?\n|\u2029)+)")
 
 
 @dataclass

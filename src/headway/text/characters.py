@@ -25,6 +25,11 @@ def is_blank(text: str) -> bool:
     return not text.strip() or _BLANK_TEXT.fullmatch(text) is not None
 
 
+def has_invisible(text: str) -> bool:
+    """Whether the text has characters that `visible` drops."""
+    return _INVISIBLE.search(text) is not None
+
+
 def visible(text: str) -> str:
     """The text as a model sees it. Invisible characters are dropped. Then each run of white space is one space, unless
     it is of plain spaces, which the tokenizer treats as it was trained to."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from headway.text.characters import is_blank
+from headway.text.characters import has_invisible, is_blank
 from headway.text.corpus import Pair
 
 EXAMPLES = 5
@@ -72,8 +72,8 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
     ratio = sides[1].characters / max(1, sides[0].characters)
     held_out = list(held_out)
     tests: list[tuple[str, str, Callable[[Pair], bool]]] = [
-        ("blank", "one side is blank; training drops the pair", _half_blank),
-        ("both blank", "both sides are blank; training drops the pair", _both_blank),
+        ("blank", "one side is blank, or all invisible; training drops the pair", _half_blank),
+        ("both blank", "both sides are blank, or all invisible; training drops the pair", _both_blank),
         ("long", f"more than {LONG_WORDS} words on a side", _is_long),
         (
             "ratio",
@@ -86,7 +86,7 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
         ("not UTF-8", "bytes that aren't UTF-8: training refuses the file; convert it, as with iconv", _is_not_utf8),
         ("replaced characters", "U+FFFD: an earlier conversion lost characters; convert the original", _is_replaced),
         ("encoding", "text that was once decoded wrongly", _is_mojibake),
-        ("control characters", "characters that are no text", _has_controls),
+        ("invisible characters", "controls, zero-width spaces, soft hyphens: a model doesn't get them", _has_invisible),
         ("repeated pair", "the pair stands in the corpus already", _repeats()),
         ("repeated source", "the source stands there already, with another translation", _another_translation()),
         ("held-out source", "a source of the held-out text: scores will be too good", _among(held_out, "source")),
@@ -200,8 +200,8 @@ def _was_utf8(text: str) -> bool:
     return False
 
 
-def _has_controls(pair: Pair) -> bool:
-    return any(unicodedata.category(char) == "Cc" and char != "\t" for char in pair.source + pair.target)
+def _has_invisible(pair: Pair) -> bool:
+    return has_invisible(pair.source) or has_invisible(pair.target)
 
 
 def _repeats() -> Callable[[Pair], bool]:

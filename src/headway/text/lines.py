@@ -67,7 +67,7 @@ class Layout:
 
     def _of_field(self, number: int, line: str) -> Line:
         try:
-            document = json.loads(line)
+            document = json.loads(line.lstrip("\ufeff"))  # of joined files
         except (ValueError, RecursionError):
             return Line(number, "", "is not JSON")
         text = document.get(self.field) if isinstance(document, dict) else None

@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headway.languages import code_of_name, is_language, read_code
+from headway.text.characters import is_blank, visible
+
 HEAD = 1000
 """Lines that tell how a file holds both sides."""
 ROWS_ALL_QUOTED = 10
@@ -95,11 +98,11 @@ def form_of(head: Sequence[str], *, is_tsv: bool, languages: Sides = NO_LANGUAGE
 
 
 def _form_of_table(head: Sequence[str], languages: Sides) -> Form:
-    rows = [line for line in head if line.strip()]
+    rows = [line for line in head if not is_blank(line)]
     if not rows:
         return Form(is_tsv=True)
     names = _fields(rows[0]) or []
-    places = _named_columns(names, languages) if head[0].strip() else None
+    places = _named_columns(names, languages) if not is_blank(head[0]) else None
     quoted = _is_quoted(rows, named=places is not None)
     notices = []
     if places is not None:
@@ -141,16 +144,9 @@ def _of_languages(names: Sequence[str], languages: Sides) -> tuple[int, int] | N
 
 def _language(name: str) -> str | None:
     """The code of a language, without script and region, by a code of it or its English name; None for other text."""
-    from babel.core import Locale, get_global  # takes a while, and few files name languages
-
-    name = name.strip().lower()
-    main = re.split("[-_]", name)[0]
-    code = str(get_global("language_aliases").get(main, main))
-    if code in ("mul", "und"):
-        return None
-    known = Locale("en").languages
-    by_name = (code.split("_")[0] for code, english in known.items() if english.lower() == name)
-    return code if code in known else next(by_name, None)
+    name = visible(name).strip().lower()
+    code = name if is_language(name) else code_of_name(name)
+    return code and read_code(code).language
 
 
 def _is_quoted(rows: Sequence[str], *, named: bool) -> bool:
@@ -194,7 +190,7 @@ def _fields(row: str) -> list[str] | None:
 
 
 def _form_of_objects(head: Sequence[str], languages: Sides) -> Form | str:
-    document = next((_parsed(line) for line in head if line.strip()), None)
+    document = next((_parsed(line) for line in head if not is_blank(line)), None)
     items = document if isinstance(document, tuple) else ()
     inside = next((value for key, value in items if key == "translation" and isinstance(value, tuple)), None)
     keys = [key for key, value in (items if inside is None else inside) if isinstance(value, str)]
@@ -213,7 +209,7 @@ def _form_of_objects(head: Sequence[str], languages: Sides) -> Form | str:
 def _parsed(line: str) -> Any:
     """A line of JSON, its objects as tuples of their items, so that none is lost; None where it isn't JSON."""
     try:
-        return json.loads(line, object_pairs_hook=tuple)
+        return json.loads(line.lstrip("\ufeff"), object_pairs_hook=tuple)  # of joined files
     except (ValueError, RecursionError):
         return None
 
