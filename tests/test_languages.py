@@ -106,3 +106,4 @@ def test_english_names():
     assert english_name("de") == "German"
     assert english_name("zh_Hans") == english_name("zh-Hans") == "Chinese (Simplified)"
     assert english_name("xx") == "xx"
+    assert english_name("src") == "src", "no Sardinian"

@@ -60,9 +60,11 @@ def is_language(code: str) -> bool:
 
 
 def english_name(code: str) -> str:
-    """`de` to `German`; a code that Unicode's data don't know stays as it is."""
+    """`de` to `German`; what is no language stays as it is."""
     from babel import Locale, UnknownLocaleError
 
+    if not is_language(code):
+        return code
     try:
         return Locale.parse(code.replace("-", "_")).english_name or code
     except (UnknownLocaleError, ValueError):
