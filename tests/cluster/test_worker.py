@@ -13,6 +13,8 @@ from headway.text.lines import LINES_AT_ONCE, Layout
 from tests.cluster.conftest import texts
 from tests.cluster.works import work
 
+pytestmark = pytest.mark.usefixtures("held_files_stay")
+
 
 @pytest.fixture
 def source(tmp_path):

@@ -43,6 +43,7 @@ def content(output: Path) -> str:
         return stream.read().decode()
 
 
+@pytest.mark.usefixtures("held_files_stay")
 @pytest.mark.parametrize("name", ["out", "out.gz", "out.xz", "out.zst"])
 def test_an_undisturbed_job(tmp_path, name):
     notices = []
@@ -138,6 +139,7 @@ def begun(output: Path) -> None:
         run(output, lines=lines())
 
 
+@pytest.mark.usefixtures("held_files_stay")
 def test_what_ended_a_job_leaves_it_to_go_on(tmp_path):
     said = []
 
@@ -156,6 +158,7 @@ def test_what_ended_a_job_leaves_it_to_go_on(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out", "out.done.json"]
 
 
+@pytest.mark.usefixtures("held_files_stay")
 def test_a_job_that_is_complete_is_not_done_again(tmp_path):
     said = []
     assert run(tmp_path / "out", resume=True) == 2
@@ -173,6 +176,7 @@ def test_a_job_that_is_complete_is_not_done_again(tmp_path):
     assert not (tmp_path / "out.done.json").exists()
 
 
+@pytest.mark.usefixtures("held_files_stay")
 def test_a_file_that_was_translated_into_itself_is_not_translated_again(tmp_path):
     (tmp_path / "out").write_text("the input\n")
     identity = {**IDENTITY, "input": {"size": 10}}
@@ -235,6 +239,7 @@ def test_a_journal_of_something_else_is_refused(tmp_path):
             run(tmp_path / "out", resume=True)
 
 
+@pytest.mark.usefixtures("held_files_stay")
 def test_without_resume_a_job_begins_anew(tmp_path):
     begun(tmp_path / "out")
     assert run(tmp_path / "out") == 2
