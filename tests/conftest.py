@@ -6,9 +6,10 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from tests.held_files import held_files_stay
 from tests.pretend_device import pretend_device
 
-__all__ = ["pretend_device"]
+__all__ = ["held_files_stay", "pretend_device"]
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in its background with it ignored
 

@@ -17,6 +17,8 @@ from tests.cluster.conftest import texts
 from tests.cluster.works import work
 from tests.translator.test_translator import tagged_translator
 
+pytestmark = pytest.mark.usefixtures("held_files_stay")
+
 
 @pytest.fixture
 def source(tmp_path):

@@ -19,6 +19,8 @@ from headway.interop.ctranslate2_cache import exported
 from headway.storage import StoredModel
 from headway.storage.checksums import find_damage
 
+pytestmark = pytest.mark.usefixtures("held_files_stay")
+
 pytest.importorskip("ctranslate2")
 
 

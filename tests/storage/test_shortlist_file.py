@@ -10,8 +10,11 @@ from tests.storage.test_model_directory import stored
 
 from headway.errors import UserError
 from headway.storage import load_model, save_model
+from headway.storage.atomic import remove_directory
 from headway.storage.model_directory import checksum
 from headway.text.shortlist import Shortlist
+
+pytestmark = pytest.mark.usefixtures("held_files_stay")
 
 
 def with_shortlist():
@@ -31,6 +34,8 @@ def test_round_trip(tmp_path):
     assert found.always.tolist() == [4, 9]
     source = np.array([[5, 3, 0]])
     assert (found.allowed(source) == one.shortlist.allowed(source)).all()
+    remove_directory(tmp_path / "m")
+    assert (found.of_token == one.shortlist.of_token).all()
     save_model(tmp_path / "n", stored())
     assert load_model(tmp_path / "n").shortlist is None
 

@@ -11,6 +11,8 @@ from headway.storage import StoredModel, load_model, save_model
 from headway.text.words import WordTokenizer
 from headway.training.averaging import MovingAverage, average_models
 
+pytestmark = pytest.mark.usefixtures("held_files_stay")
+
 
 def stored(seed, words=("a", "b"), **changes) -> StoredModel:
     torch.manual_seed(seed)

@@ -35,6 +35,8 @@ from headway.training.checkpoint import (
 from headway.training.optim import make_optimizers
 from headway.training.run_directory import MARK, only_trainer, open_run
 
+pytestmark = pytest.mark.usefixtures("held_files_stay")
+
 CUTS, FLIPS = 100, 100
 
 

@@ -13,6 +13,8 @@ from headway.training.checkpoint import FORMAT_VERSION, Progress, State
 from headway.training.keeping import MODELS_KEPT, is_better, sweep_models, take_back_models, write_best
 from headway.training.validation import Validation
 
+pytestmark = pytest.mark.usefixtures("held_files_stay")
+
 NUMBERS = st.floats(1, 20)
 NOISE = st.floats(0, 1, exclude_max=True)
 

@@ -170,6 +170,7 @@ def test_the_work_of_all_stages_is_counted(files, tmp_path):
         assert second.flops == pytest.approx(work + again)
 
 
+@pytest.mark.usefixtures("held_files_stay")
 @pytest.mark.parametrize(("optimizer", "precision"), [("adam", "fp32"), ("adam", "bf16"), ("muon", "bf16")])
 @pytest.mark.parametrize("stop_after", [5, 12, 16])
 def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, tmp_path, precision, stop_after, optimizer):
@@ -376,6 +377,7 @@ def test_a_decoder_of_any_depth_can_be_resumed(files, tmp_path, layers):
     assert begin(wanted, tmp_path / "run").progress.step == 4
 
 
+@pytest.mark.usefixtures("held_files_stay")
 def test_a_run_with_an_average_resumes_exactly_and_keeps_the_average(files, tmp_path):
     wanted = recipe(files, ema_decay=0.9)
     run(wanted, tmp_path / "whole")
@@ -695,6 +697,7 @@ def test_memory_that_runs_out_later_leaves_the_checkpoint(files, tmp_path, monke
         assert begin(wanted, folder).progress.step == 4
 
 
+@pytest.mark.usefixtures("held_files_stay")
 def test_a_damaged_checkpoint_costs_only_the_way_from_the_one_before(files, tmp_path, capfd):
     run(recipe(files), tmp_path / "whole")
     run(recipe(files, max_steps=16), tmp_path / "run")

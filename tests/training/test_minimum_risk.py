@@ -184,6 +184,7 @@ def test_the_risk_falls(files, trained, tmp_path):
     assert 0 < np.mean(risks[-8:]) < 0.9 * np.mean(risks[:8])
 
 
+@pytest.mark.usefixtures("held_files_stay")
 def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, trained, tmp_path):
     wanted = recipe(files, init_from=str(trained), **RISK)
     run(wanted, tmp_path / "whole")

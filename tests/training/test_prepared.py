@@ -212,6 +212,7 @@ def test_another_number_of_segmentations_is_another_folder(folder):
     assert "segmentations" not in made_from(recipe_of(folder), MAX_LENGTH)["tokenizer"]
 
 
+@pytest.mark.usefixtures("held_files_stay")
 @pytest.mark.parametrize("segmented", [(), SEGMENTATIONS, NOISE], ids=["", "segmentations", "noise"])
 @pytest.mark.parametrize("processes", [1, 2])
 def test_work_that_was_killed_goes_on_to_the_same_bytes(processes, segmented, folder):
@@ -234,6 +235,7 @@ def test_work_that_was_killed_goes_on_to_the_same_bytes(processes, segmented, fo
         assert files(output) == files(folder / "whole")
 
 
+@pytest.mark.usefixtures("held_files_stay")
 def test_what_was_not_yet_on_disk_is_done_again(folder, monkeypatch):
     make(recipe_of(folder), folder / "whole")
     monkeypatch.setattr(journal, "ON_DISK_EVERY", 1e9)  # full shards alone are written down

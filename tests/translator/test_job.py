@@ -46,6 +46,7 @@ def content(output: Path) -> str:
         return stream.read().decode()
 
 
+@pytest.mark.usefixtures("held_files_stay")
 @pytest.mark.parametrize("name", ["out", "out.gz", "out.xz", "out.zst"])
 def test_an_undisturbed_job(tmp_path, name):
     notices = []
@@ -141,6 +142,7 @@ def begun(output: Path) -> None:
         run(output, lines=lines())
 
 
+@pytest.mark.usefixtures("held_files_stay")
 def test_what_ended_a_job_leaves_it_to_go_on(tmp_path):
     said = []
 
@@ -159,6 +161,7 @@ def test_what_ended_a_job_leaves_it_to_go_on(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out", "out.done.json"]
 
 
+@pytest.mark.usefixtures("held_files_stay")
 def test_a_job_that_is_complete_is_not_done_again(tmp_path):
     said = []
     assert run(tmp_path / "out", resume=True) == 2
@@ -219,6 +222,7 @@ def test_a_record_of_an_earlier_version_has_no_hash_of_the_input(tmp_path):
     assert run(tmp_path / "out", resume=True, lines=iter_raising()) == 2
 
 
+@pytest.mark.usefixtures("held_files_stay")
 def test_a_file_that_was_translated_into_itself_is_not_translated_again(tmp_path):
     (tmp_path / "out").write_text("the input\n")
     assert run(tmp_path / "out", resume=True, in_place=True) == 2
@@ -279,6 +283,7 @@ def test_a_journal_of_something_else_is_refused(tmp_path):
             run(tmp_path / "out", resume=True)
 
 
+@pytest.mark.usefixtures("held_files_stay")
 def test_without_resume_a_job_begins_anew(tmp_path):
     begun(tmp_path / "out")
     assert run(tmp_path / "out") == 2

@@ -36,4 +36,4 @@ def load_shortlist(file: Path, source_vocabulary: int, target_vocabulary: int) -
     for name, least in (("of_token", -1), ("always", 0)):
         if tensors[name].numel() and not least <= tensors[name].min() <= tensors[name].max() < target_vocabulary:
             raise UserError(f"{file}: {name} has an id that is not in the target vocabulary")
-    return Shortlist(tensors["of_token"].numpy(), tensors["always"].numpy(), target_vocabulary)
+    return Shortlist(tensors["of_token"].clone().numpy(), tensors["always"].clone().numpy(), target_vocabulary)

@@ -85,6 +85,9 @@ def check_kinds(found: Mapping[str, TensorKind], expected: Mapping[str, Tensor],
 def load_tensors(file: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors of a file that holds exactly those of `expected`: the same names, shapes and types. Their values are
     not looked at, so they may be on torch's device `meta`. Nothing is read before the header is found right.
-    Raises UserError."""
+    Raises UserError.
+
+    The tensors lie in the mapped file, which Windows can't remove meanwhile: what is kept must be a copy.
+    """
     check_kinds(read_header(file), expected, file)
     return load_file(file)

@@ -211,7 +211,7 @@ def _load_optimizers(model: Transformer, optimizers: Sequence[torch.optim.Optimi
     wanted = {name: state_like(owners[parameter], parameter) for name, parameter in parameters.items()}
     tensors = load_tensors(file, {f"{name}/{key}": like for name in wanted for key, like in wanted[name].items()})
     for name, parameter in parameters.items():
-        state = {key: tensors[f"{name}/{key}"].to(parameter.device) for key in wanted[name]}
+        state = {key: tensors[f"{name}/{key}"].to(parameter.device, copy=True) for key in wanted[name]}
         owners[parameter].state[parameter] = state
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -105,7 +106,7 @@ class Job:
                 if not self.done.complete:
                     self._write_chunks(file, lines, translate, notice, at_most)
             except BaseException:
-                self._leave(notice)
+                self._leave(file, notice)
                 raise
         self._partial.replace(self.output)
         sync(self.output.parent)
@@ -209,12 +210,17 @@ class Job:
         """Whether the locked file is still the partial file. If not, the previous owner of the lock has renamed it."""
         return self._partial.exists() and os.path.samestat(os.fstat(file.fileno()), self._partial.stat())
 
-    def _leave(self, notice: Callable[[str], None]) -> None:
+    def _leave(self, file: IO[bytes], notice: Callable[[str], None]) -> None:
         """Keeps what is done, if anything is."""
         if self._journal.exists():
             notice(f"notice: {self.output}: {self.done.lines:,} lines are done; {self._how_to_continue} continues")
-        else:
+            return
+        try:
             self._partial.unlink(missing_ok=True)
+        except PermissionError:  # Windows removes no open file, so none that another job has opened since
+            file.close()
+            with suppress(PermissionError):
+                self._partial.unlink(missing_ok=True)
 
     def _set(self, done: Done) -> None:
         document = {"format_version": FORMAT_VERSION, "job": self._identity, "done": asdict(done)}

@@ -1,0 +1,38 @@
+"""The fixture `held_files_stay` refuses what Windows refuses."""
+
+import mmap
+import shutil
+
+import pytest
+
+
+@pytest.mark.usefixtures("held_files_stay")
+@pytest.mark.parametrize("how", ["opened", "mapped"])
+def test_what_is_held_stays_until_it_is_let_go(tmp_path, how):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    file, other = folder / "file", tmp_path / "other"
+    file.write_text("held")
+    other.write_text("free")
+    stream = open(file, "rb")  # noqa: SIM115
+    memory = None
+    if how == "mapped":
+        memory = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        stream.close()
+    for change in (
+        file.unlink,
+        lambda: file.rename(tmp_path / "new"),
+        lambda: other.replace(file),
+        lambda: folder.rename(tmp_path / "new"),
+        lambda: shutil.rmtree(folder),
+    ):
+        with pytest.raises(PermissionError, match="being used"):
+            change()
+    shutil.rmtree(folder, ignore_errors=True)
+    assert file.read_text() == "held"
+    other.rename(tmp_path / "another").unlink()
+    stream.close()
+    if memory is not None:
+        memory.close()
+    shutil.rmtree(folder)
+    assert not folder.exists()
