@@ -29,7 +29,8 @@ def test_the_tree_by_its_definition(seed, cap, width, alpha):
         every = {}
         for history in beam:
             after = engine.log_probabilities((BOS, *history)).tolist()
-            likeliest = sorted(range(SYMBOLS), key=after.__getitem__, reverse=True)[: width + 1]
+            may_come = [token for token in range(SYMBOLS) if history or token != EOS]
+            likeliest = sorted(may_come, key=after.__getitem__, reverse=True)[: width + 1]
             every |= {(*history, token): total(engine, (*history, token)) for token in likeliest}
         assert paths == sorted(every, key=every.__getitem__, reverse=True)[: 2 * width]
         assert [one.score for one in candidates] == pytest.approx([every[path] for path in paths], abs=1e-5)

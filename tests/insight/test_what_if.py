@@ -93,6 +93,8 @@ def test_without_the_look_ahead_mask_each_token_sees_all(config, seed):
             read = torch.tensor([[config.bos_id, *given]])
             last = model.output(model.decode(read, memory))[0, -1]
             last[[one for one in (PAD, config.bos_id) if one != config.eos_id]] = -torch.inf
+            if not given:
+                last[config.eos_id] = -torch.inf
             given.append(int(last.argmax()))
     assert found.ids == given[: len(found.ids)]
     assert found.stopped == "max_length" or given[-1] == config.eos_id

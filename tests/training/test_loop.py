@@ -136,7 +136,8 @@ def test_loss_falls_and_the_run_directory_is_complete(files, tmp_path):
     assert [entry["step"] for entry in validations] == [8, 16, 24]
     best = json.loads((tmp_path / "run" / "best.json").read_text())
     assert best["model"] == f"step-{progress.best_step:08d}"
-    assert round(best["valid_bleu"], 2) == max(entry["valid_bleu"] for entry in validations)
+    assert max(entry["valid_bleu"] for entry in validations) < 1, "noise, so the loss decides"
+    assert round(best["valid_bleu"], 2) == min(validations, key=lambda entry: entry["valid_loss"])["valid_bleu"]
     translator = Translator.load(tmp_path / "run")
     assert translator.stored.source_language == "src"
     assert "validation BLEU" in translator.stored.card
