@@ -1,0 +1,362 @@
+"""Tags and links back into a translation: each encloses the words that are aligned with its own.
+
+The model gets a sentence as plain words. Its translation has each tag once: the words of an element are the run of the
+translation where most are aligned with its words and fewest with others; no two elements overlap unless one is in the
+other. What has no words, such as a line break, a comment or an emoji, stands before the word that followed it, or after
+the one that it follows without a space. (Bergamot's translator repeats an element for each of its runs instead.)
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+
+from headway.text.glossary import begins_anywhere
+from headway.text.protected import Atom, Element, split_protected
+
+MOST_NODES = 100
+"""Elements of a sentence: placing them takes time in proportion to them and to the words."""
+
+Alignment = Sequence[tuple[int, int, int, int]]
+"""Start and end of a token in the translation, and of the token in the source that it is aligned with."""
+NameOf = Callable[[Atom], tuple[str, bool]]
+"""The name that the tags of an element have in common, or nothing, and whether this one ends it."""
+_UNIT = re.compile(r"w[wm]*(?:['’.\-]w[wm]*)*|um*|[^ ]")
+"""A word, or a character of a script without spaces; or a punctuation mark: in the kinds of characters."""
+_Run = tuple[int, int]
+"""The units from one number to before another."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """An element of the source, or what has no words."""
+
+    first: int
+    last: int
+    """The places of its tags among the elements of the sentence."""
+    opening: list[Element]
+    closing: list[Element]
+    start: int = 0
+    end: int = 0
+    """Its characters in the plain text."""
+    is_empty: bool = False
+    """Whether it has no words; then all of it is in `opening`."""
+    spaces: tuple[bool, bool] = (False, False)
+    """Whether white space is before and after it, where it is empty."""
+    children: list[_Node] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Unit:
+    """A word, or a punctuation mark."""
+
+    start: int
+    end: int
+    is_word: bool
+    is_protected: bool = False
+    place: int | None = None
+    """The character of the source that it is aligned with."""
+
+
+class Layout:
+    """The plain text of a sentence, and the elements in it."""
+
+    def __init__(self, plain: str, root: _Node) -> None:
+        self.plain, self._root = plain, root
+        self._units = [*_units(plain)]
+        self._spoken = {place for one in self._units if one.is_word for place in range(one.start, one.end)}
+
+    @classmethod
+    def of(cls, elements: Sequence[Element], name_of: NameOf) -> Layout | None:
+        """None where elements overlap, or there are too many."""
+        plain, nodes = _plain(elements, name_of)
+        if len(nodes) > MOST_NODES:
+            return None
+        root = _Node(-1, len(elements), [], [], 0, len(plain))
+        around = [root]
+        for node in sorted(nodes, key=lambda one: (one.first, -one.last)):
+            while node.first > around[-1].last:
+                around.pop()
+            if node.last > around[-1].last:
+                return None
+            around[-1].children.append(node)
+            around.append(node)
+        return cls(plain, root)
+
+    @property
+    def needs_alignment(self) -> bool:
+        """Whether an element begins or ends between words, so that an alignment must say where."""
+        return self._needs_alignment(self._root)
+
+    def placed(self, translation: str, alignment: Alignment = (), offset: int = 0) -> list[Element] | None:
+        """The translation with all elements; None where some have no place. offset: characters that stand before
+        `plain` in the source of the alignment."""
+        if not self._root.children:
+            return [translation]
+        units = self._aligned_units(translation, alignment, offset)
+        if not any(one.is_word for one in units) or (self.needs_alignment and all(one.place is None for one in units)):
+            return None
+        return _Placing(self, translation, units).inside(self._root, (0, len(units)), (0, len(translation)))
+
+    def has_words(self, start: int, end: int) -> bool:
+        return any(place in self._spoken for place in range(start, end))
+
+    def sides(self, node: _Node, parent: _Node) -> tuple[bool, bool]:
+        """Whether the parent has words before the node, and after it."""
+        return self.has_words(parent.start, node.start), self.has_words(node.end, parent.end)
+
+    def marks(self, start: int, end: int, step: int) -> int:
+        """The number of punctuation marks between these characters before the first word, or with step -1 after the
+        last."""
+        units = [one for one in self._units if one.start < end and start < one.end][::step]
+        return next((number for number, one in enumerate(units) if one.is_word), len(units))
+
+    def _needs_alignment(self, parent: _Node) -> bool:
+        return any(
+            all(self.sides(node, parent))
+            if node.is_empty
+            else any(self.sides(node, parent)) or self._needs_alignment(node)
+            for node in parent.children
+        )
+
+    def _aligned_units(self, translation: str, alignment: Alignment, offset: int) -> list[_Unit]:
+        """The units of the translation, each with its place. Protected text, and a word in which an element begins or
+        ends, is its own counterpart, and is divided where that is."""
+        places: dict[int, int] = {}  # of each character of the translation
+        for start, end, first, last in alignment:
+            spoken = [place for place in range(first - offset, last - offset) if place in self._spoken]
+            if spoken:
+                places.update(dict.fromkeys(range(start, end), spoken[len(spoken) // 2]))
+        borders = sorted({border for node in _inner(self._root) for border in (node.start, node.end)})
+        divided = {
+            (one.start, one.end): [place for place in borders if one.start < place < one.end] for one in self._units
+        }
+        copied = [one for one in self._units if one.is_protected or divided[one.start, one.end]]
+        units: list[_Unit] = []
+        for unit in _units(translation):
+            text = translation[unit.start : unit.end]
+            same = next((one for one in copied if self.plain[one.start : one.end] == text), None)
+            if same is not None:
+                copied.remove(same)
+                shift = unit.start - same.start
+                cuts = [same.start, *divided[same.start, same.end], same.end]
+                units += [_Unit(left + shift, right + shift, True, place=left) for left, right in pairwise(cuts)]
+                continue
+            found = Counter(places[place] for place in range(unit.start, unit.end) if unit.is_word and place in places)
+            unit.place = next((place for place, _ in found.most_common(1)), None)
+            units.append(unit)
+        return units
+
+
+@dataclass(frozen=True)
+class _Placing:
+    """Finds the places of all elements in one translation."""
+
+    layout: Layout
+    text: str
+    units: list[_Unit]
+
+    def inside(self, parent: _Node, run: _Run, span: tuple[int, int]) -> list[Element] | None:
+        """The text of a span, which has these units, with the elements that are in the parent; None where some have no
+        place."""
+        nodes = [node for node in parent.children if not node.is_empty]
+        runs = self._runs(parent, nodes, run)
+        if runs is None:
+            return None
+        inserted: list[tuple[int, int, int, list[Element]]] = []  # start, order of what starts there, end, what
+        for node, (first, last) in zip(nodes, runs, strict=True):
+            start, end = self.units[first].start, self.units[last - 1].end
+            made = self.inside(node, (first, last), (start, end))
+            if made is None:
+                return None
+            inserted.append((start, 1, end, [*node.opening, *made, *node.closing]))
+        for node in parent.children:
+            if node.is_empty:
+                place, is_after = self._beside_a_word(node, parent, run, runs)
+                if is_after:
+                    what, end = [" " if node.spaces[0] else "", *node.opening], self.units[place - 1].end
+                else:
+                    what, end = [*node.opening, " " if node.spaces[1] else ""], self.units[place].start
+                inserted.append((end, -is_after, end, what))
+        made = []
+        cursor, end = span
+        for start, _, until, what in sorted(inserted, key=lambda one: one[:2]):
+            made += [self.text[cursor:start], *what]
+            cursor = until
+        return [*made, self.text[cursor:end]]
+
+    def _runs(self, parent: _Node, nodes: Sequence[_Node], run: _Run) -> list[_Run] | None:
+        """The run of each node within that of its parent."""
+        owners = {
+            number: node.first
+            for node in nodes
+            for number in range(*run)
+            if (place := self.units[number].place) is not None and node.start <= place < node.end
+        }
+        words = [number for number in range(*run) if self.units[number].is_word]
+        found: dict[int, _Run] = {}
+        for node in nodes:
+            best = self._best_run(node.first, owners, run)
+            if words and not any(self.layout.sides(node, parent)):
+                best = words[0], words[-1] + 1
+            if best is not None:
+                found[node.first] = best
+        places = [
+            *accumulate((one.place for one in self.units), lambda last, one: last if one is None else one, initial=0)
+        ]
+        for node in nodes:
+            if node.first not in found:  # its counterpart probably has no alignment either
+                taken = {number for each in found.values() for number in range(*each)}
+                free = [
+                    (abs((places[number + 1] or 0) - node.start), self.units[number].place is not None, number)
+                    for number in words
+                    if number not in taken and number not in owners
+                ]
+                if not free:
+                    return None
+                *_, nearest = min(free)
+                found[node.first] = nearest, nearest + 1
+        return self._with_punctuation(nodes, [found[node.first] for node in nodes], run)
+
+    def _best_run(self, own: int, owners: dict[int, int], run: _Run) -> _Run | None:
+        """From one of its own units to another, without any of its siblings: with the most of its own beyond those that
+        are aligned with other words."""
+        best, most, start, value = None, 0, run[0], 0
+        for number in range(*run):
+            if value <= 0:
+                start, value = number, 0
+            if number in owners:
+                value = value + 1 if owners[number] == own else 0
+            elif self.units[number].place is not None:
+                value -= 1
+            if value > most:
+                best, most = (start, number + 1), value
+        return best
+
+    def _with_punctuation(self, nodes: Sequence[_Node], runs: list[_Run], within: _Run) -> list[_Run]:
+        """With as many punctuation marks beside the words as the source has there in the element."""
+        for number, node in enumerate(nodes):
+            first, last = runs.pop(number)
+            left = max([within[0], *(one for _, one in runs if one <= first)])
+            right = min([within[1], *(one for one, _ in runs if one >= last)])
+            first = self._past_marks(first, self.layout.marks(node.start, node.end, 1), -1, (left, right))
+            last = self._past_marks(last, self.layout.marks(node.start, node.end, -1), 1, (left, right))
+            runs.insert(number, (first, last))
+        return runs
+
+    def _past_marks(self, place: int, marks: int, step: int, within: _Run) -> int:
+        """The boundary between units that is past as many punctuation marks, at most, without spaces between."""
+        while marks and (place in within or self.units[place - 1].end == self.units[place].start):
+            following = place if step > 0 else place - 1
+            if not within[0] <= following < within[1] or self.units[following].is_word:
+                break
+            place, marks = place + step, marks - 1
+        return place
+
+    def _beside_a_word(self, node: _Node, parent: _Node, run: _Run, taken: Sequence[_Run]) -> tuple[int, bool]:
+        """The boundary between units where something without words stands, and whether it belongs to the left one."""
+        before = self.layout.marks(parent.start, node.start, -1)
+        after = self.layout.marks(node.start, parent.end, 1)
+        is_preceded, is_followed = self.layout.sides(node, parent)
+        aligned = [(one, number) for number in range(*run) if (one := self.units[number].place) is not None]
+        left = max((one for one in aligned if parent.start <= one[0] < node.start), default=None)
+        right = min((one for one in aligned if node.start <= one[0] < parent.end), default=None)
+        if not is_preceded:
+            place, is_after = self._past_marks(run[0], before, 1, run), False
+        elif not is_followed:
+            place, is_after = self._past_marks(run[1], after, -1, run), True
+        elif right is not None and (left is None or not (after or node.spaces == (False, True))):
+            place, is_after = right[1], False
+        else:
+            place, is_after = self._past_marks(left[1] + 1 if left else run[1], before, 1, run), True
+        for first, last in taken:
+            if first < place < last:  # not within another element
+                is_after = last - place < place - first
+                place = last if is_after else first
+        return place, is_after
+
+
+def tag_pairs(elements: Sequence[Element], name_of: NameOf) -> list[tuple[int, int]]:
+    """The places of the tags, among words and others, that open and close the same element."""
+    pairs: list[tuple[int, int]] = []
+    waiting: list[tuple[str, int]] = []
+    for place, one in enumerate(elements):
+        name, is_end = name_of(one) if isinstance(one, Atom) else ("", False)
+        if name and not is_end:
+            waiting.append((name, place))
+        elif name and waiting and waiting[-1][0] == name:
+            pairs.append((waiting.pop()[1], place))
+    return pairs
+
+
+def _plain(elements: Sequence[Element], name_of: NameOf) -> tuple[str, list[_Node]]:
+    """The text without its elements, and these. A tag without its partner encloses what is on its other side, and ends
+    or begins outside of the sentence."""
+    pairs = dict(tag_pairs(elements, name_of))
+    spoken = [isinstance(one, str) and any(unit.is_word for unit in _units(one)) for one in elements]
+    nodes: list[_Node] = []
+    ending: dict[int, _Node] = {}
+    plain, read = "", 0
+    for place, one in enumerate(elements):
+        end = len(plain.rstrip())
+        if place < read:
+            continue
+        if isinstance(one, str):
+            plain += one if plain else one.lstrip()
+        elif place in ending:
+            ending[place].end = end
+        else:
+            name, is_end = name_of(one)
+            first, last = (-1, place) if is_end else (place, pairs.get(place, len(elements)))
+            if name and any(spoken[max(0, first) : last]):
+                tags = elements[max(0, first) : first + 1], elements[last : last + 1]
+                ending[last] = _Node(first, last, [*tags[0]], [*tags[1]], 0 if is_end else end, end)
+                nodes.append(ending[last])
+                continue
+            read = pairs.get(place, place) + 1
+            following = next((other for other in elements[read:] if isinstance(other, str) and other), " ")
+            if not nodes or not nodes[-1].is_empty or nodes[-1].last < place - 1:
+                nodes.append(_Node(place, place, [], [], end, end, True, (not plain or plain[-1].isspace(), False)))
+            node = nodes[-1]
+            node.last, node.opening = read - 1, [*node.opening, *elements[place:read]]
+            node.spaces = node.spaces[0], following[0].isspace()
+            if node.spaces[0] and not following[0].isalnum():
+                plain = plain.rstrip()
+            elif not any(node.spaces) and one.stand_in:
+                plain = f"{plain.rstrip()} "
+    for node in nodes:
+        if node.last == len(elements):
+            node.end = len(plain.rstrip())
+    return plain.rstrip(), nodes
+
+
+def _units(text: str) -> Iterator[_Unit]:
+    """Its words and punctuation marks. Protected text is one word, whatever it consists of."""
+    place = 0
+    for one in split_protected(text):
+        if isinstance(one, Atom):
+            yield _Unit(place, place + len(one.raw), True, True)
+        else:
+            for match in _UNIT.finditer("".join(map(_kind, one))):
+                yield _Unit(place + match.start(), place + match.end(), match.group()[0] in "wu")
+        place += len(one.raw if isinstance(one, Atom) else one)
+
+
+def _kind(char: str) -> str:
+    """A letter or a digit, one of a script without spaces, a mark on them, a space, a joint of words or another."""
+    if char.isspace():
+        return " "
+    category = unicodedata.category(char)[0]
+    if category in "LN":
+        return "u" if begins_anywhere(char) else "w"
+    return "m" if category == "M" else char if char in "'’.-" else "p"
+
+
+def _inner(node: _Node) -> Iterator[_Node]:
+    for child in node.children:
+        yield child
+        yield from _inner(child)
