@@ -3,17 +3,17 @@
 The model gets a sentence as plain words. Its translation has each tag once: the words of an element are the run of the
 translation where most are aligned with its words and fewest with others; no two elements overlap unless one is in the
 other. What has no words, such as a line break, a comment or an emoji, stands before the word that followed it, or after
-the one that it follows without a space. (Bergamot's translator repeats an element for each of its runs instead.)
+the one that it follows without a space.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import pairwise
+from statistics import mode
 
 from headway.text.glossary import begins_anywhere
 from headway.text.protected import Atom, Element, split_protected
@@ -25,8 +25,8 @@ Alignment = Sequence[tuple[int, int, int, int]]
 """Start and end of a token in the translation, and of the token in the source that it is aligned with."""
 NameOf = Callable[[Atom], tuple[str, bool]]
 """The name that the tags of an element have in common, or nothing, and whether this one ends it."""
-_UNIT = re.compile(r"w[wm]*(?:['’.\-]w[wm]*)*|um*|[^ ]")
-"""A word, or a character of a script without spaces; or a punctuation mark: in the kinds of characters."""
+_UNIT = re.compile(r"Aa*|w[wm]*(?:['’.\-]w[wm]*)*|um*|[^ ]")
+"""In the kinds of characters: protected text, a word, a character of a script without spaces, or a punctuation mark."""
 _Run = tuple[int, int]
 """The units from one number to before another."""
 
@@ -40,14 +40,20 @@ class _Node:
     """The places of its tags among the elements of the sentence."""
     opening: list[Element]
     closing: list[Element]
-    start: int = 0
-    end: int = 0
-    """Its characters in the plain text."""
-    is_empty: bool = False
-    """Whether it has no words; then all of it is in `opening`."""
+    start: int
+    end: int
+    """Its characters in the plain text: none if it has no words; then all of it is in `opening`."""
     spaces: tuple[bool, bool] = (False, False)
     """Whether white space is before and after it, where it is empty."""
+    words: tuple[bool, bool] = (False, False)
+    """Whether the element around it has words before it, and after it."""
+    marks: tuple[int, int] = (0, 0)
+    """How many punctuation marks are at its beginning and its end; beside it, where it is empty."""
     children: list[_Node] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.start == self.end
 
 
 @dataclass(slots=True)
@@ -65,10 +71,19 @@ class _Unit:
 class Layout:
     """The plain text of a sentence, and the elements in it."""
 
-    def __init__(self, plain: str, root: _Node) -> None:
+    def __init__(self, plain: str, root: _Node, nodes: Sequence[_Node]) -> None:
         self.plain, self._root = plain, root
         self._units = [*_units(plain)]
-        self._spoken = {place for one in self._units if one.is_word for place in range(one.start, one.end)}
+        self._spoken = spoken = {place for one in self._units if one.is_word for place in range(one.start, one.end)}
+        for parent in (root, *nodes):
+            for node in parent.children:
+                before, after = (parent.start, node.start), (node.end, parent.end)
+                node.words = not spoken.isdisjoint(range(*before)), not spoken.isdisjoint(range(*after))
+                inside = self._marks(node.start, node.end)
+                node.marks = (self._marks(*before)[1], self._marks(*after)[0]) if node.is_empty else inside
+        self.needs_alignment = any(all(one.words) if one.is_empty else any(one.words) for one in nodes)
+        """Whether an element begins or ends between words, so that an alignment must say where."""
+        self._borders = sorted({border for node in nodes for border in (node.start, node.end)})
 
     @classmethod
     def of(cls, elements: Sequence[Element], name_of: NameOf) -> Layout | None:
@@ -76,8 +91,7 @@ class Layout:
         plain, nodes = _plain(elements, name_of)
         if len(nodes) > MOST_NODES:
             return None
-        root = _Node(-1, len(elements), [], [], 0, len(plain))
-        around = [root]
+        around = [root := _Node(-1, len(elements), [], [], 0, len(plain))]
         for node in sorted(nodes, key=lambda one: (one.first, -one.last)):
             while node.first > around[-1].last:
                 around.pop()
@@ -85,12 +99,7 @@ class Layout:
                 return None
             around[-1].children.append(node)
             around.append(node)
-        return cls(plain, root)
-
-    @property
-    def needs_alignment(self) -> bool:
-        """Whether an element begins or ends between words, so that an alignment must say where."""
-        return self._needs_alignment(self._root)
+        return cls(plain, root, nodes)
 
     def placed(self, translation: str, alignment: Alignment = (), offset: int = 0) -> list[Element] | None:
         """The translation with all elements; None where some have no place. offset: characters that stand before
@@ -100,54 +109,32 @@ class Layout:
         units = self._aligned_units(translation, alignment, offset)
         if not any(one.is_word for one in units) or (self.needs_alignment and all(one.place is None for one in units)):
             return None
-        return _Placing(self, translation, units).inside(self._root, (0, len(units)), (0, len(translation)))
+        return _Placing(translation, units).inside(self._root, (0, len(units)), (0, len(translation)))
 
-    def has_words(self, start: int, end: int) -> bool:
-        return any(place in self._spoken for place in range(start, end))
-
-    def sides(self, node: _Node, parent: _Node) -> tuple[bool, bool]:
-        """Whether the parent has words before the node, and after it."""
-        return self.has_words(parent.start, node.start), self.has_words(node.end, parent.end)
-
-    def marks(self, start: int, end: int, step: int) -> int:
-        """The number of punctuation marks between these characters before the first word, or with step -1 after the
-        last."""
-        units = [one for one in self._units if one.start < end and start < one.end][::step]
-        return next((number for number, one in enumerate(units) if one.is_word), len(units))
-
-    def _needs_alignment(self, parent: _Node) -> bool:
-        return any(
-            all(self.sides(node, parent))
-            if node.is_empty
-            else any(self.sides(node, parent)) or self._needs_alignment(node)
-            for node in parent.children
-        )
+    def _marks(self, start: int, end: int) -> tuple[int, int]:
+        """The number of punctuation marks between these characters before the first word, and after the last."""
+        words = [one.is_word for one in self._units if one.start < end and start < one.end]
+        return [*words, True].index(True), [*words[::-1], True].index(True)
 
     def _aligned_units(self, translation: str, alignment: Alignment, offset: int) -> list[_Unit]:
         """The units of the translation, each with its place. Protected text, and a word in which an element begins or
-        ends, is its own counterpart, and is divided where that is."""
+        ends, is its own counterpart, and is cut where that is."""
         places: dict[int, int] = {}  # of each character of the translation
         for start, end, first, last in alignment:
-            spoken = [place for place in range(first - offset, last - offset) if place in self._spoken]
-            if spoken:
+            if spoken := [place for place in range(first - offset, last - offset) if place in self._spoken]:
                 places.update(dict.fromkeys(range(start, end), spoken[len(spoken) // 2]))
-        borders = sorted({border for node in _inner(self._root) for border in (node.start, node.end)})
-        divided = {
-            (one.start, one.end): [place for place in borders if one.start < place < one.end] for one in self._units
-        }
-        copied = [one for one in self._units if one.is_protected or divided[one.start, one.end]]
+        cuts = {one.start: [place for place in self._borders if one.start < place < one.end] for one in self._units}
+        copied = [one for one in self._units if one.is_protected or cuts[one.start]]
         units: list[_Unit] = []
         for unit in _units(translation):
             text = translation[unit.start : unit.end]
-            same = next((one for one in copied if self.plain[one.start : one.end] == text), None)
-            if same is not None:
+            if same := next((one for one in copied if self.plain[one.start : one.end] == text), None):
                 copied.remove(same)
-                shift = unit.start - same.start
-                cuts = [same.start, *divided[same.start, same.end], same.end]
-                units += [_Unit(left + shift, right + shift, True, place=left) for left, right in pairwise(cuts)]
+                shift, parts = unit.start - same.start, pairwise([same.start, *cuts[same.start], same.end])
+                units += [_Unit(start + shift, end + shift, True, place=start) for start, end in parts]
                 continue
-            found = Counter(places[place] for place in range(unit.start, unit.end) if unit.is_word and place in places)
-            unit.place = next((place for place, _ in found.most_common(1)), None)
+            if found := [places[one] for one in range(unit.start, unit.end) if unit.is_word and one in places]:
+                unit.place = mode(found)
             units.append(unit)
         return units
 
@@ -156,15 +143,14 @@ class Layout:
 class _Placing:
     """Finds the places of all elements in one translation."""
 
-    layout: Layout
     text: str
     units: list[_Unit]
 
-    def inside(self, parent: _Node, run: _Run, span: tuple[int, int]) -> list[Element] | None:
+    def inside(self, parent: _Node, run: _Run, span: _Run) -> list[Element] | None:
         """The text of a span, which has these units, with the elements that are in the parent; None where some have no
         place."""
         nodes = [node for node in parent.children if not node.is_empty]
-        runs = self._runs(parent, nodes, run)
+        runs = self._runs(nodes, run)
         if runs is None:
             return None
         inserted: list[tuple[int, int, int, list[Element]]] = []  # start, order of what starts there, end, what
@@ -174,14 +160,7 @@ class _Placing:
             if made is None:
                 return None
             inserted.append((start, 1, end, [*node.opening, *made, *node.closing]))
-        for node in parent.children:
-            if node.is_empty:
-                place, is_after = self._beside_a_word(node, parent, run, runs)
-                if is_after:
-                    what, end = [" " if node.spaces[0] else "", *node.opening], self.units[place - 1].end
-                else:
-                    what, end = [*node.opening, " " if node.spaces[1] else ""], self.units[place].start
-                inserted.append((end, -is_after, end, what))
+        inserted += [self._beside_a_word(node, parent, run, runs) for node in parent.children if node.is_empty]
         made = []
         cursor, end = span
         for start, _, until, what in sorted(inserted, key=lambda one: one[:2]):
@@ -189,38 +168,34 @@ class _Placing:
             cursor = until
         return [*made, self.text[cursor:end]]
 
-    def _runs(self, parent: _Node, nodes: Sequence[_Node], run: _Run) -> list[_Run] | None:
+    def _runs(self, nodes: Sequence[_Node], run: _Run) -> list[_Run] | None:
         """The run of each node within that of its parent."""
-        owners = {
-            number: node.first
-            for node in nodes
-            for number in range(*run)
-            if (place := self.units[number].place) is not None and node.start <= place < node.end
-        }
+        owners = {number: node.first for node in nodes for _, number in self._aligned(run, node.start, node.end)}
         words = [number for number in range(*run) if self.units[number].is_word]
-        found: dict[int, _Run] = {}
+        runs: dict[int, _Run] = {}
         for node in nodes:
-            best = self._best_run(node.first, owners, run)
-            if words and not any(self.layout.sides(node, parent)):
-                best = words[0], words[-1] + 1
+            best = self._best_run(node.first, owners, run) if any(node.words) else (words[0], words[-1] + 1)
             if best is not None:
-                found[node.first] = best
-        places = [
-            *accumulate((one.place for one in self.units), lambda last, one: last if one is None else one, initial=0)
-        ]
+                runs[node.first] = best
         for node in nodes:
-            if node.first not in found:  # its counterpart probably has no alignment either
-                taken = {number for each in found.values() for number in range(*each)}
-                free = [
-                    (abs((places[number + 1] or 0) - node.start), self.units[number].place is not None, number)
-                    for number in words
-                    if number not in taken and number not in owners
-                ]
+            if node.first not in runs:
+                taken = owners.keys() | {number for each in runs.values() for number in range(*each)}
+                free = [(*self._distance(number, node), number) for number in words if number not in taken]
                 if not free:
                     return None
                 *_, nearest = min(free)
-                found[node.first] = nearest, nearest + 1
-        return self._with_punctuation(nodes, [found[node.first] for node in nodes], run)
+                runs[node.first] = nearest, nearest + 1
+        return self._with_punctuation(nodes, [runs[node.first] for node in nodes], run)
+
+    def _aligned(self, run: _Run, start: int, end: int) -> list[tuple[int, int]]:
+        """The units of a run that are aligned with these characters, each after its place."""
+        places = [(self.units[number].place, number) for number in range(*run)]
+        return [(place, number) for place, number in places if place is not None and start <= place < end]
+
+    def _distance(self, number: int, node: _Node) -> tuple[int, bool]:
+        """How far a unit is from words without alignment. Their counterpart probably has none either."""
+        place = next((one.place for one in self.units[number::-1] if one.place is not None), 0)
+        return abs(place - node.start), self.units[number].place is not None
 
     def _best_run(self, own: int, owners: dict[int, int], run: _Run) -> _Run | None:
         """From one of its own units to another, without any of its siblings: with the most of its own beyond those that
@@ -243,41 +218,43 @@ class _Placing:
             first, last = runs.pop(number)
             left = max([within[0], *(one for _, one in runs if one <= first)])
             right = min([within[1], *(one for one, _ in runs if one >= last)])
-            first = self._past_marks(first, self.layout.marks(node.start, node.end, 1), -1, (left, right))
-            last = self._past_marks(last, self.layout.marks(node.start, node.end, -1), 1, (left, right))
-            runs.insert(number, (first, last))
+            first = self._past_marks(first, node.marks[0], -1, (left, right))
+            runs.insert(number, (first, self._past_marks(last, node.marks[1], 1, (left, right))))
         return runs
 
     def _past_marks(self, place: int, marks: int, step: int, within: _Run) -> int:
         """The boundary between units that is past as many punctuation marks, at most, without spaces between."""
-        while marks and (place in within or self.units[place - 1].end == self.units[place].start):
-            following = place if step > 0 else place - 1
-            if not within[0] <= following < within[1] or self.units[following].is_word:
+        for following in range(place, within[1])[:marks] if step > 0 else range(within[0], place)[::-1][:marks]:
+            is_apart = place not in within and self.units[place - 1].end < self.units[place].start
+            if is_apart or self.units[following].is_word:
                 break
-            place, marks = place + step, marks - 1
+            place += step
         return place
 
-    def _beside_a_word(self, node: _Node, parent: _Node, run: _Run, taken: Sequence[_Run]) -> tuple[int, bool]:
-        """The boundary between units where something without words stands, and whether it belongs to the left one."""
-        before = self.layout.marks(parent.start, node.start, -1)
-        after = self.layout.marks(node.start, parent.end, 1)
-        is_preceded, is_followed = self.layout.sides(node, parent)
-        aligned = [(one, number) for number in range(*run) if (one := self.units[number].place) is not None]
-        left = max((one for one in aligned if parent.start <= one[0] < node.start), default=None)
-        right = min((one for one in aligned if node.start <= one[0] < parent.end), default=None)
-        if not is_preceded:
-            place, is_after = self._past_marks(run[0], before, 1, run), False
-        elif not is_followed:
-            place, is_after = self._past_marks(run[1], after, -1, run), True
-        elif right is not None and (left is None or not (after or node.spaces == (False, True))):
-            place, is_after = right[1], False
+    def _beside_a_word(
+        self, node: _Node, parent: _Node, run: _Run, taken: Sequence[_Run]
+    ) -> tuple[int, int, int, list[Element]]:
+        """Where something without words stands, as `inside` needs it."""
+        left = max(self._aligned(run, parent.start, node.start), default=None)
+        right = min(self._aligned(run, node.start, parent.end), default=None)
+        is_after = node.words[0]
+        if not node.words[0]:
+            place = self._past_marks(run[0], node.marks[0], 1, run)
+        elif not node.words[1]:
+            place = self._past_marks(run[1], node.marks[1], -1, run)
+        elif right is None or (left is not None and (node.marks[1] or node.spaces == (False, True))):
+            place = self._past_marks(left[1] + 1 if left else run[1], node.marks[0], 1, run)
         else:
-            place, is_after = self._past_marks(left[1] + 1 if left else run[1], before, 1, run), True
+            place, is_after = right[1], False
         for first, last in taken:
             if first < place < last:  # not within another element
                 is_after = last - place < place - first
                 place = last if is_after else first
-        return place, is_after
+        if is_after:
+            end = self.units[place - 1].end
+            return end, -1, end, [" " if node.spaces[0] else "", *node.opening]
+        start = self.units[place].start
+        return start, 0, start, [*node.opening, " " if node.spaces[1] else ""]
 
 
 def tag_pairs(elements: Sequence[Element], name_of: NameOf) -> list[tuple[int, int]]:
@@ -319,8 +296,8 @@ def _plain(elements: Sequence[Element], name_of: NameOf) -> tuple[str, list[_Nod
                 continue
             read = pairs.get(place, place) + 1
             following = next((other for other in elements[read:] if isinstance(other, str) and other), " ")
-            if not nodes or not nodes[-1].is_empty or nodes[-1].last < place - 1:
-                nodes.append(_Node(place, place, [], [], end, end, True, (not plain or plain[-1].isspace(), False)))
+            if not nodes or nodes[-1].last != place - 1 or not nodes[-1].is_empty:
+                nodes.append(_Node(place, place, [], [], end, end, (not plain or plain[-1].isspace(), False)))
             node = nodes[-1]
             node.last, node.opening = read - 1, [*node.opening, *elements[place:read]]
             node.spaces = node.spaces[0], following[0].isspace()
@@ -336,27 +313,15 @@ def _plain(elements: Sequence[Element], name_of: NameOf) -> tuple[str, list[_Nod
 
 def _units(text: str) -> Iterator[_Unit]:
     """Its words and punctuation marks. Protected text is one word, whatever it consists of."""
-    place = 0
-    for one in split_protected(text):
-        if isinstance(one, Atom):
-            yield _Unit(place, place + len(one.raw), True, True)
-        else:
-            for match in _UNIT.finditer("".join(map(_kind, one))):
-                yield _Unit(place + match.start(), place + match.end(), match.group()[0] in "wu")
-        place += len(one.raw if isinstance(one, Atom) else one)
+    elements = split_protected(text)
+    kinds = ["A".ljust(len(one.raw), "a") if isinstance(one, Atom) else "".join(map(_kind, one)) for one in elements]
+    for match in _UNIT.finditer("".join(kinds)):
+        yield _Unit(*match.span(), match[0][0] in "Awu", match[0][0] == "A")
 
 
 def _kind(char: str) -> str:
-    """A letter or a digit, one of a script without spaces, a mark on them, a space, a joint of words or another."""
-    if char.isspace():
-        return " "
+    """A letter or a digit, one of a script without spaces, a mark on them, white space, a joint of words, another."""
     category = unicodedata.category(char)[0]
     if category in "LN":
         return "u" if begins_anywhere(char) else "w"
-    return "m" if category == "M" else char if char in "'’.-" else "p"
-
-
-def _inner(node: _Node) -> Iterator[_Node]:
-    for child in node.children:
-        yield child
-        yield from _inner(child)
+    return " " if char.isspace() else "m" if category == "M" else char if char in "'’.-" else "p"
