@@ -223,10 +223,9 @@ class _Placing:
         return runs
 
     def _past_marks(self, place: int, marks: int, step: int, within: _Run) -> int:
-        """The boundary between units that is past as many punctuation marks, at most, without spaces between."""
+        """The boundary between units that is past as many punctuation marks, at most."""
         for following in range(place, within[1])[:marks] if step > 0 else range(within[0], place)[::-1][:marks]:
-            is_apart = place not in within and self.units[place - 1].end < self.units[place].start
-            if is_apart or self.units[following].is_word:
+            if self.units[following].is_word:
                 break
             place += step
         return place
