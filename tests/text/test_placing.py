@@ -310,16 +310,17 @@ def layout(text):
     return Layout.of(with_protected(split_protected(text), is_syntax), syntax_name)
 
 
-def put_back(text, translation, alignment):
-    """alignment: for each word and punctuation mark of the translation the one of the source."""
+def put_back(text, translation, alignment, tag=0):
+    """alignment: for each word and punctuation mark of the translation the one of the source. tag: the characters that
+    stand before the source."""
     one = layout(text)
     source = spans(one.plain)
     links = [
-        (*span, *source[number])
+        (*span, *(place + tag for place in source[number]))
         for span, number in zip(spans(translation), alignment, strict=True)
         if number is not None
     ]
-    found = one.placed(translation, links)
+    found = one.placed(translation, links, tag)
     return found and joined(found)
 
 
@@ -341,12 +342,14 @@ def put_back(text, translation, alignment):
         ("<b>a</b> c", "x c", [None, None], None),
         ("<b>a</b> <i>b</i>", "x", [0], None),
         ("a <1/> b", "b a", [1, 0], "<1/> b a"),
+        ("a <1/> <b>b c</b> d", "c b d a", [2, 1, 3, 0], "<1/> <b>c b</b> d a"),
+        ("<b>«a</b> <i>b.</i>", "b « a", [2, 0, 1], "<i>b</i> <b>« a</b>"),
         ("[](x) y", "z", [0], "[](x) z"),
         ("a</b> c", "c a", [1, 0], "c a</b>"),
     ],
 )
 def test_links_and_tags_in_a_text(text, translation, alignment, wanted):
-    assert put_back(text, translation, alignment) == wanted
+    assert put_back(text, translation, alignment) == put_back(text, translation, alignment, tag=6) == wanted
 
 
 @pytest.mark.parametrize("text", ["[a <b>c](x) d</b>", "[a](b) " * (MOST_NODES + 1)])

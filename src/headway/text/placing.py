@@ -107,7 +107,8 @@ class Layout:
         if not self._root.children:
             return [translation]
         units = self._aligned_units(translation, alignment, offset)
-        if not any(one.is_word for one in units) or (self.needs_alignment and all(one.place is None for one in units)):
+        unaligned = all(one.place is None or one.is_protected for one in units)
+        if not any(one.is_word for one in units) or (self.needs_alignment and unaligned):
             return None
         return _Placing(translation, units).inside(self._root, (0, len(units)), (0, len(translation)))
 
@@ -131,7 +132,7 @@ class Layout:
             if same := next((one for one in copied if self.plain[one.start : one.end] == text), None):
                 copied.remove(same)
                 shift, parts = unit.start - same.start, pairwise([same.start, *cuts[same.start], same.end])
-                units += [_Unit(start + shift, end + shift, True, place=start) for start, end in parts]
+                units += [_Unit(start + shift, end + shift, True, True, start) for start, end in parts]
                 continue
             if found := [places[one] for one in range(unit.start, unit.end) if unit.is_word and one in places]:
                 unit.place = mode(found)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 from headway.errors import UserError
+from headway.translator.alignments import character_links
 from headway.translator.translation import TranslatedDocument, Translation
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def found_in(translation: Translation, *, aligned: bool) -> Found:
         translation.stopped == "max_length",
         translation.confidence,
         bool(translation.out_of_domain),
-        [one._character_links for one in every] if aligned else (),
+        [character_links(one.source_tokens, one.tokens, one.alignment) for one in every] if aligned else (),
     )
 
 

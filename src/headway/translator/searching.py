@@ -14,6 +14,7 @@ from headway.storage import Aligner, StoredModel
 from headway.text.glossary import Glossary
 from headway.text.protected import joined
 from headway.text.tokenizer import Piece
+from headway.translator.alignments import character_links
 from headway.translator.codec import Codec
 from headway.translator.forks import check_process
 from headway.translator.translation import Pieces, Translation
@@ -83,10 +84,10 @@ class TextSearcher:
         self.align_together([one for (_, layout), one in pairs if layout.needs_alignment])
         made = {}
         for (i, layout), translation in pairs:
-            every = []
+            every, needed = [], layout.needs_alignment
             for each in (translation, *translation.alternatives):
-                characters = each._character_links if layout.needs_alignment else ()
-                elements = layout.placed(each.text, characters, len(given[i].tag))
+                links = character_links(each.source_tokens, each.tokens, each.alignment) if needed else []
+                elements = layout.placed(each.text, links, len(given[i].tag))
                 if elements is not None and given[i].is_kept_by(text := joined(elements)):
                     plain = replace(each, text=text, alternatives=[], _pieces=Pieces())
                     every.append(self._reread(plain, given[i].text, sources[i] or []))

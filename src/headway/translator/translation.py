@@ -99,16 +99,6 @@ class Translation:
         space. The tag of a target language doesn't count as a word."""
         return word_links(self._pieces.source_text, self.source_tokens, self.text, self.tokens, self.alignment)
 
-    @property
-    def _character_links(self) -> list[tuple[int, int, int, int]]:
-        """Start and end of each token that is aligned, and of the source token that it is aligned with."""
-        source = self.source_tokens
-        return [
-            (token.start, token.end, source[number].start, source[number].end)
-            for token, number in zip(self.tokens, self.alignment, strict=False)
-            if number is not None
-        ]
-
     def to_dict(self) -> dict[str, Any]:
         """The translation as a JSON object."""
         return {
