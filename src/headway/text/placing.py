@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import mode
 
 from headway.text.glossary import begins_anywhere
@@ -132,7 +132,7 @@ class Layout:
             if same := next((one for one in copied if self.plain[one.start : one.end] == text), None):
                 copied.remove(same)
                 shift, parts = unit.start - same.start, pairwise([same.start, *cuts[same.start], same.end])
-                units += [_Unit(start + shift, end + shift, True, True, start) for start, end in parts]
+                units += [_Unit(start + shift, end + shift, True, same.is_protected, start) for start, end in parts]
                 continue
             if found := [places[one] for one in range(unit.start, unit.end) if unit.is_word and one in places]:
                 unit.place = mode(found)
@@ -274,7 +274,12 @@ def _plain(elements: Sequence[Element], name_of: NameOf) -> tuple[str, list[_Nod
     """The text without its elements, and these. A tag without its partner encloses what is on its other side, and ends
     or begins outside of the sentence."""
     pairs = dict(tag_pairs(elements, name_of))
-    spoken = [isinstance(one, str) and any(unit.is_word for unit in _units(one)) for one in elements]
+    has_words = (isinstance(one, str) and any(unit.is_word for unit in _units(one)) for one in elements)
+    spoken = [0, *accumulate(has_words)]  # elements with words before each place
+    following = [" "]  # from each place on, the first words or spaces
+    for one in reversed(elements):
+        following.append(one if isinstance(one, str) and one else following[-1])
+    following.reverse()
     nodes: list[_Node] = []
     ending: dict[int, _Node] = {}
     plain, read = "", 0
@@ -289,19 +294,18 @@ def _plain(elements: Sequence[Element], name_of: NameOf) -> tuple[str, list[_Nod
         else:
             name, is_end = name_of(one)
             first, last = (-1, place) if is_end else (place, pairs.get(place, len(elements)))
-            if name and any(spoken[max(0, first) : last]):
+            if name and spoken[max(0, first)] < spoken[last]:
                 tags = elements[max(0, first) : first + 1], elements[last : last + 1]
                 ending[last] = _Node(first, last, [*tags[0]], [*tags[1]], 0 if is_end else end, end)
                 nodes.append(ending[last])
                 continue
             read = pairs.get(place, place) + 1
-            following = next((other for other in elements[read:] if isinstance(other, str) and other), " ")
             if not nodes or nodes[-1].last != place - 1 or not nodes[-1].is_empty:
                 nodes.append(_Node(place, place, [], [], end, end, (not plain or plain[-1].isspace(), False)))
             node = nodes[-1]
-            node.last, node.opening = read - 1, [*node.opening, *elements[place:read]]
-            node.spaces = node.spaces[0], following[0].isspace()
-            if node.spaces[0] and not following[0].isalnum():
+            node.last, node.spaces = read - 1, (node.spaces[0], following[read][0].isspace())
+            node.opening += elements[place:read]
+            if node.spaces[0] and not following[read][0].isalnum():
                 plain = plain.rstrip()
             elif not any(node.spaces) and one.stand_in:
                 plain = f"{plain.rstrip()} "
