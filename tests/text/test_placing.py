@@ -164,6 +164,9 @@ def straight(count):
         ),
         pytest.param("Das ist H<sub>2</sub>O.", "That is H2O.", straight(4), "That is H<sub>2</sub>O.", id="in a word"),
         pytest.param(
+            "H2O ist H<sub>2</sub>O.", "H2O is H2O.", straight(4), "H2O is H<sub>2</sub>O.", id="in the second"
+        ),
+        pytest.param(
             "Mit <code>ls -l</code> geht es.",
             "It works with.",
             [(0, 2), (1, 1), (2, 0)],

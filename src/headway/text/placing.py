@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate, pairwise
 from statistics import mode
 
@@ -119,25 +120,26 @@ class Layout:
 
     def _aligned_units(self, translation: str, alignment: Alignment, offset: int) -> list[_Unit]:
         """The units of the translation, each with its place. Protected text, and a word in which an element begins or
-        ends, is its own counterpart, and is cut where that is."""
+        ends, is its own counterpart in turn, and is cut where that is."""
         places: dict[int, int] = {}  # of each character of the translation
         for start, end, first, last in alignment:
             if spoken := [place for place in range(first - offset, last - offset) if place in self._spoken]:
                 places.update(dict.fromkeys(range(start, end), spoken[len(spoken) // 2]))
         cuts = {one.start: [place for place in self._borders if one.start < place < one.end] for one in self._units}
-        copied = [one for one in self._units if one.is_protected or cuts[one.start]]
-        units: list[_Unit] = []
+        units = [(self.plain[one.start : one.end], one) for one in self._units]
+        kept = {text for text, one in units if one.is_protected or cuts[one.start]}
+        counterparts = {text: [one for other, one in units if other == text] for text in kept}
+        aligned: list[_Unit] = []
         for unit in _units(translation):
-            text = translation[unit.start : unit.end]
-            if same := next((one for one in copied if self.plain[one.start : one.end] == text), None):
-                copied.remove(same)
+            if left := counterparts.get(translation[unit.start : unit.end]):
+                same = left.pop(0)
                 shift, parts = unit.start - same.start, pairwise([same.start, *cuts[same.start], same.end])
-                units += [_Unit(start + shift, end + shift, True, same.is_protected, start) for start, end in parts]
+                aligned += [_Unit(start + shift, end + shift, True, same.is_protected, start) for start, end in parts]
                 continue
             if found := [places[one] for one in range(unit.start, unit.end) if unit.is_word and one in places]:
                 unit.place = mode(found)
-            units.append(unit)
-        return units
+            aligned.append(unit)
+        return aligned
 
 
 @dataclass(frozen=True)
@@ -181,22 +183,28 @@ class _Placing:
         for node in nodes:
             if node.first not in runs:
                 taken = owners.keys() | {number for each in runs.values() for number in range(*each)}
-                free = [(*self._distance(number, node), number) for number in words if number not in taken]
+                free = [number for number in words if number not in taken]
                 if not free:
                     return None
-                *_, nearest = min(free)
+                nearest = min(free, key=partial(self._distance, node.start))
                 runs[node.first] = nearest, nearest + 1
-        return self._with_punctuation(nodes, [runs[node.first] for node in nodes], run)
+        for node in nodes:  # with as many punctuation marks beside the words as the source has there in the element
+            first, last = runs.pop(node.first)
+            left = max([run[0], *(one for _, one in runs.values() if one <= first)])
+            right = min([run[1], *(one for one, _ in runs.values() if one >= last)])
+            first = self._past_marks(first, node.marks[0], -1, (left, right))
+            runs[node.first] = first, self._past_marks(last, node.marks[1], 1, (left, right))
+        return [*runs.values()]  # each was put at the end in turn
 
     def _aligned(self, run: _Run, start: int, end: int) -> list[tuple[int, int]]:
         """The units of a run that are aligned with these characters, each after its place."""
         places = [(self.units[number].place, number) for number in range(*run)]
         return [(place, number) for place, number in places if place is not None and start <= place < end]
 
-    def _distance(self, number: int, node: _Node) -> tuple[int, bool]:
+    def _distance(self, start: int, number: int) -> tuple[int, bool]:
         """How far a unit is from words without alignment. Their counterpart probably has none either."""
         place = next((one.place for one in self.units[number::-1] if one.place is not None), 0)
-        return abs(place - node.start), self.units[number].place is not None
+        return abs(place - start), self.units[number].place is not None
 
     def _best_run(self, own: int, owners: dict[int, int], run: _Run) -> _Run | None:
         """From one of its own units to another, without any of its siblings: with the most of its own beyond those that
@@ -212,16 +220,6 @@ class _Placing:
             if value > most:
                 best, most = (start, number + 1), value
         return best
-
-    def _with_punctuation(self, nodes: Sequence[_Node], runs: list[_Run], within: _Run) -> list[_Run]:
-        """With as many punctuation marks beside the words as the source has there in the element."""
-        for number, node in enumerate(nodes):
-            first, last = runs.pop(number)
-            left = max([within[0], *(one for _, one in runs if one <= first)])
-            right = min([within[1], *(one for one, _ in runs if one >= last)])
-            first = self._past_marks(first, node.marks[0], -1, (left, right))
-            runs.insert(number, (first, self._past_marks(last, node.marks[1], 1, (left, right))))
-        return runs
 
     def _past_marks(self, place: int, marks: int, step: int, within: _Run) -> int:
         """The boundary between units that is past as many punctuation marks, at most."""
@@ -250,11 +248,9 @@ class _Placing:
             if first < place < last:  # not within another element
                 is_after = last - place < place - first
                 place = last if is_after else first
-        if is_after:
-            end = self.units[place - 1].end
-            return end, -1, end, [" " if node.spaces[0] else "", *node.opening]
-        start = self.units[place].start
-        return start, 0, start, [*node.opening, " " if node.spaces[1] else ""]
+        place = self.units[place - 1].end if is_after else self.units[place].start
+        before, after = is_after and node.spaces[0], node.spaces[1] and not is_after
+        return place, -is_after, place, [" " * before, *node.opening, " " * after]
 
 
 def tag_pairs(elements: Sequence[Element], name_of: NameOf) -> list[tuple[int, int]]:
