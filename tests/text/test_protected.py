@@ -12,9 +12,9 @@ from headway.text.protected import (
     Atom,
     _matches,
     joined,
-    parted_at_syntax,
     runs_of,
     split_protected,
+    with_protected,
     with_runs,
 )
 
@@ -194,7 +194,7 @@ SYNTAX = {
 def test_syntax_is_what_words_are_in(text):
     elements = split_protected(text)
     assert [one.raw for one in elements if isinstance(one, Atom) and one.is_syntax] == SYNTAX[text]
-    parts = parted_at_syntax(elements)
+    parts = with_protected(elements, lambda one: one.is_syntax)
     assert joined(parts) == text
     assert [one.raw for one in parts if isinstance(one, Atom)] == SYNTAX[text]
 

@@ -9,11 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.decoding import Sampling
-from headway.text.protected import parted_at_syntax, split_protected
-from headway.text.tokenizer import Piece
 from headway.translator import Translator
-from headway.translator.placing import MOST_ENCLOSED, WithoutSyntax
-from headway.translator.translation import Pieces, Translation
 from tests.translator.test_translator import translator
 
 
@@ -21,62 +17,6 @@ from tests.translator.test_translator import translator
 def door() -> Translator:
     torch.manual_seed(1)
     return translator()
-
-
-def without_syntax(text: str) -> WithoutSyntax | None:
-    return WithoutSyntax.of(parted_at_syntax(split_protected(text)))
-
-
-def pieces(text: str) -> list[Piece]:
-    return [Piece(match[0], *match.span()) for match in re.finditer(r"\w+|[^\w\s]", text)]
-
-
-def put_back(text: str, translation: str, alignment: list[int | None]) -> str | None:
-    """alignment: for each word and punctuation mark of the translation the one of the source."""
-    one = without_syntax(text)
-    assert one is not None
-    source, target = pieces(one.text), pieces(translation)
-    assert len(alignment) == len(target)
-    found = Pieces(lambda: target, lambda: source, lambda: alignment, one.text)
-    return one.put_back(Translation(translation, 0.0, "eos", _pieces=found))
-
-
-@pytest.mark.parametrize(
-    ("text", "translation", "alignment", "wanted"),
-    [
-        ("[Ein Hund](a.b) läuft.", "A dog runs.", [0, 1, 2, 3], "[A dog](a.b) runs."),
-        ("Heute läuft [ein Hund](a.b).", "A dog runs today.", [2, 3, 1, 0, 4], "[A dog](a.b) runs today."),
-        ("Ein <0>Hund</0>, der läuft", "A dog, who runs", [0, 1, 2, 3, 4], "A <0>dog</0>, who runs"),
-        ("[a](x) <b>b</b> c", "c b a", [2, 1, 0], "c <b>b</b> [a](x)"),
-        ("<b>a <i>b</i> c</b> d", "d a b c", [3, 0, 1, 2], "d <b>a <i>b</i> c</b>"),
-        ("<b><i>a</i></b> c", "a c", [0, 1], "<b><i>a</i></b> c"),
-        ("![a b](x)", "b and a", [None, None, None], "![b and a](x)"),
-        ("<b>a b.</b>", "a b.", [0, 1, 2], "<b>a b.</b>"),
-        ("<b>a b</b>.", "a b.", [0, 1, 2], "<b>a b</b>."),
-        ("x [a b][1] c", "x a and b c", [0, 1, None, 2, 3], "x [a and b][1] c"),
-        ("x [a b](y) c", "a c b x b", [1, 3, 2, 0, 2], "[a](y) c b x b"),
-        ("<b>a</b> c", "x c", [None, 1], None),
-        ("<b>a</b><i>b</i> c", "ab c", [0, 1], None),
-    ],
-)
-def test_links_and_tags_enclose_the_words_that_are_aligned_with_theirs(text, translation, alignment, wanted):
-    assert put_back(text, translation, alignment) == wanted
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "no syntax",
-        "[](x) y",
-        "a <1/> b",
-        "a</b> c",
-        "[a <b>c](x) d</b>",
-        "{n, plural, one {a} other {b}}",
-        "[a](b) " * (MOST_ENCLOSED + 1),
-    ],
-)
-def test_what_has_no_words_or_no_partner_is_not_put_back(text):
-    assert without_syntax(text) is None
 
 
 SYNTAX = [

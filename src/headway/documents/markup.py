@@ -9,10 +9,10 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 
 from headway.documents.elements import elements_of
+from headway.text.placing import tag_pairs
 from headway.text.protected import Atom, Element
 
 
@@ -93,22 +93,9 @@ def tag_name(atom: Atom) -> tuple[str, bool]:
     return ("" if name in VOID else name), bool(tag and tag["end"])
 
 
-def tag_pairs(elements: Sequence[Element]) -> list[tuple[int, int]]:
-    """The places of the tags, among words and others, that open and close the same element."""
-    pairs: list[tuple[int, int]] = []
-    waiting: list[tuple[str, int]] = []
-    for place, one in enumerate(elements):
-        name, is_end = tag_name(one) if isinstance(one, Atom) else ("", False)
-        if name and not is_end:
-            waiting.append((name, place))
-        elif name and waiting and waiting[-1][0] == name:
-            pairs.append((waiting.pop()[1], place))
-    return pairs
-
-
 def _close_notes(block: list[Element]) -> None:
     """Makes atoms of the numbers of notes, such as `<sup>[1]</sup>`: they are no words of a sentence."""
-    for opening, closing in tag_pairs(block):
+    for opening, closing in tag_pairs(block, tag_name):
         tag, inside = block[opening], block[opening + 1 : closing]
         letters = (char.isalpha() for one in inside if isinstance(one, str) for char in one)
         if isinstance(tag, Atom) and tag_name(tag)[0] == "sup" and not any(letters):

@@ -1,9 +1,9 @@
 """A text as sentences for the model, and back: white space, paragraphs, tags and addresses stay where they were.
 
 The model gets the words of a sentence alone. What stands among them, such as a tag or an emoji, is put into the
-translation beside the words that it was beside (`placing`). Where that can't be told, the words between are translated
-by themselves, so that whatever the model does everything comes back. Protected text in the middle, such as an address,
-is among the words: a translator keeps it.
+translation beside the words that it was beside (`text/placing.py`). Where that can't be told, the words between are
+translated by themselves, so that whatever the model does everything comes back. Protected text in the middle, such as
+an address, is among the words: a translator keeps it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headway.documents.elements import elements_of
-from headway.documents.markup import blocks_of, escape, tag_pairs
-from headway.documents.placing import Alignment, Layout
+from headway.documents.markup import blocks_of, escape, tag_name
 from headway.documents.sentences import marker_length, sentence_ends
-from headway.text.protected import Atom, Element, edges, has_words, runs_of, with_runs
+from headway.text.placing import Alignment, Layout, tag_pairs
+from headway.text.protected import Atom, Element, edges, has_words, runs_of, with_protected, with_runs
 
 TextFormat = Literal["text", "html"]
 _LINE_BREAKS = re.compile(r"((?:\r?\n|\u2029)+)")
@@ -41,9 +41,10 @@ class Sentence:
         """The words between its atoms, as `runs_of` finds them."""
         return runs_of(self.elements)
 
-    def from_whole(self, translation: str, alignment: Alignment = ()) -> list[Element] | None:
-        """The translation with all atoms; None where some have no place. alignment: of the translation and `whole`."""
-        return self.layout and self.layout.placed(translation, alignment)
+    def from_whole(self, translation: str, alignment: Alignment = (), prefix: int = 0) -> list[Element] | None:
+        """The translation with all atoms; None where some have no place. alignment: of the translation with `whole`,
+        before which so many characters stand."""
+        return self.layout and self.layout.placed(translation, alignment, prefix)
 
     def from_runs(self, translations: Sequence[str]) -> list[Element]:
         """The same from the translations of its runs."""
@@ -132,7 +133,7 @@ def _trimmed(elements: list[Element]) -> tuple[list[Element], list[Element], lis
     syntax = [place for place, one in enumerate(elements) if isinstance(one, Atom) and one.is_syntax]
     first = min([words[0], *syntax])
     last = max([*syntax, *(place for place, one in enumerate(elements) if isinstance(one, str) and one.strip())])
-    for opening, closing in tag_pairs(elements):
+    for opening, closing in tag_pairs(elements, tag_name):
         if first <= opening <= last or first <= closing <= last:
             first, last = min(first, opening), max(last, closing)
     core = elements[first : last + 1]
@@ -150,8 +151,8 @@ def _readable_parts(
     elements: list[Element], format_: TextFormat, is_readable: Callable[[str], bool]
 ) -> list[str | Sentence]:
     """One sentence; or, where the model can't read it as a whole, more of its parts."""
-    spoken = _with_protected(elements)
-    layout = Layout.of(spoken)
+    spoken = with_protected(elements, lambda atom: atom.words is None)
+    layout = Layout.of(spoken, tag_name)
     if layout is not None and is_readable(layout.plain):
         return [Sentence(spoken, layout)]
     runs: list[Element] = []
@@ -165,22 +166,9 @@ def _readable_parts(
             parts.append(one.raw)
             continue
         start, words, end = edges(one)
-        inner = Sentence([words], Layout.of([words])) if has_words(words) else _words(words, format_)
+        inner = Sentence([words], Layout.of([words], tag_name)) if has_words(words) else _words(words, format_)
         parts += [start, inner, end]
     return parts
-
-
-def _with_protected(elements: Sequence[Element]) -> list[Element]:
-    """The elements with protected text among the words around it."""
-    joined: list[Element] = []
-    for one in elements:
-        words = one if isinstance(one, str) else one.words
-        last = joined[-1] if joined else None
-        if words is not None and isinstance(last, str):
-            joined[-1] = last + words
-        else:
-            joined.append(one if words is None else words)
-    return joined
 
 
 def _readable_runs(words: str, is_readable: Callable[[str], bool]) -> list[str]:

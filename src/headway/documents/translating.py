@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from headway.documents.parsing import Document, Sentence
-from headway.documents.placing import Alignment
+from headway.text.placing import Alignment
 from headway.text.protected import Element, runs_of, split_protected
 
 
@@ -110,9 +110,7 @@ class Drafts:
 def _by_whole(sentence: Sentence, found: Found, prefix: int) -> _Translated | None:
     """None where no translation has a place for each tag. prefix: characters before the sentence in what was asked."""
     placed = [
-        sentence.from_whole(
-            text, [(start, end, first - prefix, last - prefix) for start, end, first, last in alignment]
-        )
+        sentence.from_whole(text, alignment, prefix)
         for text, alignment in zip(found.texts, found.alignments or repeat(()), strict=False)
     ]
     translations = [one for one in placed if one is not None]

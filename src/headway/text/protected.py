@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -130,17 +130,27 @@ def _matches(text: str) -> list[re.Match[str]]:
     return [match for match in found if match not in left_out]
 
 
-def parted_at_syntax(elements: Iterable[Element]) -> list[Element]:
-    """The elements with other protected text among the words."""
-    parts: list[Element] = []
+def with_protected(elements: Iterable[Element], is_apart: Callable[[Atom], bool]) -> list[Element]:
+    """The elements with protected text among the words around it, but for atoms that are apart."""
+    made: list[Element] = []
     for one in elements:
-        if isinstance(one, Atom) and one.is_syntax:
-            parts.append(one)
-        elif parts and isinstance(parts[-1], str):
-            parts[-1] += joined([one])
+        if isinstance(one, Atom) and is_apart(one):
+            made.append(one)
+            continue
+        words = one if isinstance(one, str) else one.words or one.raw
+        if made and isinstance(made[-1], str):
+            made[-1] += words
         else:
-            parts.append(joined([one]))
-    return parts
+            made.append(words)
+    return made
+
+
+def syntax_name(syntax: Atom) -> tuple[str, bool]:
+    """What the beginning and the end of a link or a tag have in common, or nothing, and whether this is the end."""
+    if syntax.raw.startswith(("[", "![", "]")):
+        return "[", syntax.raw[0] == "]"
+    tag = re.match(r"<(/?)([\w:.\-]+)", syntax.raw)
+    return (tag[2], bool(tag[1])) if tag and not syntax.raw.endswith("/>") else ("", False)
 
 
 def has_words(text: str) -> bool:

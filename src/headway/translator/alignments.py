@@ -37,6 +37,14 @@ def word_links(
     )
 
 
+def character_links(
+    source_pieces: Sequence[Piece], target_pieces: Sequence[Piece], alignment: Sequence[int | None]
+) -> list[tuple[int, int, int, int]]:
+    """Start and end of each piece that is aligned, and of the piece of the source that it is aligned with."""
+    pairs = [(target_pieces[target], source_pieces[source]) for source, target in piece_links(alignment)]
+    return [(target.start, target.end, source.start, source.end) for target, source in pairs]
+
+
 def to_pharaoh(links: Links) -> str:
     """`[(0, 0), (1, 2)]` -> `0-0 1-2`"""
     return " ".join(f"{source}-{target}" for source, target in links)

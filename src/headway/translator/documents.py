@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 from headway.errors import UserError
+from headway.translator.alignments import character_links
 from headway.translator.translation import TranslatedDocument, Translation
 
 if TYPE_CHECKING:
@@ -32,18 +33,8 @@ def found_in(translation: Translation, *, aligned: bool) -> Found:
         translation.stopped == "max_length",
         translation.confidence,
         bool(translation.out_of_domain),
-        [_characters(one) for one in every] if aligned else (),
+        [character_links(one.source_tokens, one.tokens, one.alignment) for one in every] if aligned else (),
     )
-
-
-def _characters(translation: Translation) -> list[tuple[int, int, int, int]]:
-    """Start and end of each token that is aligned, and of the source token that it is aligned with."""
-    source = translation.source_tokens
-    return [
-        (token.start, token.end, source[number].start, source[number].end)
-        for token, number in zip(translation.tokens, translation.alignment, strict=False)
-        if number is not None
-    ]
 
 
 def translate_documents(

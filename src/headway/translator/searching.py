@@ -12,7 +12,9 @@ from headway.insight import align
 from headway.model import Transformer
 from headway.storage import Aligner, StoredModel
 from headway.text.glossary import Glossary
+from headway.text.protected import joined
 from headway.text.tokenizer import Piece
+from headway.translator.alignments import character_links
 from headway.translator.codec import Codec
 from headway.translator.forks import check_process
 from headway.translator.translation import Pieces, Translation
@@ -73,21 +75,22 @@ class TextSearcher:
     ) -> dict[int, Translation]:
         """The translations, by number, of those texts whose links and tags find a place in the translation of the text
         without them."""
-        without = {i: one for i, text in enumerate(given) if (one := text.without_syntax) is not None}
-        if not without:
+        layouts = {i: layout for i, text in enumerate(given) if (layout := text.layout) is not None and text.runs}
+        if not layouts:
             return {}
-        texts = [given[i].tag + one.text for i, one in without.items()]
-        found = self.translate(texts, options, [prefixes[i] for i in without], [glossaries[i] for i in without])
-        self.align_together(found)
+        texts = [given[i].tag + layout.plain for i, layout in layouts.items()]
+        found = self.translate(texts, options, [prefixes[i] for i in layouts], [glossaries[i] for i in layouts])
+        pairs = list(zip(layouts.items(), found, strict=True))
+        self.align_together([one for (_, layout), one in pairs if layout.needs_alignment])
         made = {}
-        for (i, one), translation in zip(without.items(), found, strict=True):
-            every = [
-                self._reread(
-                    replace(each, text=text, alternatives=[], _pieces=Pieces()), given[i].text, sources[i] or []
-                )
-                for each in (translation, *translation.alternatives)
-                if (text := one.put_back(each)) is not None and given[i].is_kept_by(text)
-            ]
+        for (i, layout), translation in pairs:
+            every, needed = [], layout.needs_alignment
+            for each in (translation, *translation.alternatives):
+                links = character_links(each.source_tokens, each.tokens, each.alignment) if needed else []
+                elements = layout.placed(each.text, links, len(given[i].tag))
+                if elements is not None and given[i].is_kept_by(text := joined(elements)):
+                    plain = replace(each, text=text, alternatives=[], _pieces=Pieces())
+                    every.append(self._reread(plain, given[i].text, sources[i] or []))
             if every:
                 made[i] = replace(every[0], alternatives=every[1:])
         return made

@@ -11,10 +11,19 @@ from functools import cached_property, lru_cache
 from headway.decoding import Demands, Phrase
 from headway.errors import UserError
 from headway.text.glossary import Glossary, Term, goes_on
-from headway.text.protected import Atom, Element, joined, parted_at_syntax, runs_of, split_protected, with_runs
+from headway.text.placing import Layout
+from headway.text.protected import (
+    Atom,
+    Element,
+    joined,
+    runs_of,
+    split_protected,
+    syntax_name,
+    with_protected,
+    with_runs,
+)
 from headway.text.tokenizer import Tokenizer
 from headway.translator.codec import Codec
-from headway.translator.placing import WithoutSyntax
 from headway.translator.translation import Stopped, Translation
 
 MOST_PHRASES, LONGEST_PHRASE = 2_000, 100
@@ -68,12 +77,14 @@ class ProtectedText:
     def parts(self) -> Sequence[Element]:
         """What is translated by itself, and what is between: all protected text, or, where there is syntax, that alone.
         Placeholders between it are among the words."""
-        return parted_at_syntax(self.elements) if self._has_syntax else self.elements
+        return with_protected(self.elements, lambda one: one.is_syntax) if self._has_syntax else self.elements
 
-    @property
-    def without_syntax(self) -> WithoutSyntax | None:
-        """The words alone; None where there are no links and tags among them, or they can't be put back."""
-        return WithoutSyntax.of(self.parts) if self._has_syntax else None
+    @cached_property
+    def layout(self) -> Layout | None:
+        """The words without the links and tags; None where there are none, or they can't be put back: the messages of a
+        plural are translated each."""
+        has_messages = any(isinstance(one, Atom) and one.is_syntax and one.raw[0] in "{}" for one in self.elements)
+        return Layout.of(self.parts, syntax_name) if self._has_syntax and not has_messages else None
 
     @property
     def runs(self) -> list[str]:

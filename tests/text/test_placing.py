@@ -1,12 +1,15 @@
 """Tags in a translation: around the words that are aligned with their own, each once, in valid nesting."""
 
 import re
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.documents.parsing import parse_document
+from headway.text.placing import MOST_NODES, Layout, tag_pairs
+from headway.text.protected import joined, split_protected, syntax_name, with_protected
 
 WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -161,6 +164,9 @@ def straight(count):
         ),
         pytest.param("Das ist H<sub>2</sub>O.", "That is H2O.", straight(4), "That is H<sub>2</sub>O.", id="in a word"),
         pytest.param(
+            "H2O ist H<sub>2</sub>O.", "H2O is H2O.", straight(4), "H2O is H<sub>2</sub>O.", id="in the second"
+        ),
+        pytest.param(
             "Mit <code>ls -l</code> geht es.",
             "It works with.",
             [(0, 2), (1, 1), (2, 0)],
@@ -296,3 +302,81 @@ def ancestors(text):
         yield number, tuple(inside)
         if not tag.startswith("<wbr"):
             inside.append(number)
+
+
+def is_syntax(atom):
+    return atom.is_syntax
+
+
+def layout(text):
+    """Of a text with links of Markdown and tags, as a translator gets it."""
+    return Layout.of(with_protected(split_protected(text), is_syntax), syntax_name)
+
+
+def put_back(text, translation, alignment, tag=0):
+    """alignment: for each word and punctuation mark of the translation the one of the source. tag: the characters that
+    stand before the source."""
+    one = layout(text)
+    source = spans(one.plain)
+    links = [
+        (*span, *(place + tag for place in source[number]))
+        for span, number in zip(spans(translation), alignment, strict=True)
+        if number is not None
+    ]
+    found = one.placed(translation, links, tag)
+    return found and joined(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "alignment", "wanted"),
+    [
+        ("[Ein Hund](a.b) läuft.", "A dog runs.", [0, 1, 2, 3], "[A dog](a.b) runs."),
+        ("Heute läuft [ein Hund](a.b).", "A dog runs today.", [2, 3, 1, 0, 4], "[A dog](a.b) runs today."),
+        ("Ein <0>Hund</0>, der läuft", "A dog, who runs", [0, 1, 2, 3, 4], "A <0>dog</0>, who runs"),
+        ("[a](x) <b>b</b> c", "c b a", [2, 1, 0], "c <b>b</b> [a](x)"),
+        ("<b>a <i>b</i> c</b> d", "d a b c", [3, 0, 1, 2], "d <b>a <i>b</i> c</b>"),
+        ("<b><i>a</i></b> c", "a c", [0, 1], "<b><i>a</i></b> c"),
+        ("![a b](x)", "b and a", [None, None, None], "![b and a](x)"),
+        ("<b>a b.</b>", "a b.", [0, 1, 2], "<b>a b.</b>"),
+        ("<b>a b</b>.", "a b.", [0, 1, 2], "<b>a b</b>."),
+        ("x [a b][1] c", "x a and b c", [0, 1, None, 2, 3], "x [a and b][1] c"),
+        ("x [a b](y) c", "a c b x b", [1, 3, 2, 0, 2], "[a](y) c b x b"),
+        ("<b>a</b> c", "x c", [None, 1], "<b>x</b> c"),
+        ("<b>a</b> c", "x c", [None, None], None),
+        ("<b>a</b> <i>b</i>", "x", [0], None),
+        ("a <1/> b", "b a", [1, 0], "<1/> b a"),
+        ("a <1/> <b>b c</b> d", "c b d a", [2, 1, 3, 0], "<1/> <b>c b</b> d a"),
+        ("<b>«a</b> <i>b.</i>", "b « a", [2, 0, 1], "<i>b</i> <b>« a</b>"),
+        ("[](x) y", "z", [0], "[](x) z"),
+        ("a</b> c", "c a", [1, 0], "c a</b>"),
+    ],
+)
+def test_links_and_tags_in_a_text(text, translation, alignment, wanted):
+    assert put_back(text, translation, alignment) == put_back(text, translation, alignment, tag=6) == wanted
+
+
+@pytest.mark.parametrize("text", ["[a <b>c](x) d</b>", "[a](b) " * (MOST_NODES + 1)])
+def test_overlapping_or_too_many_links_are_not_put_back(text):
+    assert layout(text) is None
+
+
+LINKS = ["[", "](x)", "![", "<0>", "</0>", "<b>", "</b>", "<1/>", "{name}", "%s", "eins", "zwei,", "!", " "]
+
+
+@given(st.lists(st.sampled_from(LINKS), max_size=12).map("".join), st.data())
+def test_all_syntax_of_a_text_comes_back_once_in_valid_nesting(text, data):
+    one = layout(text)
+    if one is None:
+        return
+    translation = data.draw(st.sampled_from(["cat", "a cat, a dog!", "dog {name} cat", "小狗跑。", ""]))
+    numbers = st.integers(-1, len(one.plain))
+    links = [(*span, start := data.draw(numbers), start + 3) for span in spans(translation)]
+    found = one.placed(translation, links)
+    if found is None:
+        return
+    said = "".join(each for each in found if isinstance(each, str))
+    assert list(filter(str.isalnum, said)) == list(filter(str.isalnum, translation))
+    syntax = [[each for each in some if not isinstance(each, str)] for some in (found, split_protected(text))]
+    assert Counter(syntax[0]) == Counter(filter(is_syntax, syntax[1]))
+    pairs = [tag_pairs(some, syntax_name) for some in (found, with_protected(split_protected(text), is_syntax))]
+    assert len(pairs[0]) >= len(pairs[1])
