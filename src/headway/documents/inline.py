@@ -9,12 +9,12 @@ from headway.documents.markup import tag_name, tag_pairs
 from headway.text.protected import Atom, Element, has_words, split_protected
 
 MOST_NODES = 100
-"""Elements of a sentence: placing them takes time in proportion to them and to the words."""
+"""Most elements of a sentence: placing them takes time in proportion to them and to the words."""
 
 
 @dataclass(slots=True)
 class Node:
-    """An element of the source, or what has no words."""
+    """An element of the source, or an atom without words."""
 
     first: int
     last: int
@@ -25,7 +25,7 @@ class Node:
     end: int = 0
     """Its characters in the plain text."""
     is_empty: bool = False
-    """Whether it has no words; then all of it is in `opening`."""
+    """Whether it has no words; all of it is in `opening` then."""
     spaces: tuple[bool, bool] = (False, False)
     """Whether white space is before and after it, where it is empty."""
     children: list[Node] = field(default_factory=list)
@@ -50,7 +50,7 @@ def tree_of(elements: Sequence[Element]) -> tuple[str, Node] | None:
 
 
 def is_spoken(text: str) -> bool:
-    """Whether any of it is for the model."""
+    """Whether it has any words for the model."""
     return has_words(text) or any(isinstance(one, Atom) for one in split_protected(text))
 
 

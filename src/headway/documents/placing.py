@@ -1,9 +1,9 @@
-"""Tags back into a translation: an element encloses the words that are aligned with its own.
+"""Puts tags back into a translation: an element encloses the words that are aligned with its own.
 
 The model gets a sentence as plain words. Its translation has each tag once: the words of an element are the run of the
 translation where most are aligned with its words and fewest with others; no two elements overlap unless one is in the
-other. What has no words, such as a line break, a comment or an emoji, stands before the word that followed it, or after
-the one that it follows without a space. (Bergamot's translator repeats an element for each of its runs instead.)
+other. An atom without words, such as a line break, a comment or an emoji, stands before the word that followed it, or
+after the one that it follows without a space. (Bergamot's translator repeats an element for each of its runs instead.)
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Unit:
 
 
 _Run = tuple[int, int]
-"""The units from one number to before another."""
+"""A range of units, without its end."""
 
 
 class Layout:
@@ -53,7 +53,7 @@ class Layout:
 
     @classmethod
     def of(cls, elements: Sequence[Element]) -> Layout | None:
-        """None where its elements make no tree, or there are too many."""
+        """None if its elements overlap, or there are too many."""
         tree = tree_of(elements)
         return tree and cls(*tree)
 
@@ -63,7 +63,7 @@ class Layout:
         return self._needs_alignment(self._root)
 
     def placed(self, translation: str, alignment: Alignment) -> list[Element] | None:
-        """The translation with all elements; None where some have no place. The source of the alignment is `plain`."""
+        """The translation with all elements; None if some can't be placed. The source of the alignment is `plain`."""
         if not self._root.children:
             return [translation]
         units = self._aligned_units(translation, alignment)
@@ -84,7 +84,7 @@ class Layout:
         return bisect_right(self._words, place, key=lambda word: word[1])
 
     def words_of(self, node: Node) -> list[tuple[int, int]]:
-        """Start and end of each word of which it has a part."""
+        """Start and end of each word that overlaps the node."""
         return [(start, end) for start, end in self._words[self.word_after(node.start) :] if start < node.end]
 
     def _needs_alignment(self, parent: Node) -> bool:
@@ -141,7 +141,7 @@ class _Placing:
     units: list[_Unit]
 
     def inside(self, parent: Node, run: _Run) -> list[Element] | None:
-        """The text of these units with the elements that are in the parent; None where some have no place."""
+        """The text of these units with the elements in the parent; None if some can't be placed."""
         spoken = [node for node in parent.children if not node.is_empty]
         runs = self._runs(parent, spoken, run)
         if runs is None:
@@ -187,8 +187,8 @@ class _Placing:
         return self._with_punctuation(nodes, [found[node.first] for node in nodes], run)
 
     def _best_run(self, own: Sequence[int], owners: dict[int, Node], node: Node) -> _Run:
-        """From one of its own units to another, without any of its siblings: with the most of its own beyond those that
-        are aligned with other words; the longest of several."""
+        """The range between two of its own units that contains none of its siblings' and the largest surplus of its own
+        over units that are aligned with other words; the longest of several."""
         best, best_value = (own[0], own[0] + 1), (1, 1)
         start, value = own[0], 0
         for number in range(own[0], own[-1] + 1):
@@ -206,7 +206,7 @@ class _Placing:
         return best
 
     def _distance(self, number: int, node: Node) -> tuple[int, bool]:
-        """How far a unit is from words without alignment. Their counterpart probably has none either."""
+        """Distance of a unit from words without alignment. Their counterpart probably has none either."""
         sides = [self.units[number::-1], self.units[number:]]
         places = [next((one.place for one in side if one.place is not None), None) for side in sides]
         distances = [max(node.start - place, place - node.end, 0) for place in places if place is not None]
@@ -233,7 +233,7 @@ class _Placing:
     def _beside_a_word(
         self, node: Node, parent: Node, run: _Run, taken: Sequence[_Run]
     ) -> tuple[int, int, int, list[Element]]:
-        """Where something without words stands, as `inside` needs it."""
+        """The place of a node without words, as `inside` needs it."""
         number, is_after = self._neighbour(node, parent, run)
         for first, last in taken:  # not within another element
             if first <= number < last and number != (last - 1 if is_after else first):
@@ -284,7 +284,7 @@ class _Placing:
 
 
 def _units(text: str) -> Iterator[_Unit]:
-    """Its words and punctuation marks. Protected text is one word, whatever it consists of."""
+    """Its words and punctuation marks. Protected text is one word, whatever is in it."""
     place = 0
     for one in split_protected(text):
         if isinstance(one, Atom):
@@ -302,11 +302,11 @@ def _inner(node: Node) -> Iterator[Node]:
 
 
 def _punctuation(text: str) -> tuple[int, int]:
-    """How many punctuation marks are before the first word, and after the last."""
+    """Numbers of punctuation marks before the first word, and after the last."""
     units = [one.is_word for one in _units(text)]
     return (units.index(True), units[::-1].index(True)) if any(units) else (0, 0)
 
 
 def _marks(text: str) -> int:
-    """How many punctuation marks a text without words has."""
+    """Number of punctuation marks in a text without words."""
     return len([*_units(text)])

@@ -1,4 +1,4 @@
-"""Syntax back into a translation: a link or a tag encloses the words that are aligned with its own.
+"""Puts syntax back into a translation: a link or a tag encloses the words that are aligned with its own.
 
 The model gets the words of a text without the syntax between them, because it seldom translates well what has any.
 """
@@ -15,12 +15,12 @@ from headway.text.words import word_spans
 from headway.translator.translation import Translation
 
 MOST_ENCLOSED = 100
-"""Links and tags of a text: each is compared with every other."""
+"""Most links and tags of a text: each is compared with every other."""
 
 
 @dataclass(frozen=True)
 class Enclosed:
-    """The words of a link or a tag."""
+    """A link or a tag, and the place of its words."""
 
     opening: str
     closing: str
@@ -39,8 +39,8 @@ class WithoutSyntax:
 
     @classmethod
     def of(cls, parts: Sequence[Element]) -> WithoutSyntax | None:
-        """parts: words and syntax. None where some of the syntax encloses nothing, or is no link and no tag, and
-        for too many."""
+        """parts: words and syntax. None if some syntax encloses no words or is neither link nor tag, or there is too
+        much."""
         text = ""
         opened: list[tuple[str, int]] = []
         enclosed: list[Enclosed] = []
@@ -56,7 +56,7 @@ class WithoutSyntax:
         return cls(text, enclosed) if not opened and 0 < len(enclosed) <= MOST_ENCLOSED else None
 
     def put_back(self, translation: Translation) -> str | None:
-        """A translation of the text with the syntax; None where some finds no place."""
+        """The translation with the syntax; None if some can't be placed."""
         words = word_spans(translation.text)
         linked: dict[int, set[int]] = {}
         for source, target in translation.word_links:
@@ -76,7 +76,7 @@ class WithoutSyntax:
         return made
 
     def _run(self, one: Enclosed, linked: dict[int, set[int]], words: int) -> tuple[int, int] | None:
-        """The first and the last word that are its, of those next to each other that are the most."""
+        """The first and the last word of the longest run of words that are aligned with its own."""
         spans = word_spans(self.text)
         own = {number for number, (start, end) in enumerate(spans) if start < one.end and one.start < end}
         if all(number in own or not has_words(self.text[slice(*span)]) for number, span in enumerate(spans)):
@@ -91,7 +91,7 @@ class WithoutSyntax:
         return (best[0], best[-1]) if best else None
 
     def _without_punctuation(self, one: Enclosed, text: str, start: int, end: int) -> tuple[int, int]:
-        """Without the punctuation around words, where its own words have none there."""
+        """Start and end without the punctuation around the words, if the source has none there."""
         own = self.text[one.start : one.end].strip()
         while start < end - 1 and _is_punctuation(text[start]) and not _is_punctuation(own[0]):
             start += 1
@@ -101,14 +101,14 @@ class WithoutSyntax:
 
     @staticmethod
     def _fits(one: Enclosed, run: tuple[int, int], other: Enclosed, its: tuple[int, int]) -> bool:
-        """Whether an earlier one is inside where it was so, and else has no word of this one."""
+        """Whether an earlier one is inside this one if it was in the source, and apart from it otherwise."""
         if one.start <= other.start:
             return run[0] <= its[0] and its[1] <= run[1]
         return its[1] < run[0] or run[1] < its[0]
 
 
 def _name(syntax: str) -> str:
-    """What an opening and a closing one have in common; empty for other syntax."""
+    """The name that an opening and a closing one share; empty for other syntax."""
     if "[" in syntax[:2] or syntax[0] == "]":
         return "["
     tag = re.match(r"</?([\w:.\-]+)", syntax)

@@ -20,7 +20,7 @@ from headway.translator.translation import Stopped, Translation
 MOST_PHRASES, LONGEST_PHRASE = 2_000, 100
 """Phrases whose ids are kept, and the most characters of one: they are text of users, which needs a bound."""
 MOST_PHRASES_IN_BEAM = 16
-"""That are demanded of one translation: the beam has a place for each number of them."""
+"""Most phrases that are demanded of one translation: the beam has a place for each number of them."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,12 @@ class ProtectedText:
 
     @property
     def parts(self) -> Sequence[Element]:
-        """What is translated by itself, and what is between: all protected text, or, where there is syntax, that alone.
-        Placeholders between it are among the words."""
+        """The parts between syntax or, without syntax, between all protected text, and that syntax or text."""
         return parted_at_syntax(self.elements) if self._has_syntax else self.elements
 
     @property
     def without_syntax(self) -> WithoutSyntax | None:
-        """The words alone; None where there are no links and tags among them, or they can't be put back."""
+        """The text without links and tags; None if there are none, or they can't be put back."""
         return WithoutSyntax.of(self.parts) if self._has_syntax else None
 
     @property
@@ -82,8 +81,7 @@ class ProtectedText:
 
     @property
     def goes_by_runs(self) -> bool:
-        """Whether no translation of the whole is searched: there is syntax, there are no words, or too much protected
-        text."""
+        """Whether only the runs are translated, because there is syntax, no words, or too much protected text."""
         return self._has_syntax or len(self.spans) > MOST_PHRASES_IN_BEAM or (bool(self.spans) and not self.runs)
 
     @property
