@@ -26,7 +26,7 @@ from headway.text.two_sided import HEAD, NO_LANGUAGES, Form, Sides, form_of
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 TWO_SIDED = (".tsv", ".jsonl")
-"""Suffixes of files that hold both sides."""
+"""Suffixes of files with both sides."""
 LONGEST_LINE = 64 << 20
 """Bytes of a line, at most: a file without line ends would take all memory."""
 CHANGED = "was changed while it was read; start again when it stays as it is"
