@@ -1,4 +1,4 @@
-"""Codes of languages, such as `de`, `zh-CN`, `zh_Hant` or `deu`: what they say, and which ones mean the same."""
+"""Language codes such as `de`, `zh-CN`, `zh_Hant` or `deu`: their parts, and which mean the same."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _RENAMED = {"in": "id", "iw": "he", "ji": "yi", "no": "nb"}
-"""Codes of two letters with another one for the same language; Babel knows those of three letters."""
+"""Two-letter codes that another one replaces; Babel's data have the three-letter ones."""
 _OTHER_MEANINGS = frozenset("bpe csv in inp log pre raw sgm spm src sys tgt tmp trg tsv txt mis mul und zxx".split())  # noqa: SIM905
-"""Codes of languages that mean something else where files are named for what is in them, and those of no language."""
+"""Codes that mean something else as suffixes of files, and those that stand for no single language."""
 
 
 class LanguageCode(NamedTuple):
     """The parts of a code, in the letters of BCP 47: `zh`, `Hans`, `CN`."""
 
     language: str
-    """Its shortest ISO 639 code; the first part in small letters where that is none."""
+    """Its shortest ISO 639 code; for an unknown one, the first part in small letters."""
     script: str = ""
     region: str = ""
 
 
 @lru_cache
 def read_code(code: str) -> LanguageCode:
-    """The parts of a code with `-` or `_` between them, in any letters; a locale's encoding, variants and extensions
-    are left out. Of two and three letters for one language, as `de`, `deu` and `ger`, the result is the same."""
+    """The parts of a code with `-` or `_` between them, in capitals or not; a locale's encoding, variants and
+    extensions are left out. Codes of two and three letters for one language (`de`, `deu`, `ger`) give the same
+    result."""
     language, *rest = re.split(r"[-_]", re.split(r"[.@]", code.strip().lower())[0])
     if rest and len(rest[0]) == 3 and rest[0].isalpha():  # zh-yue is yue
         language = rest.pop(0)
@@ -41,8 +42,8 @@ def read_code(code: str) -> LanguageCode:
 
 
 def likely_script(code: str) -> str:
-    """The script of a language as ISO 15924 has it, such as Latn: that of the code, else the usual one; "" where the
-    language is unknown."""
+    """The ISO 15924 code of a language's script, such as Latn: the one in the code, else the usual one; "" for an
+    unknown language."""
     from babel.core import get_global
 
     language, script, region = read_code(code)
@@ -52,7 +53,7 @@ def likely_script(code: str) -> str:
 
 
 def is_language(code: str) -> bool:
-    """Whether it is the code of a language that Unicode's data know, and no common suffix of files such as txt."""
+    """Whether it is the code of a language in Unicode's data, and no common suffix of files such as txt."""
     from babel import Locale
 
     language = read_code(code).language
@@ -60,7 +61,7 @@ def is_language(code: str) -> bool:
 
 
 def english_name(code: str) -> str:
-    """`de` to `German`; what is no language stays as it is."""
+    """`de` to `German`; other text stays as it is."""
     from babel import Locale, UnknownLocaleError
 
     if not is_language(code):
@@ -72,15 +73,15 @@ def english_name(code: str) -> str:
 
 
 def code_of_name(name: str) -> str | None:
-    """`German`, in any letters, to `de`; None for a name that Unicode's data don't know in English."""
+    """`German`, in capitals or not, to `de`; None for what is no English name of a language in Unicode's data."""
     from babel import Locale
 
     return next((code for code, known in Locale("en").languages.items() if known.lower() == name.lower()), None)
 
 
 def same_language(code: str, known: Iterable[str]) -> str | None:
-    """The one of `known` codes that `code` means: the same language in the same script, and no other region. The first
-    of several, but rather one that is written alike, or has the same parts, or no region."""
+    """The code in `known` with the same language and script and no conflicting region, or None. Of several, prefers one
+    spelled alike, then one with the same parts, then one without a region."""
     wanted = read_code(code)
 
     def is_meant(other: str) -> bool:

@@ -66,7 +66,7 @@ def test_score_has_no_number_for_such_a_line(folder):
     [("evaluate", ("--reference", "out.wanted")), ("calibrate", ("--reference", "out.wanted", "--output", "new"))],
 )
 def test_what_needs_every_line_names_the_line(folder, command, more):
-    with pytest.raises(UserError, match=f"in, line 2: {FAULT}; or give --target-language"):
+    with pytest.raises(UserError, match=f"in, line 2: {FAULT}; add it, or give --target-language"):
         headway(command, "model", "--source", "in", *more)
 
 

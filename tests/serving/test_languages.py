@@ -60,7 +60,7 @@ def test_auto_where_the_script_says_nothing(serve, monkeypatch):
     monkeypatch.setattr("headway.text.detection._lingua", lambda _: None)  # as without the extra
     refused = server.post("/translate", json={**GOOD, "source": "auto"})
     assert refused.status_code == 400
-    assert "say which of de, fr" in refused.json()["error"]
+    assert "tell de, fr apart; name the language" in refused.json()["error"]
     found = server.post("/detect", json={"q": "Ein Hund."}).json()
     assert {one["language"] for one in found} == {"de", "fr", "en"}
     assert len({one["confidence"] for one in found}) == 1

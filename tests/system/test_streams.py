@@ -94,8 +94,25 @@ def test_a_lost_result_is_an_error_of_one_line(model, tmp_path):  # noqa: F811
     (tmp_path / "in").write_text("the cat\n" * 3)
     command = ["score", model, "--source", tmp_path / "in", "--target", tmp_path / "in"]
     assert run_shell("2>/dev/full", *command)[:2] == run_shell("", *command)[:2]
-    for redirection, message in ((">&-", "standard output is closed; lead it to"), (">/dev/full", "No space left")):
+    for redirection, message in ((">&-", "standard output is closed; redirect it to"), (">/dev/full", "No space left")):
         code, out, err = run_shell(redirection, *command)
         assert (code, out) == (2, "")
         assert message in err.splitlines()[-1]
         assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("utf8_mode", [None, "0"])
+def test_the_locale_changes_no_output(model, tmp_path, utf8_mode):  # noqa: F811
+    text = tmp_path / "in"
+    text.write_text("the cat {größe}\n`고양이` a dog\n" + "é 강 " * 100 + "\n", encoding="utf-8")
+    places = ("PYTHONUTF8", "PYTHONIOENCODING", "PYTHONCOERCECLOCALE", "LANG", "LC_ALL", "LC_CTYPE")
+    plain = {name: value for name, value in ENVIRONMENT.items() if name not in places}
+    locale = {**plain, "LC_ALL": "C"} | ({} if utf8_mode is None else {"PYTHONUTF8": utf8_mode})
+    command = [sys.executable, "-m", "headway", "translate", model, text, *QUICK]
+    wanted, done = (
+        subprocess.run([*map(str, command)], capture_output=True, env=environment, check=False)
+        for environment in ({**plain, "PYTHONUTF8": "1"}, locale)
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (wanted.returncode, wanted.stdout, wanted.stderr)
+    assert "{größe}" in done.stdout.decode().splitlines()[0]
+    assert "`고양이`" in done.stdout.decode().splitlines()[1]

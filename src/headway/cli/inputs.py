@@ -1,4 +1,4 @@
-"""What commands read: lines of a file, of a shard of one, or of standard input, and pairs of lines."""
+"""Inputs of commands: lines of a file, of a shard of one, or of standard input, and pairs of lines."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def parallel_pairs(
     *,
     lenient: bool = False,
 ) -> Iterator[Pair]:
-    """As `read_pairs`, after notices about how files that hold both sides are read. model: the one whose languages tell
-    the sides. Raises UserError."""
+    """The pairs of `read_pairs`. First prints notices about how files with both sides are read. model: its languages
+    tell which side is which. Raises UserError."""
     from headway.storage.model_directory import model_languages
     from headway.text.corpus import is_two_sided, notices_of, read_pairs
     from headway.text.two_sided import NO_LANGUAGES
@@ -82,7 +82,7 @@ def parallel_pairs(
 
 
 def as_they_arrive(lines: Iterator[Item], *files: str | Path) -> Iterator[Item | None]:
-    """The lines of these files, with None where a pipe or a person at a terminal pauses, and waits for the answer."""
+    """The lines, with None where a pipe or terminal pauses; unchanged for plain files."""
     from headway.text.corpus import is_plain
     from headway.text.lines import with_pauses
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Unfailing(io.RawIOBase):
-    """The bytes of a stream, without those that it doesn't take: it is full, or its reader went away."""
+    """A stream's bytes; those that it doesn't take, because it is full or has no reader, are dropped."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -42,7 +42,7 @@ class ClosedOutput(io.TextIOBase):
     """Standard output that is closed. Raises UserError for a result that should go there."""
 
     def write(self, text: str, /) -> int:
-        raise UserError("standard output is closed; lead it to a file, or to /dev/null")
+        raise UserError("standard output is closed; redirect it to a file or to /dev/null")
 
 
 def prepare_streams() -> None:
@@ -57,7 +57,7 @@ def prepare_streams() -> None:
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end
     elif isinstance(sys.stderr, io.TextIOWrapper):
-        errors = "backslashreplace"  # names of files that are no UTF-8
+        errors = "backslashreplace"  # names of files that aren't UTF-8
         sys.stderr = io.TextIOWrapper(
             io.BufferedWriter(Unfailing(sys.stderr)), encoding="utf-8", errors=errors, line_buffering=True
         )

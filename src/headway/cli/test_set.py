@@ -35,7 +35,7 @@ class TestSet:
         model: Path,
         target_language: str | None,
     ) -> TestSet:
-        """For a model to translate into this language. Raises UserError, before any work is done for it."""
+        """The test set for a model that translates into this language. Raises UserError, before any other work."""
         from headway.cli.inputs import parallel_pairs
         from headway.evaluation import load_metric
         from headway.text.corpus import same_text
@@ -56,7 +56,7 @@ class TestSet:
     def translated(
         self, translator: Translator, target_language: str | None, options: dict[str, float | None]
     ) -> list[str]:
-        """By a model. Raises UserError for references that are no sentences, and as `tagged`."""
+        """Translations of the sources. Raises UserError for references that aren't sentences, and as `tagged`."""
         refuse_endless(self.file, self.references, translator)
         translations = translator.translate(self.tagged(translator, target_language), **options)  # type: ignore[arg-type]
         for stopped, meaning in (("too_long", "too long for the model and left blank"), ("max_length", "cut off")):
@@ -65,13 +65,13 @@ class TestSet:
         return [translation.text for translation in translations]
 
     def tagged(self, translator: Translator, target_language: str | None) -> list[str]:
-        """The sources, each with the tag of the language if it is given. Raises UserError for one that lacks a tag."""
+        """The sources, each with the tag of the language if given. Raises UserError where a tag is missing."""
         from headway.translator.lines import language_prefix, tag_fault
 
         tag = language_prefix(translator, target_language)
         for number, source in enumerate(self.sources, start=1):
             if fault := tag_fault(translator, tag + source):
-                raise UserError(f"{self.source_file}, line {number}: {fault}; or give --target-language")
+                raise UserError(f"{self.source_file}, line {number}: {fault}; add it, or give --target-language")
         return [tag + source for source in self.sources]
 
     def measured(self, translations: Sequence[str]) -> list[Measured]:

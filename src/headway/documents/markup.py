@@ -87,14 +87,14 @@ def escape(text: str) -> str:
 
 
 def tag_name(atom: Atom) -> tuple[str, bool]:
-    """The name of a tag that begins or ends an element, or nothing, and whether it ends it."""
+    """The name of a tag that begins or ends an element, empty for others, and whether it is an end tag."""
     tag = _MARKUP.fullmatch(atom.raw)
     name = (tag["name"] or "").lower() if tag else ""
     return ("" if name in VOID else name), bool(tag and tag["end"])
 
 
 def _close_notes(block: list[Element]) -> None:
-    """Makes atoms of the numbers of notes, such as `<sup>[1]</sup>`: they are no words of a sentence."""
+    """Makes atoms of the numbers of notes, such as `<sup>[1]</sup>`: they aren't words of a sentence."""
     for opening, closing in tag_pairs(block, tag_name):
         tag, inside = block[opening], block[opening + 1 : closing]
         letters = (char.isalpha() for one in inside if isinstance(one, str) for char in one)

@@ -29,11 +29,11 @@ class Sentence:
 
     elements: list[Element]
     layout: Layout | None = None
-    """What the model gets of it as a whole; None where only its runs can be given."""
+    """Form in which the model gets the whole sentence; None if it can get only its runs."""
 
     @property
     def whole(self) -> str | None:
-        """What the model gets: the words of the sentence."""
+        """The plain text of the sentence, as the model gets it."""
         return self.layout and self.layout.plain
 
     @property
@@ -42,8 +42,8 @@ class Sentence:
         return runs_of(self.elements)
 
     def from_whole(self, translation: str, alignment: Alignment = (), prefix: int = 0) -> list[Element] | None:
-        """The translation with all atoms; None where some have no place. alignment: of the translation with `whole`,
-        before which so many characters stand."""
+        """The translation with all atoms; None if some can't be placed. alignment: of the translation and
+        `whole`, which is preceded by `prefix` characters."""
         return self.layout and self.layout.placed(translation, alignment, prefix)
 
     def from_runs(self, translations: Sequence[str]) -> list[Element]:

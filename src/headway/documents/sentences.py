@@ -56,8 +56,8 @@ _MARKER = regex.compile(
 
 
 def marker_length(block: str, language: str) -> int:
-    """The characters of the list markers at the beginning of a block, with the white space around them; 0 without
-    any. A date is no marker."""
+    """Length in characters of the list markers at the beginning of a block, with the white space around them; 0 without
+    any. A date is not a marker."""
     end = 0
     while (match := _MARKER.match(block, end)) and not _begins_with_date(block[end:].lstrip(), language):
         end = match.end()
@@ -83,7 +83,7 @@ def sentence_ends(block: str, language: str) -> list[int]:
 
 
 def _segments(block: str, language: str) -> list[str]:
-    """As sentencex finds them; joined they are as long as the whole."""
+    """Sentences as sentencex finds them; together they are as long as the block."""
     try:
         # It panics at a white space of several bytes after an initial, as in "Plan B .", and prints where. A line break
         # would end a sentence.
@@ -111,8 +111,8 @@ def _begins_with_date(text: str, language: str) -> bool:
 
 @cache
 def _days(language: str) -> regex.Pattern[str] | None:
-    """What dates begin with that are written `3. Oktober`, `3. Okt.` or `1. bis 5. Mai`; None for a language without
-    them."""
+    """Pattern of the beginning of dates such as `3. Oktober`, `3. Okt.` or `1. bis 5. Mai`; None for a language without
+    such dates."""
     main = read_code(language).language
     names: set[str] = set()
     for code in dict.fromkeys((main, language.replace("-", "_"))) if main in ORDINAL_DOT else ():

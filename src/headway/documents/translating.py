@@ -1,6 +1,6 @@
-"""Documents on their way through a model: a sentence goes as a whole, or, where tags find no place, by its runs.
+"""Documents on their way through a model: a sentence goes as a whole or, if its tags can't be placed, by its runs.
 
-Nothing here calls a model. Whoever has one asks it for `wholes`, then for `runs`, and reads what is `joined`.
+Nothing here calls a model. The caller asks one for `wholes`, then for `runs`, and reads what is `joined`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from headway.text.protected import Element, runs_of, split_protected
 
 
 class Found(NamedTuple):
-    """What the model made of a sentence, or of a text."""
+    """Translations of a sentence or of a document."""
 
     texts: list[str]
     """Its translation, and others after it."""
@@ -27,17 +27,17 @@ class Found(NamedTuple):
     out_of_domain: bool = False
     """Whether a sentence is unlike the text that the model was calibrated on."""
     alignments: Sequence[Alignment] = ()
-    """Of each of `texts` with what was asked, where they are wanted."""
+    """Alignment of each of `texts`, if asked for."""
 
 
 class Asked(NamedTuple):
-    """What the model is to translate."""
+    """A text to translate."""
 
     document: int
     """The number of its document."""
     text: str
     aligned: bool = False
-    """Whether the alignments of its translations are wanted."""
+    """Whether to return the alignments of its translations."""
 
 
 class _Translated(NamedTuple):
@@ -50,7 +50,7 @@ class _Translated(NamedTuple):
 
 
 class Drafts:
-    """Documents, and what is known so far of their translations."""
+    """Documents, and their translations as far as they are known."""
 
     def __init__(self, documents: Sequence[Document], prefixes: Sequence[str] = ()) -> None:
         """prefixes: for each document, what stands before each of its sentences."""
@@ -60,7 +60,7 @@ class Drafts:
 
     @property
     def wholes(self) -> list[Asked]:
-        """What to translate first: each sentence that the model can get as a whole."""
+        """Sentences to translate as a whole, the first pass."""
         return [
             Asked(number, self._prefixes[number] + one.layout.plain, one.layout.needs_alignment)
             for number, one in self._sentences
@@ -77,8 +77,8 @@ class Drafts:
 
     @property
     def runs(self) -> list[Asked]:
-        """What to translate then: the words between tags, where these found no place in the translation of the whole,
-        or the model couldn't read it."""
+        """Words between tags to translate by themselves, the second pass: those of sentences whose tags can't be placed
+        in the translation of the whole, or that the model can't read as a whole."""
         return [
             Asked(number, self._prefixes[number] + run.strip())
             for (number, sentence), known in zip(self._sentences, self._found, strict=True)
@@ -108,7 +108,7 @@ class Drafts:
 
 
 def _by_whole(sentence: Sentence, found: Found, prefix: int) -> _Translated | None:
-    """None where no translation has a place for each tag. prefix: characters before the sentence in what was asked."""
+    """None if no translation has a place for each tag. prefix: characters before the sentence in the text asked for."""
     placed = [
         sentence.from_whole(text, alignment, prefix)
         for text, alignment in zip(found.texts, found.alignments or repeat(()), strict=False)

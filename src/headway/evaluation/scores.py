@@ -21,7 +21,7 @@ _TOKENIZATIONS = {
     **dict.fromkeys(("Hani", "Hans", "Hant"), "zh"),
     **dict.fromkeys(("Jpan", "Khmr", "Lana", "Laoo", "Mymr", "Tale", "Talu", "Thai", "Tibt"), "char"),
 }
-"""For scripts without spaces between words; others are `13a`."""
+"""sacreBLEU's tokenisers for scripts without spaces between words; for others it is `13a`."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ LONGEST = 1024
 """Tokens of a sentence that Argos gives to a model, <eos> included; the others are cut off."""
 
 _OWN_CODES = ("pb", "zt")
-"""Argos's of Brazilian Portuguese and traditional Chinese."""
+"""Argos's codes of Brazilian Portuguese and traditional Chinese."""
 
 
 def export_argos(stored: StoredModel, output: Path, quantization: str | None = None) -> None:

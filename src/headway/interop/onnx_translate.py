@@ -209,7 +209,7 @@ INVISIBLE = (
 BLANK = re.compile(
     rf"[\s{INVISIBLE}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]*"
 )
-"""A text that shows nothing."""
+"""Text that shows nothing."""
 
 
 def visible(text: str) -> str:
@@ -311,7 +311,7 @@ class Translator:
                 yield self._target.decode(next(found)) if ids else None if ids is None else ""
 
     def lacks_tag(self, text: str) -> bool:
-        """Whether a text doesn't say into which of the model's languages."""
+        """Whether a text lacks the tag of one of the model's target languages."""
         return bool(self._source.tags) and not BLANK.fullmatch(text) and not self._source.tag_of(text)
 
     def _encode(self, text: str) -> list[int] | None:

@@ -1,4 +1,4 @@
-"""The body of a request: the fields of a JSON object or of a form, or what is wrong with it."""
+"""The body of a request: the fields of a JSON object or of a form."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from headway.storage.untrusted import clipped
 JSON = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 MOST_FIELDS = 100
-"""Of a form."""
+"""Most fields of a form."""
 
 
 def is_form(request: Request) -> bool:
-    """Whether all its values are text."""
+    """Whether its body is a form, whose values are all text."""
     return _media_type(request) in FORMS
 
 
@@ -51,7 +51,7 @@ async def read_body(request: Request) -> dict[str, Any]:
 
 
 def _half_pair(body: bytes) -> str:
-    """Says which field of a JSON object holds half of a surrogate pair, which Python reads; empty for none."""
+    """The field of a JSON object with half of a surrogate pair, as a message; empty without one."""
     with suppress(ValueError, TypeError, RecursionError):
         for name, value in dict(json.loads(body)).items():
             for number, one in enumerate(value if isinstance(value, list) else [value], start=1):
@@ -68,5 +68,5 @@ def _media_type(request: Request) -> str:
 
 
 def _single(form: dict[str, list[Any]]) -> dict[str, Any]:
-    """A field that is given once is no list."""
+    """The form with each field that is given once as a plain value, not a list."""
     return {name: values[0] if len(values) == 1 else values for name, values in form.items()}

@@ -1,4 +1,4 @@
-"""The pair that translates each text of a request: by the languages that are asked for, or by the text."""
+"""The pair that translates each text of a request: of the languages in the request, or by detection."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from headway.text.detection import Detected
 
 AUTO = "auto"
 NEAR = 0.5
-"""Of the confidence in the likeliest language: what one that is translated needs to be preferred to it."""
+"""Share of the highest confidence that a translatable language needs to be preferred."""
 UNDETERMINED = "und"
-"""ISO 639's code where no language can be told."""
+"""ISO 639's code for an undetermined language."""
 
 
 async def choose(
     service: Service, texts: Sequence[str], source: str, target: str, format_: TextFormat = "text", *, is_list: bool
 ) -> tuple[list[Pair | None], list[Detected] | None]:
-    """The pair for each text, None for one that stays as it is, and the language that it was found to be in where that
-    was asked for. A single text in a language that isn't translated is refused; in a list it stays, so that the others
-    get their translations. Raises HTTPException."""
+    """The pair for each text, None for one that stays as it is, and with `auto` the language detected in each. A single
+    text in a language that isn't translated is refused; in a list it stays as it is, so that the others get their
+    translations. Raises HTTPException."""
     pairs = service.pairs
     target = pairs.code(target, pairs.targets())
     if target not in pairs.targets():
@@ -49,8 +49,8 @@ async def choose(
 
 
 def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, Pair | None]:
-    """The language of a text by what it was found to be in, and the pair that translates it; no pair for text without
-    letters or in the target language. Raises UserError where the language can't be told, or isn't translated."""
+    """The language of a text, from those that `detect` found, and the pair that translates it; no pair for text without
+    letters or in the target language. Raises UserError if the language is unclear or isn't translated."""
     candidates = pairs.sources(target)
     if found is None:
         return Detected(candidates[0], 0.0), None
@@ -59,7 +59,7 @@ def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tupl
     possible = [one for one in found if one.language in candidates and one.confidence >= NEAR * found[0].confidence]
     equal = [one.language for one in possible if one.confidence == possible[0].confidence]
     if len(equal) > 1:
-        raise UserError(f"the script of the text is that of several, say which of {', '.join(equal)}")
+        raise UserError(f"the text's script doesn't tell {', '.join(equal)} apart; name the language")
     if possible:
         return possible[0], pairs.find(possible[0].language, target)
     if read_code(found[0].language).language == read_code(target).language:

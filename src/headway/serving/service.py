@@ -221,7 +221,7 @@ class Service:
 
 
 def _words(text: str, format_: TextFormat) -> str:
-    """What tells the language of a text: all but tags and what is protected."""
+    """The text without tags and protected text, from which its language is detected."""
     blocks = blocks_of(text) if format_ == "html" else [elements_of(text)]
     elements = (one for block in blocks if not isinstance(block, str) for one in block)
     return " ".join(one for one in elements if isinstance(one, str))

@@ -1,4 +1,4 @@
-"""Models of other programs, given in place of a model directory: what they are and what to do, in one line."""
+"""Errors for models of other programs that are given in place of a model directory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _EXPORTS = {
     "*.argosmodel": "a package for Argos Translate",
 }
 _CHECKPOINTS = ("*.pt", "*.ckpt", "*.npz")
-"""Of fairseq, OpenNMT, JoeyNMT and Marian."""
+"""Checkpoints of fairseq, OpenNMT, JoeyNMT and Marian."""
 
 
 def refuse_foreign(path: Path, config: Mapping[str, Any] | None = None) -> None:
-    """Raises UserError for a model of another program, which names alone tell, and for a file of a model directory.
-    config: the folder's config.json, if it has one; ours has checksums."""
+    """Raises UserError for another program's model, recognised by file names, and for a file of a model directory.
+    config: the folder's config.json, if it has one; headway's has checksums."""
     config = config or {}
     if "sha256" in config:
         return

@@ -87,7 +87,7 @@ class Chunk:
     source: bytes
     target: bytes
     form: Form | None
-    """How a file that holds both sides does so."""
+    """The layout of a file with both sides."""
     done: float
     """The share of all source files' bytes that has been read so far, 0 to 1."""
 

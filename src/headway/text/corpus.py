@@ -26,7 +26,7 @@ from headway.text.two_sided import HEAD, NO_LANGUAGES, Form, Sides, form_of
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 TWO_SIDED = (".tsv", ".jsonl")
-"""Suffixes of files that hold both sides."""
+"""Suffixes of files with both sides."""
 LONGEST_LINE = 64 << 20
 """Bytes of a line, at most: a file without line ends would take all memory."""
 CHANGED = "was changed while it was read; start again when it stays as it is"
@@ -113,8 +113,8 @@ def read_pairs(
     languages: Sides = NO_LANGUAGES,
 ) -> Iterator[Pair]:
     """The pairs of parallel files, in order, blank ones included; without target files, those of .tsv and .jsonl files,
-    in which names of the given `languages` tell source and target. Raises UserError where they don't match; `lenient`
-    as in `read_lines`."""
+    whose columns or keys may be named after the `languages` of source and target. Raises UserError where they
+    don't match; `lenient` as in `read_lines`."""
     check_files(source_files, target_files)
     if not target_files:
         for file in source_files:
@@ -168,7 +168,7 @@ def _pairs_of_file(file: Path, lenient: bool, languages: Sides) -> Iterator[Pair
 
 
 def form_of_file(head: Sequence[str], file: Path, languages: Sides) -> Form:
-    """How a file holds both sides that begins with these lines. Raises UserError."""
+    """The layout of a file with both sides that begins with these lines. Raises UserError."""
     form = form_of(head, is_tsv=plain_name(file).suffix.lower() == ".tsv", languages=languages)
     if isinstance(form, str):
         raise UserError(f"{file}: {form}")
@@ -176,8 +176,8 @@ def form_of_file(head: Sequence[str], file: Path, languages: Sides) -> Form:
 
 
 def notices_of(files: Iterable[Path], languages: Sides = NO_LANGUAGES) -> Iterator[str]:
-    """What a user may not expect of how the files that hold both sides are read. Leaves out pipes, which can be read
-    only once. Raises UserError."""
+    """Notices about how files with both sides are read; none for pipes, which can be read only once. Raises
+    UserError."""
     for file in files:
         if is_two_sided(file) and file.is_file():
             with closing(read_lines(file, lenient=True)) as lines:
@@ -186,7 +186,7 @@ def notices_of(files: Iterable[Path], languages: Sides = NO_LANGUAGES) -> Iterat
 
 
 def two_sided_pairs(lines: Iterable[str], file: Path, form: Form, *, first: int) -> Iterator[Pair]:
-    """The pairs of lines that hold both sides. first: the number of the first of them in its file. Raises UserError."""
+    """The pairs of lines with both sides. first: the number of the first line in its file. Raises UserError."""
     for number, line in enumerate(lines, start=first):
         if is_blank(line):
             yield Pair("", "", file, number)

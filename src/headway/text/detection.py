@@ -15,13 +15,13 @@ _SCRIPTS_OF = {
     "Hans": ("Han",),
     "Hant": ("Han",),
 }
-"""Unicode's scripts of what languages call their script; others are one and the same."""
+"""Unicode scripts of ISO 15924 codes that aren't one themselves."""
 _OWN = {"Kore": ("Hangul",), "Jpan": ("Hiragana", "Katakana")}
-"""Of these a text in the language has some, if it has any script that others have, too."""
+"""Scripts that one language alone uses; text in that language is expected to have some."""
 OWN_SHARE = 0.1
-"""Of a text's letters: fewer may be a foreign word."""
+"""Least share of letters in a language's own scripts; fewer may be a foreign word."""
 LEAST_SHARE = 1 / 3
-"""Of a text's letters that are in the script of its language."""
+"""Least share of letters in the language's script."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Detected:
 
 
 def detect(words: str, candidates: Sequence[str]) -> list[Detected] | None:
-    """The candidates that a text of these words may be in, likeliest first, equal where nothing tells them apart; none
-    where its script is that of none; None for a text without letters."""
+    """The candidates whose language the words may be in, most likely first, with equal confidence if nothing tells them
+    apart; empty if none has their script; None without letters."""
     letters = sum(map(str.isalpha, words))
     if not letters:
         return None
@@ -57,7 +57,7 @@ def _told_apart(words: str, codes: tuple[str, ...]) -> list[tuple[str, float]]:
 
 
 def _own_letters(code: str, words: str) -> float:
-    """How many letters are the language's alone; -1 where no letters are known that are."""
+    """The number of letters in the language's own scripts; -1 if it has none."""
     own = _OWN.get(likely_script(code))
     return -1.0 if own is None else len(_pattern_of(own).findall(words))
 

@@ -63,11 +63,11 @@ _SYNTAX = rf"""
   | (?<! < ) < (?P<tag> {_TAG} ) {_ATTRIBUTES} > (?! > )
   | (?P<opening> !? \[ ) | (?P<closing> \] )
 """
-"""What has words in it: {n, plural, one {...} other {...}} of ICU, <0>...</0> and other tags, links of Markdown,
-[...](address)."""
+"""Syntax with words to translate inside: {n, plural, one {...} other {...}} of ICU, <0>...</0> and other tags, links of
+Markdown, [...](address)."""
 _PROTECTED = re.compile(f"{_ADDRESS}|{_PLACEHOLDER}|{_SYNTAX}", re.VERBOSE)
 _LIKELY = re.compile(r"[@{}%$`<\\\[\]#:_wW](?:(?<![:_wW])|(?<=:)(?://|[a-z])|(?<=_)_|(?<=[wW])[wW]{2}\.)")
-"""What any protected text has a part of: far faster to look for."""
+"""Quick test that every protected text passes."""
 _ENDS = ".!?\u2026\u3002\uff01\uff1f\u0964"
 """Punctuation that ends a sentence, and is translated with it."""
 
@@ -81,9 +81,9 @@ class Atom:
     stand_in: str
     """What stands for it where sentences are looked for."""
     words: str | None = None
-    """What the model gets of it, for protected text, which a translator keeps; None: nothing."""
+    """Protected text, which the model gets and a translator keeps; None for what the model doesn't get."""
     is_syntax: bool = False
-    """Whether it begins or ends something that has words in it, as a tag does."""
+    """Whether it begins or ends something with words to translate inside, such as a tag."""
 
 
 Element: TypeAlias = str | Atom
@@ -110,8 +110,8 @@ def split_protected(text: str) -> list[Element]:
 
 
 def _matches(text: str) -> list[re.Match[str]]:
-    """What is protected. Placeholders like $1 count from 1; a number that lacks the ones before it is a price. Brackets
-    are protected where they are no pair, or that of a link."""
+    """Matches of protected text. Placeholders like $1 count from 1; a number that lacks the ones before it is a price.
+    A bracket is left out if its pair is no link's."""
     found = list(_PROTECTED.finditer(text))
     left_out = {match for match in found if match.lastgroup in ("path", "closing")}
     for kind in ("dollar", "percent"):
@@ -131,7 +131,7 @@ def _matches(text: str) -> list[re.Match[str]]:
 
 
 def with_protected(elements: Iterable[Element], is_apart: Callable[[Atom], bool]) -> list[Element]:
-    """The elements with protected text among the words around it, but for atoms that are apart."""
+    """The elements, with protected text joined to the words around it, except atoms that are apart."""
     made: list[Element] = []
     for one in elements:
         if isinstance(one, Atom) and is_apart(one):

@@ -1,5 +1,5 @@
-"""What a file holds that is given as text and isn't UTF-8: UTF-16 and UTF-32, with a byte order mark or without one,
-archives, documents and images."""
+"""Signatures of files that aren't UTF-8 text: UTF-16 and UTF-32, with or without a byte order mark, archives, documents
+and images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MARKS = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-"""Byte order marks; those of UTF-32 first, because one begins as one of UTF-16."""
+"""Byte order marks; those of UTF-32 come first, because one of them begins like one of UTF-16."""
 FORMATS = {
     b"PK\x03\x04": "a ZIP archive, as .docx, .xlsx and .odt files are; save its text as a plain text file",
     b"\xd0\xcf\x11\xe0": "a document of an old Office format; save its text as a plain text file",
@@ -23,15 +23,15 @@ FORMATS = {
     b"BZh91AY&SY": "compressed with bzip2; decompress it first, as with `bzip2 -dc`",
 }
 LOW = bytes(range(9))
-"""Bytes that text hardly has. In UTF-16 every second byte of an alphabet's letters is such a one: 0 of Latin letters, 3
-of Greek, 4 of Cyrillic ones."""
+"""Bytes that are rare in text. In UTF-16 every second byte of alphabetic text is one: 0 in Latin, 3 in Greek, 4 in
+Cyrillic."""
 FEWEST_LOW = 4
 """A line with fewer low bytes is text with stray control characters."""
 
 
 def fault_of_line(raw: bytes, number: int) -> str | None:
-    """What a line holds instead of UTF-8, and the remedy; None for a line that may be text. number: that of the line in
-    its file. Only the first one can tell the format of a file."""
+    """The fault of a line that isn't UTF-8, with the remedy; None if it may be text. number: its number in the file;
+    only line 1 can show a format."""
     if number == 1:
         for mark, encoding in MARKS.items():
             if raw.startswith(mark):

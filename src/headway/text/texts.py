@@ -1,4 +1,4 @@
-"""Texts as a program gives them: any list of strings, numpy's and pandas' too, and nothing that only looks like one."""
+"""Checks texts from a program: any list of strings, numpy's and pandas' too, but nothing that only looks like one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 
 def as_texts(given: Any, name: str) -> list[str]:
-    """The texts as plain strings. name: of one of them. Raises TypeError, which says what isn't text, for a text in
-    place of a list, and for what isn't in order or would give its keys (a set, a dict, a data frame)."""
+    """The texts as plain strings. name: what messages call one of them. Raises TypeError for an item that isn't text,
+    for a text in place of a list, and for collections without order or that would give keys (set, dict, data frame)."""
     kind = type(given).__name__
     if isinstance(given, (str, bytes)):
         raise TypeError(f"{name}: a list of texts is needed, not {kind}; for one text, give [text]")

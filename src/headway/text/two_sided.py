@@ -1,4 +1,4 @@
-"""Files that hold both sides, .tsv and .jsonl: where their lines have source and target, as the first lines tell.
+"""Files with both sides, .tsv and .jsonl: their first lines tell where source and target are.
 
 A .tsv file has source, TAB, target. Its first row may name the columns instead; the names then say which they are. Its
 fields may be quoted as spreadsheets and pandas write them (RFC 4180). A .jsonl file has objects with `source` and
@@ -17,20 +17,20 @@ from headway.languages import code_of_name, is_language, read_code
 from headway.text.characters import is_blank, visible
 
 HEAD = 1000
-"""Lines that tell how a file holds both sides."""
+"""Lines that are read to find the layout."""
 ROWS_ALL_QUOTED = 10
-"""From so many rows on, fields that all are in quotation marks are quoted."""
+"""Fewest rows that count as quoted because all their fields are."""
 LONGEST_NAME = 40
-"""Characters of a column's name."""
+"""Most characters of a column's name."""
 NAMES = (
     {"source", "src", "sourcetext", "srctext", "sourcesentence"},
     {"target", "tgt", "trg", "targettext", "tgttext", "targetsentence", "translation", "reference", "ref"},
 )
-"""What columns of sources and of targets are called, in small letters and without spaces and underscores."""
+"""Names of columns of sources and of targets, in small letters, without spaces and underscores."""
 SOURCE_BESIDE_TARGET = {"text", "sentence", "original"}
-"""Names of a column of sources where another one is of targets."""
+"""Further names of a column of sources, if another column is named as one of targets."""
 NUMBERING = {"id", "no", "nr"}
-"""Names of a column of numbers that are codes of languages, too."""
+"""Names of numbered columns that are also codes of languages."""
 NO_LANGUAGES = ("", "")
 
 Sides = tuple[str, str]
@@ -39,11 +39,11 @@ Sides = tuple[str, str]
 
 @dataclass(frozen=True)
 class Form:
-    """How a file holds both sides."""
+    """Layout of a file with both sides."""
 
     is_tsv: bool
     columns: int = 0
-    """Columns of a .tsv file; 0 where no line tells."""
+    """Columns of a .tsv file; 0 if all lines are blank."""
     places: tuple[int, int] = (0, 1)
     """The columns of source and target, from 0."""
     header: bool = False
@@ -55,10 +55,10 @@ class Form:
     nested: bool = False
     """Whether they are within `translation`."""
     notices: tuple[str, ...] = ()
-    """What a user may not expect."""
+    """Notices about the layout."""
 
     def split(self, line: str) -> Sides | str:
-        """Source and target of a line that isn't blank, or what is wrong with it."""
+        """Source and target of a line that isn't blank, or its fault."""
         return self._split_row(line) if self.is_tsv else self._split_object(line)
 
     def _split_row(self, line: str) -> Sides | str:
@@ -92,8 +92,8 @@ class Form:
 
 
 def form_of(head: Sequence[str], *, is_tsv: bool, languages: Sides = NO_LANGUAGES) -> Form | str:
-    """The form of a file that begins with these lines, or what is wrong with it. languages: codes of source and target,
-    as far as they are known."""
+    """The layout of a file that begins with these lines, or its fault. languages: codes of source and target, as far as
+    known."""
     return _form_of_table(head, languages) if is_tsv else _form_of_objects(head, languages)
 
 
@@ -117,7 +117,7 @@ def _form_of_table(head: Sequence[str], languages: Sides) -> Form:
 
 
 def _named_columns(names: Sequence[str], languages: Sides) -> tuple[int, int] | None:
-    """The columns of source and target, where these are the names of columns."""
+    """The columns of source and target; None if these aren't names of columns."""
     plain = [re.sub(r"[\s_]+", "", name).lower() for name in names]
     if len(set(plain)) < max(2, len(plain)) or any(not 0 < len(name) <= LONGEST_NAME for name in plain):
         return None
@@ -130,8 +130,8 @@ def _named_columns(names: Sequence[str], languages: Sides) -> tuple[int, int] | 
 
 
 def _of_languages(names: Sequence[str], languages: Sides) -> tuple[int, int] | None:
-    """The places of source and target among names of which two are languages: those that are given, or else, where
-    none is given, the only two that have a code of two letters, in their order."""
+    """The places of source and target among names of columns or keys: those of the given languages or, if either is
+    unknown, of the only two names of languages with a two-letter code, in their order."""
     source, target = (_language(one) for one in languages)
     found = [_language(name) for name in names]
     if source is not None and target is not None and source != target:
@@ -150,10 +150,10 @@ def _language(name: str) -> str | None:
 
 
 def _is_quoted(rows: Sequence[str], *, named: bool) -> bool:
-    """Whether quotation marks around fields are no text. In a quoted file every field that has one begins and ends with
-    one, and those inside are doubled. Text may be so by chance; then no field has a doubled mark or a TAB inside, and
-    not all are quoted, ten rows of them or more, or with the names of the columns. named: whether the first row is
-    names."""
+    """Whether quotation marks around fields aren't text. In a quoted file each field with a mark begins and ends with
+    one, and those inside are doubled. Plain text may look like this by chance, so some field must have a doubled mark
+    or a TAB inside, or all fields must be quoted, in at least ten rows or under column names. named: whether the first
+    row has column names."""
     has_proof, all_quoted = False, True
     for row in rows:
         fields = _raw_fields(row)

@@ -107,7 +107,7 @@ def _all_files(corpora: Sequence[CorpusFiles]) -> list[Path]:
 
 
 def _text_of(recipe: Recipe) -> list[Path]:
-    """All files that the recipe reads; none where a pattern matches nothing any more."""
+    """All files that the recipe reads; none for a pattern that no longer matches."""
     data = recipe.data
     try:
         return _all_files([data.files_of(corpus) for corpus in (*data.corpora, *data.valid, *data.held_out)])

@@ -101,7 +101,7 @@ def state_of_text(files: Sequence[Path]) -> list[list[Any]]:
 
 
 def change_of_text(file: Path, then: list[Any]) -> str:
-    """How a file differs from what `state_of_text` said of it; empty where it doesn't."""
+    """How a file differs from its state as `state_of_text` gave it; empty if it doesn't."""
     size, sum_ = then
     status = file.stat()
     if status.st_size == size and sum_.startswith("modified"):

@@ -189,7 +189,7 @@ def _languages(data: DataSection) -> dict[str, str]:
     if unclear:
         told = " and ".join(dict.fromkeys(file.name for file in files))
         keys = " ".join(f"data.{side}_language=..." for side in unclear)
-        raise _Problems(f"{told}: the names don't tell two languages; set {keys}, with codes such as de")
+        raise _Problems(f"{told}: the file names don't name two languages; set {keys} (codes such as de)")
     return {f"{side}_language": language for side, language in found.items()}
 
 

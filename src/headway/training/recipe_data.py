@@ -254,15 +254,15 @@ class DataSection(Section):
 
     @property
     def languages(self) -> list[tuple[str, str]]:
-        """Of each training corpus, source and target."""
+        """Source and target language of each training corpus."""
         return [self.languages_of(corpus) for corpus in self.corpora]
 
     def languages_of(self, corpus: ParallelFiles) -> tuple[str, str]:
-        """Source and target."""
+        """The corpus's source and target language."""
         return self.source_language, corpus.tag or self.target_language
 
     def files_of(self, corpus: ParallelFiles) -> CorpusFiles:
-        """Those on disk. Raises UserError for a pattern that matches nothing."""
+        """The corpus's files on disk. Raises UserError for a pattern that matches nothing."""
         return as_corpus(corpus.source, corpus.target, self.languages_of(corpus))
 
     @property

@@ -142,7 +142,7 @@ def _check_same_run(state: State, recipe: Recipe, now: dict[str, str | int], not
 
 
 def _tell_changes(changes: Sequence[str], notice: Notice) -> None:
-    """Says in a line that the text isn't what the run is trained on."""
+    """Prints a notice if the text has changed since the run's data were prepared from it."""
     if changes:
         more = f" (and {len(changes) - 1} more like this)" if len(changes) > 1 else ""
         notice(f"notice: {changes[0]}{more}; training and validation use the text as it was prepared")

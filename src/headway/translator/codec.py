@@ -64,7 +64,7 @@ class Codec:
         return ids
 
     def lacks_tag(self, text: str) -> bool:
-        """Whether a source doesn't say into which of the model's target languages."""
+        """Whether a source lacks the tag of one of the model's target languages."""
         tokenizer = self.stored.source_tokenizer
         return bool(tokenizer.target_tags) and not is_blank(text) and not tokenizer.split_tag(text)[0]
 
@@ -128,7 +128,7 @@ class Codec:
         return self.stored.target_tokenizer.decode(ids).translate(_LINE_BREAKS)
 
     def _unknown_parts(self, text: str) -> list[str]:
-        """What a target has that the vocabulary has no token for, each once: characters, or words if tokens are."""
+        """Parts of a target without a token in the vocabulary, each once: characters, or words if tokens are words."""
         tokenizer = self.stored.target_tokenizer
         pieces = zip(tokenizer.encode(text), tokenizer.encoded_pieces(text), strict=True)
         return list(dict.fromkeys(text[piece.start : piece.end] for id_, piece in pieces if id_ == UNK_ID))

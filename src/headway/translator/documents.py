@@ -24,7 +24,7 @@ def require_documents() -> None:
 
 
 def found_in(translation: Translation, *, aligned: bool) -> Found:
-    """The translation as documents need it."""
+    """The translation in the form that documents need."""
     from headway.documents import Found
 
     every = [translation, *translation.alternatives]

@@ -1,5 +1,5 @@
-"""Models after a fork: the threads of torch and of CTranslate2 don't survive it, and a product would wait for them for
-ever."""
+"""Models after a fork: the threads of torch and of CTranslate2 don't survive it, and a computation would wait for them
+forever."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def check_process(engine: EngineName) -> None:
 
 @cache
 def _first_process() -> int:
-    """The first that asked; those that are forked from it remember it."""
+    """Id of the process that called this first; forks inherit the cached value."""
     return os.getpid()

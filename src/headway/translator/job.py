@@ -172,7 +172,7 @@ class Job:
         self._journal.unlink()
 
     def _finished(self) -> dict[str, Any]:
-        """The record of the job that has written the output as it is; empty if there is none."""
+        """The record of the job that wrote the current output; empty without one."""
         if not (self._record.exists() and self.output.exists()):
             return {}
         document = read_json(self._record)

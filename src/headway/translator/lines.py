@@ -239,7 +239,7 @@ def _of_document(document: TranslatedDocument) -> Translation:
 
 
 def tag_fault(translator: Translator, text: str) -> str:
-    """Why a line of a file doesn't select its target language; empty if it does, or need not."""
+    """Message if a line of a file lacks the tag of its target language; empty if it has one, or needs none."""
     if not translator.lacks_tag(text):
         return ""
     return f"doesn't begin with the tag of a target language, such as {language_tag(translator.target_languages[0])}"

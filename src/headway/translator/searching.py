@@ -73,7 +73,7 @@ class TextSearcher:
         prefixes: Sequence[list[int]],
         glossaries: Sequence[Glossary],
     ) -> dict[int, Translation]:
-        """The translations, by number, of those texts whose links and tags find a place in the translation of the text
+        """Translations, by number, of the texts whose links and tags can be placed in the translation of the text
         without them."""
         layouts = {i: layout for i, text in enumerate(given) if (layout := text.layout) is not None and text.runs}
         if not layouts:
@@ -174,7 +174,7 @@ class TextSearcher:
         return replace(best, alternatives=others)
 
     def _reread(self, translation: Translation, source_text: str, source: list[int]) -> Translation:
-        """With the pieces of its text, as far as the model can read it and its source."""
+        """The translation with the pieces of its text, if the model can read it and its source."""
         target = self._codec.target(translation.text)
         if target is None or max(len(source), len(target)) > self._codec.longest_source:
             return translation

@@ -101,7 +101,7 @@ class Translator:
         """Loads a model directory, or the best model of a run directory. The models of an `ensemble` translate together
         with it, by the mean of their probabilities; all need the same vocabularies. `engine` runs the model: `torch`,
         or `ctranslate2`, which converts the model the first time and keeps the result. Raises UserError, also in a
-        process that was forked after a model was loaded, where `translate` would wait for ever."""
+        process that was forked after a model was loaded, where `translate` would wait forever."""
         check_process(engine)
         others = [load_model(Path(other)) for other in ensemble]
         return cls(load_model(Path(path)), device=device, precision=precision, ensemble=others, engine=engine)

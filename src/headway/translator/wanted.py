@@ -29,7 +29,7 @@ from headway.translator.translation import Stopped, Translation
 MOST_PHRASES, LONGEST_PHRASE = 2_000, 100
 """Phrases whose ids are kept, and the most characters of one: they are text of users, which needs a bound."""
 MOST_PHRASES_IN_BEAM = 16
-"""That are demanded of one translation: the beam has a place for each number of them."""
+"""Most phrases that are demanded of one translation: the beam has a place for each number of them."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,13 @@ class ProtectedText:
 
     @property
     def parts(self) -> Sequence[Element]:
-        """What is translated by itself, and what is between: all protected text, or, where there is syntax, that alone.
-        Placeholders between it are among the words."""
+        """The parts between syntax or, without syntax, between all protected text, and that syntax or text."""
         return with_protected(self.elements, lambda one: one.is_syntax) if self._has_syntax else self.elements
 
     @cached_property
     def layout(self) -> Layout | None:
-        """The words without the links and tags; None where there are none, or they can't be put back: the messages of a
-        plural are translated each."""
+        """The text without links and tags, and where they were; None if there are none, or they can't be put back: the
+        messages of a plural are translated separately."""
         has_messages = any(isinstance(one, Atom) and one.is_syntax and one.raw[0] in "{}" for one in self.elements)
         return Layout.of(self.parts, syntax_name) if self._has_syntax and not has_messages else None
 
@@ -93,8 +92,7 @@ class ProtectedText:
 
     @property
     def goes_by_runs(self) -> bool:
-        """Whether no translation of the whole is searched: there is syntax, there are no words, or too much protected
-        text."""
+        """Whether only the runs are translated, because there is syntax, no words, or too much protected text."""
         return self._has_syntax or len(self.spans) > MOST_PHRASES_IN_BEAM or (bool(self.spans) and not self.runs)
 
     @property
