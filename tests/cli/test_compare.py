@@ -193,6 +193,6 @@ def test_translations_that_would_be_tokenised_differently(folder, monkeypatch):
     ],
 )
 def test_the_tokenisation_of_all_that_a_model_writes(asked, tags, target, wanted):
-    stored = SimpleNamespace(target_language=target, target_tokenizer=SimpleNamespace(kind="bpe"))
-    translator: Any = SimpleNamespace(target_languages=tags, stored=stored)
-    assert tokenization_for(translator, asked) == wanted
+    tokenizer = SimpleNamespace(kind="bpe", target_tags=tags)
+    stored: Any = SimpleNamespace(target_language=target, source_tokenizer=tokenizer, target_tokenizer=tokenizer)
+    assert tokenization_for(stored, asked) == wanted

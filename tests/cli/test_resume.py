@@ -53,8 +53,8 @@ def test_the_same_command_again(folder):
     [
         (LINES.replace("dog", "cat"), "is complete, but the input has changed since then"),
         ("the mat\na dog\nthe cat\n", "is complete, but the input has changed since then"),
-        (f"{LINES}the cat\n", r"input\.size \(22 -> 30\)"),
-        ("the cat\n", r"input\.size \(22 -> 8\)"),
+        (f"{LINES}the cat\n", "is complete, but the input has changed since then"),
+        ("the cat\n", "is complete, but the input has changed since then"),
     ],
 )
 def test_another_input(folder, text, message):

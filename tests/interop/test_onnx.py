@@ -286,7 +286,9 @@ def test_what_can_not_be_translated_is_told_and_the_code_is_2(exports):
     assert done.returncode == 2
     out = done.stdout.decode().split("\n")
     assert [bool(line) for line in out] == [True, False, False, False, True, False]
-    assert done.stderr.decode().splitlines() == [f"line {n}: longer than 299 tokens, left blank" for n in (2, 4)]
+    assert done.stderr.decode().splitlines() == [
+        f"line {n} is longer than 299 tokens; its translation is left blank" for n in (2, 4)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -294,7 +296,11 @@ def test_what_can_not_be_translated_is_told_and_the_code_is_2(exports):
     [
         (PLAIN, b"the cat\na d\xffg\n", "standard input, line 2: byte 0xff is not UTF-8; convert the file"),
         (PLAIN, "the cat\n".encode("utf-16-le"), "standard input, line 1: has a NUL in every second byte, as UTF-16"),
-        (OTHER, b">>ko<< a\nthe cat\n", "line 2: has no tag of a language, left blank"),
+        (
+            OTHER,
+            b">>ko<< a\nthe cat\n",
+            "line 2 doesn't begin with the tag of a target language; its translation is left blank",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line(exports, variant, data, reason):

@@ -158,7 +158,9 @@ def test_several_languages_in_one_model(corpus, tmp_path):
     for tag, reference in (("rev", "test.tgt"), ("same", "test.src")):
         options = ("--source", corpus.file("test.src"), "--reference", corpus.file(reference), "--target-language", tag)
         assert json.loads(run_headway("evaluate", run, *options, "--json").out)["bleu"] > 80
-    assert "begin each text with one of >>rev<< >>same<<" in complaint("translate", run, input_="ant\n")
+    outcome = run_headway("translate", run, input_="ant\n>>same<< bee\n")
+    assert (outcome.code, lines(outcome)) == (2, ["", "bee"])
+    assert "line 1 doesn't begin with the tag of a target language, such as >>rev<<" in outcome.err
 
 
 def test_check_names_the_lines(tmp_path):

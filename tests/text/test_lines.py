@@ -33,7 +33,6 @@ def test_chunks_keep_the_order_and_both_bounds():
     assert [line for chunk in found for line in chunk] == lines
     assert [len(chunk) for chunk in found[:2]] == [LINES_AT_ONCE] * 2
     assert max(sum(map(len, chunk)) for chunk in found) < 1.6 * CHARACTERS_AT_ONCE
-    assert [len(chunk) for chunk in chunks(lines[:3], len, 1)] == [1, 1, 1]
     assert list(chunks([], len)) == []
 
 

@@ -18,9 +18,14 @@ from headway.translator import job as job_module
 from headway.translator.job import Job
 from headway.translator.lines import Written
 
-IDENTITY = {"model": "m", "options": {"beam_size": 2}, "input": {"size": 10}}
+IDENTITY = {"model": "m", "options": {"beam_size": 2}}
 LINES = [Line(number, f"line {number}") for number in range(1, 24)]
 AT_MOST = 4
+
+
+@pytest.fixture(autouse=True)
+def _short_chunks(monkeypatch):
+    monkeypatch.setattr("headway.text.lines.LINES_AT_ONCE", AT_MOST)
 
 
 class Killed(BaseException):
@@ -38,7 +43,7 @@ def run(
     output: Path, *, resume: bool = False, identity=IDENTITY, lines=LINES, notice=lambda _: None, in_place=False
 ) -> int:
     job = Job(output, identity, in_place=in_place)
-    return job.run(iter(lines), translate, resume=resume, notice=notice, at_most=AT_MOST)
+    return job.run(iter(lines), translate, resume=resume, notice=notice)
 
 
 def content(output: Path) -> str:
@@ -241,7 +246,6 @@ def iter_raising():
     [
         ({"model": "other"}, r"was begun with other settings: model \("),
         ({"options": {"beam_size": 3}}, r"options\.beam_size \(\S+ -> 3\); give the same as before, or start again"),
-        ({"input": {"size": 11}, "model": "x"}, r"input\.size \("),
     ],
 )
 def test_another_job_is_refused(tmp_path, change, message):

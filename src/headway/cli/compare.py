@@ -195,7 +195,7 @@ def _scored(
     systems: list[tuple[list[str], list[Measured]]] = []
     for run in runs:
         translator = load(run)
-        tokenizations.setdefault(tokenize or tokenization_for(translator, target_language), run)
+        tokenizations.setdefault(tokenize or tokenization_for(translator.stored, target_language), run)
         if len(tokenizations) > 1:
             found = ", ".join(f"{of_run} as {name}" for name, of_run in tokenizations.items())
             raise UserError(f"BLEU would tokenise the runs' translations differently ({found}); choose with --tokenize")

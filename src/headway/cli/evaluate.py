@@ -103,7 +103,7 @@ def evaluate(
     if output is not None:
         with writer(output) as file:
             file.writelines(f"{line}\n" for line in hypotheses)
-    tokenize = tokenize or tokenization_for(translator, target_language)
+    tokenize = tokenize or tokenization_for(translator.stored, target_language)
     scores = score_translations(hypotheses, test_set.references, tokenize, with_ter=True)
     measured = test_set.measured(hypotheses)
     comparisons = (

@@ -190,7 +190,8 @@ def _export(stored: StoredModel, to: str, output: Path, quantization: str | None
 
 def _report_difference(stored: StoredModel, pairs: list[Pair], ours: list[str], exported: Exported) -> None:
     """Greedy search is the same everywhere; the tools' beams differ by their length penalties."""
-    from headway.evaluation import score_translations, tokenization
+    from headway.cli.test_set import tokenization_for
+    from headway.evaluation import score_translations
 
     source, target, longest = stored.source_tokenizer, stored.target_tokenizer, stored.model.config.max_length - 1
     theirs = []
@@ -199,7 +200,7 @@ def _report_difference(stored: StoredModel, pairs: list[Pair], ours: list[str], 
         most = stored.decoding.get("max_length") or 2 * len(ids) + 50
         readable = 0 < len(ids) <= longest
         theirs.append(target.decode(exported.translate(ids, min(most, longest))) if readable else "")
-    tokenize = tokenization(*(source.target_tags or [stored.target_language]), tokenized=target.kind == "word")
+    tokenize = tokenization_for(stored)
     references = [pair.target for pair in pairs]
     mine, found = (score_translations(texts, references, tokenize) for texts in (ours, theirs))
     same = sum(one == other for one, other in zip(ours, theirs, strict=True))

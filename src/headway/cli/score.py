@@ -47,7 +47,7 @@ def score(
     headway score runs/multi30k-de-en --source test.de --target test.en
     headway score runs/multi30k-de-en --source test.de --target test.en --alignments
     """
-    from headway.text.corpus import is_plain, read_pairs, same_text
+    from headway.text.corpus import same_text
     from headway.text.lines import chunks
     from headway.threads import use_threads
     from headway.translator.alignments import to_pharaoh
@@ -57,14 +57,13 @@ def score(
         raise UserError("--pieces says what --alignments join: give both")
     targets = [target] if target else []
     pairs = parallel_pairs([source], targets, model, target_language)
-    if all(is_plain(file) for file in (source, *targets)) and same_text(read_pairs([source], targets)):
-        typer.echo("headway: warning: source and target are the same text", err=True)
     use_threads(threads)
     translator = load_translator(model, device, ensemble=ensemble, alignments=alignments)
     tag = language_prefix(translator, target_language)
-    number, failed = 0, False
+    number, failed, same = 0, False, True
     arriving = as_they_arrive(pairs, source, *targets)
     for chunk in chunks(arriving, lambda pair: len(pair.source) + len(pair.target)):
+        same = same and same_text(chunk)
         faults = [tag_fault(translator, tag + pair.source) for pair in chunk]
         sources = ["" if fault else tag + pair.source for pair, fault in zip(chunk, faults, strict=True)]
         sides = sources, [pair.target for pair in chunk]
@@ -88,4 +87,6 @@ def score(
                 typer.echo(json.dumps(document, ensure_ascii=False))
             else:
                 typer.echo(f"{total:.4f} ||| {to_pharaoh(links)}" if alignments else f"{total:.4f}")
+    if number and same:
+        typer.echo("headway: warning: source and target are the same text", err=True)
     raise typer.Exit(2 if failed else 0)

@@ -13,6 +13,7 @@ from headway.errors import UserError
 
 if TYPE_CHECKING:
     from headway.evaluation import Comparison, Measured, NamedMetric
+    from headway.storage import StoredModel
     from headway.translator import Translator
 
 
@@ -102,12 +103,12 @@ def refuse_endless(file: Path, texts: Sequence[str], translator: Translator) -> 
             )
 
 
-def tokenization_for(translator: Translator, target_language: str | None) -> str:
-    """sacreBLEU's tokenisation of what a model writes."""
+def tokenization_for(stored: StoredModel, target_language: str | None = None) -> str:
+    """sacreBLEU's tokenisation of what a model writes, in one of its target languages or in all."""
     from headway.evaluation import tokenization
 
-    stored = translator.stored
-    languages = [target_language] if target_language else translator.target_languages or [stored.target_language]
+    tags = stored.source_tokenizer.target_tags
+    languages = [target_language] if target_language else tags or [stored.target_language]
     return tokenization(*languages, tokenized=stored.target_tokenizer.kind == "word")
 
 

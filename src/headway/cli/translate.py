@@ -258,8 +258,7 @@ def _here(
     translator = LineTranslator(load_translator(model, **how, alignments=options.alignments), options)
     if output is not None and not is_device:
         in_place = file != "-" and output.exists() and output.samefile(file)
-        identity = _identity(model, file, translator, how, layout, shard, in_place)
-        job = Job(output, identity, in_place=in_place)
+        job = Job(output, _identity(model, translator, how, layout, shard), in_place=in_place)
         return job.run(lines, translator.translate, resume=resume, notice=notices)
     failed = 0
     with nullcontext(sys.stdout) if output is None else writer(output) as out:
@@ -274,27 +273,19 @@ def _here(
 
 
 def _identity(
-    model: Path,
-    file: str,
-    translator: LineTranslator,
-    how: dict[str, Any],
-    layout: Layout,
-    shard: str | None,
-    in_place: bool,
+    model: Path, translator: LineTranslator, how: dict[str, Any], layout: Layout, shard: str | None
 ) -> dict[str, Any]:
     """What must stay the same for a job to continue."""
     from dataclasses import asdict
 
     from headway.storage.model_directory import model_fingerprint
 
-    size = Path(file).stat().st_size if file != "-" and Path(file).is_file() and not in_place else None
     return {
         "model": [model_fingerprint(one) for one in (model, *(how["ensemble"] or []))],
         "options": translator.options.to_dict(),
         "engine": how["engine"],
         "precision": how["precision"],
         "device": translator.translator.device.type,
-        "input": {"size": size},
         "column or field": asdict(layout),
         "shard": shard,
     }

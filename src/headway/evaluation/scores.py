@@ -66,8 +66,8 @@ def tokenization(*languages: str, tokenized: bool = False) -> str:
     already."""
     if tokenized:
         return "none"
-    found = {_TOKENIZATIONS.get(likely_script(language), "13a") for language in languages}
-    return "char" if "char" in found else "zh" if "zh" in found else "13a"
+    found = [_TOKENIZATIONS.get(likely_script(language), "13a") for language in languages]
+    return max(found, key=["13a", "zh", "char"].index)  # the finest that one of them needs
 
 
 def score_translations(

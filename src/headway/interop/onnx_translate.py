@@ -294,8 +294,8 @@ class Translator:
     def translate(
         self, texts: Sequence[str], beam_size: int, alpha: float, max_length: int | None, no_repeat_ngram: int = 0
     ) -> Iterator[str | None]:
-        """One translation for each text, blank for a blank text, None for one that is longer than the model can read.
-        Raises ValueError for a text that doesn't say into which language."""
+        """One translation for each text, blank for a blank text, None for one that is longer than the model can read,
+        or doesn't say into which language."""
         for start in range(0, len(texts), SENTENCES_PER_BATCH):
             encoded = [self._encode(text) for text in texts[start : start + SENTENCES_PER_BATCH]]
             sources = [ids for ids in encoded if ids]
@@ -315,12 +315,8 @@ class Translator:
         return bool(self._source.tags) and not BLANK.fullmatch(text) and not self._source.tag_of(text)
 
     def _encode(self, text: str) -> list[int] | None:
-        """The ids; None where they are too many."""
-        if self.lacks_tag(text):
-            raise ValueError(
-                f"begin each text with one of {' '.join(self._source.tags)}: the model has several languages"
-            )
-        if len(text) > CHARACTERS_PER_PIECE * (self.longest + 1):
+        """The ids; None where they are too many, or the text lacks its tag."""
+        if self.lacks_tag(text) or len(text) > CHARACTERS_PER_PIECE * (self.longest + 1):
             return None
         ids = self._source.encode(text)
         return ids if len(ids) <= self.longest else None
@@ -399,15 +395,14 @@ def main() -> int:
     code, number = 0, 0
     try:
         for batch in batches(read_lines(open(0, "rb", closefd=False))):  # noqa: SIM115 - a thread may read to the end
-            lacking = [translator.lacks_tag(text) for text in batch]
-            texts = ["" if lacks else text for text, lacks in zip(batch, lacking, strict=True)]
-            for lacks, text in zip(lacking, translator.translate(texts, *search), strict=True):
+            for text, found in zip(batch, translator.translate(batch, *search), strict=True):
                 number += 1
-                if lacks or text is None:
+                if found is None:
                     code = 2
-                    reason = "has no tag of a language" if lacks else f"longer than {translator.longest} tokens"
-                    tell(f"line {number}: {reason}, left blank")
-                sys.stdout.buffer.write(f"{text or ''}\n".encode())
+                    lacks = "doesn't begin with the tag of a target language"
+                    reason = lacks if translator.lacks_tag(text) else f"is longer than {translator.longest} tokens"
+                    tell(f"line {number} {reason}; its translation is left blank")
+                sys.stdout.buffer.write(f"{found or ''}\n".encode())
             sys.stdout.buffer.flush()
     except ValueError as error:
         tell(f"translate.py: {error}")

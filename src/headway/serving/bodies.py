@@ -12,6 +12,7 @@ from pydantic_core import from_json
 
 from headway.serving.refusals import refusal
 from headway.storage.untrusted import clipped
+from headway.text.characters import HALF_PAIR, is_unicode
 
 JSON = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -55,11 +56,9 @@ def _half_pair(body: bytes) -> str:
     with suppress(ValueError, TypeError, RecursionError):
         for name, value in dict(json.loads(body)).items():
             for number, one in enumerate(value if isinstance(value, list) else [value], start=1):
-                try:
-                    json.dumps(one, ensure_ascii=False).encode()
-                except UnicodeEncodeError:
+                if not is_unicode(json.dumps(one, ensure_ascii=False)):
                     item = f"item {number} " if isinstance(value, list) else ""
-                    return f"{clipped(ascii(name)[1:-1])}: {item}holds half of a surrogate pair, which is no character"
+                    return f"{clipped(ascii(name)[1:-1])}: {item}{HALF_PAIR}"
     return ""
 
 

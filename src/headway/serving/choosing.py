@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from headway.documents import TextFormat
 from headway.errors import UserError
-from headway.languages import read_code
+from headway.languages import read_code, same_language
 from headway.serving.pairs import Pair, Pairs
 from headway.serving.refusals import refusal
 from headway.serving.service import Service
@@ -26,12 +26,13 @@ async def choose(
     text in a language that isn't translated is refused; in a list it stays as it is, so that the others get their
     translations. Raises HTTPException."""
     pairs = service.pairs
-    target = pairs.code(target, pairs.targets())
-    if target not in pairs.targets():
+    known = same_language(target, pairs.targets())
+    if known is None:
         raise refusal(400, f"target: unknown; choose one of {', '.join(pairs.targets())}")
+    target = known
     candidates = pairs.sources(target)
     if source.lower() != AUTO:
-        pair = pairs.find(pairs.code(source, candidates), target)
+        pair = pairs.find(same_language(source, candidates) or source, target)
         if pair is None:
             raise refusal(400, f"source: into {target} there are {', '.join(candidates)}, and {AUTO}")
         return [pair] * len(texts), None

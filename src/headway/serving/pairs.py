@@ -9,7 +9,6 @@ from typing import Any
 
 from headway.errors import UserError
 from headway.insight.analyses import LONGEST_ANALYSED, MOST_PAIRS, NAMES
-from headway.languages import same_language
 from headway.serving.examples import examples_among
 from headway.text.characters import is_blank
 from headway.text.tokenizer import language_tag
@@ -91,11 +90,6 @@ class Pairs:
     @property
     def codes(self) -> list[str]:
         return list(dict.fromkeys([*self.sources(), *self.targets()]))
-
-    def code(self, given: str, known: Sequence[str]) -> str:
-        """The code as the models have it, of which `known` are those that may be meant; an unknown one as it is
-        given."""
-        return same_language(given, known) or given
 
 
 def can_be_analysed(translator: Translator, source: str, target: str) -> bool:

@@ -14,6 +14,8 @@ words and emoji differ by them."""
 _BLANK = rf"\s{DROPPED}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u2800\u3164\ufe00-\ufe0f\uffa0"
 """White space, and every character that shows nothing where it stands alone."""
 
+HALF_PAIR = "holds half of a surrogate pair, which is no character"
+"""The fault of a text that isn't Unicode, in messages."""
 _INVISIBLE = re.compile(f"[{DROPPED}]")
 _SPACES = re.compile(r"\s+")
 _CHANGED = re.compile(rf"[^\S ]|[{DROPPED}]")
@@ -23,6 +25,15 @@ _BLANK_TEXT = re.compile(f"[{_BLANK}\U000e0000-\U000e0fff]*")
 def is_blank(text: str) -> bool:
     """Whether the text shows nothing: it is empty, or has only white space and invisible characters."""
     return not text.strip() or _BLANK_TEXT.fullmatch(text) is not None
+
+
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can hold the text: it has no half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def has_invisible(text: str) -> bool:

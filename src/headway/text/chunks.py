@@ -22,7 +22,6 @@ from headway.text.corpus import (
     Pair,
     check_files,
     decode_lines,
-    form_of_file,
     matching_files,
     notices_of,
     open_text,
@@ -32,7 +31,7 @@ from headway.text.corpus import (
     uneven,
 )
 from headway.text.signatures import LOW
-from headway.text.two_sided import HEAD, NO_LANGUAGES, Form, Sides
+from headway.text.two_sided import HEAD, NO_LANGUAGES, Form, Sides, form_of
 
 LINES = 2**14
 """Most lines of a chunk."""
@@ -143,7 +142,7 @@ class _Reader:
             form = None
             if target_file is None:
                 head = list(islice(sources, HEAD))
-                form = form_of_file(_decoded_leniently(head, source_file), source_file, languages)
+                form = form_of(_decoded_leniently(head, source_file), source_file, languages)
                 sources = chain(head[form.header :], sources)
             first = 2 if form and form.header else 1
             while lines := _taken(sources, targets):

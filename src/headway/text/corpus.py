@@ -162,17 +162,9 @@ def is_two_sided(path: Path) -> bool:
 def _pairs_of_file(file: Path, lenient: bool, languages: Sides) -> Iterator[Pair]:
     with closing(read_lines(file, lenient=lenient)) as lines:
         head = list(islice(lines, HEAD))
-        form = form_of_file(head, file, languages)
+        form = form_of(head, file, languages)
         rows = chain(head[form.header :], lines)
         yield from two_sided_pairs(rows, file, form, first=1 + form.header)
-
-
-def form_of_file(head: Sequence[str], file: Path, languages: Sides) -> Form:
-    """The layout of a file with both sides that begins with these lines. Raises UserError."""
-    form = form_of(head, is_tsv=plain_name(file).suffix.lower() == ".tsv", languages=languages)
-    if isinstance(form, str):
-        raise UserError(f"{file}: {form}")
-    return form
 
 
 def notices_of(files: Iterable[Path], languages: Sides = NO_LANGUAGES) -> Iterator[str]:
@@ -181,7 +173,7 @@ def notices_of(files: Iterable[Path], languages: Sides = NO_LANGUAGES) -> Iterat
     for file in files:
         if is_two_sided(file) and file.is_file():
             with closing(read_lines(file, lenient=True)) as lines:
-                form = form_of_file(list(islice(lines, HEAD)), file, languages)
+                form = form_of(list(islice(lines, HEAD)), file, languages)
             yield from (f"{file}: {notice}" for notice in form.notices)
 
 

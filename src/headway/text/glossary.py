@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from headway.errors import UserError
+from headway.text.characters import HALF_PAIR, is_unicode
 from headway.text.corpus import read_lines
 from headway.text.texts import as_texts
 
@@ -57,11 +58,8 @@ class Glossary:
             source, target = (unicodedata.normalize("NFC", side.strip()) for side in sides)
             if not source or not target:
                 raise UserError(f"glossary: {source!r} with {target!r} needs text on both sides")
-            try:
-                f"{source}{target}".encode()
-            except UnicodeEncodeError:
-                says = "holds half of a surrogate pair, which is no character"
-                raise UserError(f"glossary: {source!r} with {target!r} {says}") from None
+            if not is_unicode(source + target):
+                raise UserError(f"glossary: {source!r} with {target!r} {HALF_PAIR}")
             if targets.setdefault(source, target) != target:
                 raise UserError(f"glossary: {source!r} has two targets, {targets[source]!r} and {target!r}; keep one")
         return cls(tuple(Term(source, target) for source, target in targets.items()))

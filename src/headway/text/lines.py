@@ -14,7 +14,7 @@ from threading import Thread
 from typing import IO, TypeVar
 
 from headway.errors import UserError
-from headway.text.characters import is_blank
+from headway.text.characters import HALF_PAIR, is_blank, is_unicode
 from headway.text.compressed import compression, damages, open_bytes
 from headway.text.corpus import LONGEST_LINE, decode_lines, read_lines
 
@@ -73,10 +73,8 @@ class Layout:
         text = document.get(self.field) if isinstance(document, dict) else None
         if not isinstance(text, str):
             return Line(number, "", f"is not an object with a text {self.field!r}")
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return Line(number, "", "holds half of a surrogate pair, which is no character")
+        if not is_unicode(text):
+            return Line(number, "", HALF_PAIR)
         return Line(number, text.replace("\n", " ").replace("\r", " "))
 
 
@@ -134,10 +132,8 @@ def span_of_shard(path: Path, shard: int, shards: int) -> Span:
     return Span(offset=start[1], first=start[0] + 1, lines=end[0] - start[0])
 
 
-def chunks(
-    items: Iterable[Item | None], size: Callable[[Item], int], at_most: int = LINES_AT_ONCE
-) -> Iterator[list[Item]]:
-    """The items in lists of `at_most`, or fewer once their sizes, in characters, reach CHARACTERS_AT_ONCE, or where a
+def chunks(items: Iterable[Item | None], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Lists of LINES_AT_ONCE items, or fewer once their sizes, in characters, reach CHARACTERS_AT_ONCE, or where a
     None among them stands for a pause."""
     chunk: list[Item] = []
     characters = 0
@@ -145,7 +141,7 @@ def chunks(
         if item is not None:
             chunk.append(item)
             characters += size(item)
-        if chunk and (item is None or len(chunk) == at_most or characters >= CHARACTERS_AT_ONCE):
+        if chunk and (item is None or len(chunk) == LINES_AT_ONCE or characters >= CHARACTERS_AT_ONCE):
             yield chunk
             chunk, characters = [], 0
     if chunk:

@@ -11,10 +11,13 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from headway.errors import UserError
 from headway.languages import code_of_name, is_language, read_code
-from headway.text.characters import is_blank, visible
+from headway.text.characters import HALF_PAIR, is_blank, is_unicode, visible
+from headway.text.compressed import plain_name
 
 HEAD = 1000
 """Lines that are read to find the layout."""
@@ -86,15 +89,17 @@ class Form:
             within = " in `translation`" if self.nested else ""
             return f"is not an object with texts `{source_key}` and `{target_key}`{within}"
         source, target = (values[0].replace("\n", " ").replace("\r", " ") for values in found)
-        if not _is_unicode(source + target) and _is_unicode(line):
-            return "holds half of a surrogate pair, which is no character"
+        if not is_unicode(source + target) and is_unicode(line):
+            return HALF_PAIR
         return source, target
 
 
-def form_of(head: Sequence[str], *, is_tsv: bool, languages: Sides = NO_LANGUAGES) -> Form | str:
-    """The layout of a file that begins with these lines, or its fault. languages: codes of source and target, as far as
-    known."""
-    return _form_of_table(head, languages) if is_tsv else _form_of_objects(head, languages)
+def form_of(head: Sequence[str], file: Path, languages: Sides) -> Form:
+    """The layout of a file that begins with these lines. languages: codes of source and target, as far as known. Raises
+    UserError."""
+    if plain_name(file).suffix.lower() == ".tsv":
+        return _form_of_table(head, languages)
+    return _form_of_objects(head, file, languages)
 
 
 def _form_of_table(head: Sequence[str], languages: Sides) -> Form:
@@ -189,7 +194,7 @@ def _fields(row: str) -> list[str] | None:
     return fields and [field[1:-1].replace('""', '"') if field.startswith('"') else field for field in fields]
 
 
-def _form_of_objects(head: Sequence[str], languages: Sides) -> Form | str:
+def _form_of_objects(head: Sequence[str], file: Path, languages: Sides) -> Form:
     document = next((_parsed(line) for line in head if not is_blank(line)), None)
     items = document if isinstance(document, tuple) else ()
     inside = next((value for key, value in items if key == "translation" and isinstance(value, tuple)), None)
@@ -201,7 +206,8 @@ def _form_of_objects(head: Sequence[str], languages: Sides) -> Form | str:
     if places is None and not nested:
         return Form(is_tsv=False)
     if places is None:
-        return f"has {', '.join(keys)} in `translation`, of which source and target can't be told by languages"
+        names = ", ".join(keys)
+        raise UserError(f"{file}: has {names} in `translation`, of which source and target can't be told by languages")
     sides = keys[places[0]], keys[places[1]]
     return Form(False, keys=sides, nested=nested, notices=(f"`{sides[0]}` is the source and `{sides[1]}` the target",))
 
@@ -212,11 +218,3 @@ def _parsed(line: str) -> Any:
         return json.loads(line.lstrip("\ufeff"), object_pairs_hook=tuple)  # of joined files
     except (ValueError, RecursionError):
         return None
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

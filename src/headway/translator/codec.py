@@ -15,7 +15,7 @@ from headway.decoding import Phrase
 from headway.errors import UserError
 from headway.storage import StoredModel
 from headway.storage.untrusted import clipped
-from headway.text.characters import is_blank
+from headway.text.characters import is_blank, is_unicode
 from headway.text.glossary import begins_anywhere, follows_freely, goes_on
 from headway.text.tokenizer import UNK_ID, Tokenizer, is_too_long, language_tag
 
@@ -79,12 +79,11 @@ class Codec:
     def prefixes(self, prefix: str | Sequence[str], count: int, max_length: int | None) -> list[list[int]]:
         """The ids that each of so many translations begins with. Raises UserError."""
         texts = [prefix] * count if isinstance(prefix, str) else list(prefix)
-        different = {prefix} if isinstance(prefix, str) else set(texts)
         if len(texts) != count:
             raise UserError(f"{len(texts)} prefixes for {count} texts: give one for each, or one for all")
         room = min(self.max_length - 1, max_length or self.max_length)
         known: dict[str, list[int]] = {}
-        for text in different:
+        for text in set(texts):
             ids = self.target(text)
             if ids is None or len(ids) >= max(1, room):
                 size = f"{len(text):,} characters" if ids is None else f"{len(ids)} tokens"
@@ -149,7 +148,5 @@ def _is_word_part(piece: str) -> bool:
 
 def _check_characters(text: str) -> None:
     """Raises UserError for what no file could hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UserError(f"{text!r}: holds half of a surrogate pair, or bytes that are not UTF-8") from None
+    if not is_unicode(text):
+        raise UserError(f"{text!r}: holds half of a surrogate pair, or bytes that are not UTF-8")

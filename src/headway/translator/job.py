@@ -22,7 +22,7 @@ from headway.storage.changes import first_change
 from headway.storage.locks import try_lock
 from headway.storage.untrusted import read_json
 from headway.text.compressed import compress
-from headway.text.lines import LINES_AT_ONCE, Line, chunks
+from headway.text.lines import Line, chunks
 from headway.translator.lines import Written
 
 FORMAT_VERSION = 1
@@ -75,7 +75,6 @@ class Job:
         *,
         resume: bool,
         notice: Callable[[str], None],
-        at_most: int = LINES_AT_ONCE,
     ) -> int:
         """Translates the lines and returns how many were left blank. With `resume` it continues where a job was killed,
         or begins if there is none. The output appears when all of it is written. If the job ends early, the partial
@@ -104,7 +103,7 @@ class Job:
                 if self.done.chunks:
                     notice(f"notice: {self.output}: continues after line {self.done.lines:,}")
                 if not self.done.complete:
-                    self._write_chunks(file, lines, translate, notice, at_most)
+                    self._write_chunks(file, lines, translate, notice)
             except BaseException:
                 self._leave(file, notice)
                 raise
@@ -124,11 +123,10 @@ class Job:
         lines: Iterable[Line],
         translate: Callable[[list[Line]], Written],
         notice: Callable[[str], None],
-        at_most: int,
     ) -> None:
         before = self.done
         read, count = hashlib.sha256(), 0
-        for chunk in chunks(lines, lambda line: len(line.text), at_most):
+        for chunk in chunks(lines, lambda line: len(line.text)):
             count += 1
             read.update(b"".join(map(_hashed, chunk)))
             if count > before.chunks:

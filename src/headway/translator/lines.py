@@ -88,7 +88,7 @@ class LineTranslator:
         }
         self._glossary = Glossary.of(options.glossary)
         translator.check_glossary(self._glossary, **self._search)
-        translator.translate([], prefix=options.prefix, **self._search)
+        translator.check_prefix(options.prefix, **self._search)
         if options.confidence:
             translator.calibration()
         if options.pieces and not options.alignments:
@@ -162,7 +162,9 @@ class LineTranslator:
             return json.dumps(document, ensure_ascii=False) + "\n"
         if self.options.n_best > 1:
             every = (translation, *translation.alternatives)
-            return "".join(f"{number} ||| {one.text} ||| {shown_score(one)}{self._fields(one)}\n" for one in every)
+            # nan as `headway score` has it: programs that expect a number can read it
+            scored = [(one, math.nan if one.score is None else one.score) for one in every]
+            return "".join(f"{number} ||| {one.text} ||| {score:.4f}{self._fields(one)}\n" for one, score in scored)
         return f"{translation.text}{self._fields(translation)}\n"
 
     def _links(self, translation: Translation) -> Links:
@@ -218,11 +220,6 @@ class LineTranslator:
                     "try a larger --max-length"
                 )
         return ""
-
-
-def shown_score(translation: Translation) -> str:
-    """`-1.2345`, or `nan` where there is none, as `headway score` has it: programs that expect a number can read it."""
-    return f"{math.nan if translation.score is None else translation.score:.4f}"
 
 
 def shown_confidence(translation: Translation) -> str:

@@ -268,6 +268,10 @@ class Translator:
             n_best=n_best,
         )
 
+    def check_prefix(self, prefix: str, **search: Any) -> None:
+        """Raises UserError if `translate` would, with these options of `SearchOptions`."""
+        self._codec.prefixes(prefix, 1, self.search_options(**search).max_length)
+
     def check_glossary(self, glossary: Glossary, **search: Any) -> None:
         """Raises UserError if `translate` would, with these options of `SearchOptions`."""
         self._texts.check_glossary(glossary, self.search_options(**search))
