@@ -5,12 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
-_RENAMED = {"in": "id", "iw": "he", "ji": "yi", "no": "nb"}
-"""Two-letter codes that another one replaces; Babel's data have the three-letter ones."""
+_RENAMED = {"cn": "zh", "fil": "tl", "jp": "ja", "no": "nb"}
+"""Codes for which Babel's data have no shorter one, and those of countries that are usual in the names of files."""
+_MODIFIERS = {"cyrillic": "Cyrl", "devanagari": "Deva", "latin": "Latn"}
+"""Scripts in the names of locales: `sr_RS@latin`."""
+_FAMILIES = {
+    **dict.fromkeys(("Hang", "Jamo"), "Kore"),
+    **dict.fromkeys(("Hira", "Hrkt", "Kana"), "Jpan"),
+    **dict.fromkeys(("Latf", "Latg"), "Latn"),
+    **dict.fromkeys(("Syre", "Syrj", "Syrn"), "Syrc"),
+    **{"Aran": "Arab", "Cyrs": "Cyrl", "Hanb": "Hant"},
+}
+"""Variants and parts of scripts, by their ISO 15924 codes, with the script that they belong to."""
+_WITH_HAN = ("Hans", "Hant", "Jpan", "Kore")
 _OTHER_MEANINGS = frozenset("bpe csv in inp log pre raw sgm spm src sys tgt tmp trg tsv txt mis mul und zxx".split())  # noqa: SIM905
 """Codes that mean something else as suffixes of files, and those that stand for no single language."""
+_SUFFIXES = frozenset("bak bin cad cat mac man new pro run sam sas ter tok vol".split())  # noqa: SIM905
+"""Suffixes of files that are more common than the languages with these codes."""
 
 
 class LanguageCode(NamedTuple):
@@ -25,20 +39,23 @@ class LanguageCode(NamedTuple):
 @lru_cache
 def read_code(code: str) -> LanguageCode:
     """The parts of a code with `-` or `_` between them, in capitals or not; a locale's encoding, variants and
-    extensions are left out. Codes of two and three letters for one language (`de`, `deu`, `ger`) give the same
-    result."""
-    language, *rest = re.split(r"[-_]", re.split(r"[.@]", code.strip().lower())[0])
+    extensions are left out. Codes for one language (`de`, `deu`, `ger`) give the same result."""
+    from babel import Locale
+    from babel.core import get_global
+
+    code, _, modifier = code.strip().lower().partition("@")
+    language, *rest = re.split(r"[-_]", code.partition(".")[0])
     if rest and len(rest[0]) == 3 and rest[0].isalpha():  # zh-yue is yue
         language = rest.pop(0)
-    script = region = ""
-    for part in rest:
-        if len(part) == 1:  # an extension, to the end
-            break
-        if len(part) == 4 and part.isalpha():
+    rest = list(takewhile(lambda part: len(part) != 1, rest))  # an extension goes to the end
+    language, *usual = str(get_global("language_aliases").get(language, language)).split("_")  # sh is sr_Latn
+    script, region = _MODIFIERS.get(modifier, ""), ""
+    for part in (*rest, *usual):
+        if part.title() in Locale("en").scripts:
             script = script or part.title()
-        elif re.fullmatch(r"[a-z]{2}|\d{3}", part):
+        elif re.fullmatch(r"[a-z]{2}|\d{3}", part.lower()):
             region = region or part.upper()
-    return LanguageCode(_shortest(language), script, region)
+    return LanguageCode(_RENAMED.get(language, language), script, region)
 
 
 def likely_script(code: str) -> str:
@@ -52,12 +69,33 @@ def likely_script(code: str) -> str:
     return script or next((part for part in likely.split("_") if len(part) == 4), "")
 
 
+def script_family(code: str) -> str:
+    """The script of the language, in one code for all its variants: Kore for Hang, Latn for Latf. Hani is the script
+    that the language has without it."""
+    script = likely_script(code)
+    if script == "Hani":
+        language, _, region = read_code(code)
+        usual = likely_script(f"{language}-{region}")
+        script = usual if usual in _WITH_HAN else script
+    return _FAMILIES.get(script, script)
+
+
 def is_language(code: str) -> bool:
     """Whether it is the code of a language in Unicode's data, and no common suffix of files such as txt."""
     from babel import Locale
 
     language = read_code(code).language
     return code.lower() not in _OTHER_MEANINGS and (likely_script(language) != "" or language in Locale("en").languages)
+
+
+def is_suffix_of_language(suffix: str) -> bool:
+    """Whether a file with this suffix is in the language of that code. A language that has three letters and no name in
+    Babel is less likely than another meaning, unless a script follows it."""
+    from babel import Locale
+
+    language, script, _ = read_code(suffix)
+    is_usual = len(language) == 2 or script != "" or language in Locale("en").languages
+    return is_usual and is_language(suffix) and suffix.lower() not in _SUFFIXES
 
 
 def english_name(code: str) -> str:
@@ -89,7 +127,7 @@ def same_language(code: str, known: Iterable[str]) -> str | None:
         return (
             language == wanted.language
             and (region == wanted.region or not (region and wanted.region))
-            and likely_script(other) == likely_script(code)
+            and script_family(other) == script_family(code)
         )
 
     def distance(other: str) -> tuple[bool, ...]:
@@ -97,11 +135,3 @@ def same_language(code: str, known: Iterable[str]) -> str | None:
         return other != code, not alike, read_code(other) != wanted, read_code(other).region != ""
 
     return min(filter(is_meant, known), key=distance, default=None)
-
-
-def _shortest(language: str) -> str:
-    if len(language) != 3 or not language.isalpha():
-        return _RENAMED.get(language, language)
-    from babel.core import get_global
-
-    return get_global("language_aliases").get(language, language).split("_")[0]

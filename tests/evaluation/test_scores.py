@@ -53,8 +53,44 @@ def test_systems_without_a_score_do_not_differ():
 @pytest.mark.parametrize(
     ("languages", "wanted"),
     [
-        *((code, "zh") for code in ("zh", "zh-CN", "zh_TW", "zh-Hans", "ZH-hant", "zho", "cmn", "yue", "wuu", "lzh")),
-        *((code, "char") for code in ("ja", "ja-JP", "jpn", "th", "th_TH", "lo", "km", "my", "shn", "bo", "tha")),
+        *(
+            (code, "zh")
+            for code in (
+                "zh",
+                "zh-CN",
+                "zh_TW",
+                "zh-Hans",
+                "ZH-hant",
+                "zho",
+                "cmn",
+                "yue",
+                "wuu",
+                "lzh",
+                "cn",
+                "zh-Bopo",
+                "zh-Hanb",
+                "zh-Hani",
+            )
+        ),
+        *(
+            (code, "char")
+            for code in (
+                "ja",
+                "ja-JP",
+                "jpn",
+                "th",
+                "th_TH",
+                "lo",
+                "km",
+                "my",
+                "shn",
+                "bo",
+                "tha",
+                "jp",
+                "ja-Hira",
+                "ja-Hrkt",
+            )
+        ),
         *(
             (code, "13a")
             for code in ("ko", "ko-KR", "kor", "de", "en", "vi", "hi", "ar", "zh-Latn", "txt", "source", "")

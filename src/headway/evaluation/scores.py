@@ -14,11 +14,11 @@ from sacrebleu.significance import PairedTest, Result
 
 from headway.errors import UserError
 from headway.evaluation.metrics import Measured
-from headway.languages import likely_script
+from headway.languages import script_family
 
 RESAMPLES = 1000
 _TOKENIZATIONS = {
-    **dict.fromkeys(("Hani", "Hans", "Hant"), "zh"),
+    **dict.fromkeys(("Bopo", "Hani", "Hans", "Hant"), "zh"),
     **dict.fromkeys(("Jpan", "Khmr", "Lana", "Laoo", "Mymr", "Tale", "Talu", "Thai", "Tibt"), "char"),
 }
 """sacreBLEU's tokenisers for scripts without spaces between words; for others it is `13a`."""
@@ -66,7 +66,7 @@ def tokenization(*languages: str, tokenized: bool = False) -> str:
     already."""
     if tokenized:
         return "none"
-    found = [_TOKENIZATIONS.get(likely_script(language), "13a") for language in languages]
+    found = [_TOKENIZATIONS.get(script_family(language), "13a") for language in languages]
     return max(found, key=["13a", "zh", "char"].index)  # the finest that one of them needs
 
 

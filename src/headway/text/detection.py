@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from headway.languages import likely_script, read_code
+from headway.languages import read_code, script_family
 
 _SCRIPTS_OF = {
     "Kore": ("Hangul", "Han"),
@@ -58,15 +59,20 @@ def _told_apart(words: str, codes: tuple[str, ...]) -> list[tuple[str, float]]:
 
 def _own_letters(code: str, words: str) -> float:
     """The number of letters in the language's own scripts; -1 if it has none."""
-    own = _OWN.get(likely_script(code))
+    own = _OWN.get(script_family(code))
     return -1.0 if own is None else len(_pattern_of(own).findall(words))
 
 
 @lru_cache
 def _pattern(code: str):
-    """Letters of the language's script; of Latin script where the code is unknown."""
-    script = likely_script(code) or "Latn"
-    return _pattern_of(_SCRIPTS_OF.get(script, (script,)))
+    """Letters of the language's script; where Unicode has no such script, of the one that the language is usually in,
+    or of Latin script."""
+    import regex
+
+    for script in filter(None, (script_family(code), script_family(read_code(code).language))):
+        with suppress(regex.error):
+            return _pattern_of(_SCRIPTS_OF.get(script, (script,)))
+    return _pattern_of(("Latn",))
 
 
 @lru_cache

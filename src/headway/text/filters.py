@@ -11,7 +11,7 @@ from typing import Any, Literal
 from babel.core import Locale
 
 from headway.errors import UserError
-from headway.languages import likely_script
+from headway.languages import script_family
 from headway.text.check import SHORT_CHARACTERS, script_of
 from headway.text.detection import lingua_language
 
@@ -86,7 +86,7 @@ def filter_tests(filters: Filters, languages: tuple[str, str], held_out: HeldOut
 
 def script_names(language: str) -> tuple[str, ...]:
     """The names that `script_of` uses for the script of the language. Raises UserError for an unknown language."""
-    script = likely_script(language)
+    script = script_family(language)
     if not script:
         raise UserError(
             f"data.filters: {language!r} isn't a known language code; set data.source_language and data.target_language"
