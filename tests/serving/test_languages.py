@@ -1,8 +1,10 @@
 """Which pair translates a text: by the codes of a request, or by the text itself."""
 
 import pytest
+from babel.core import Locale, get_global
 
-from headway.text.detection import detect
+from headway.languages import likely_script
+from headway.text.detection import Detected, detect
 from tests.serving.conftest import CopyingTranslator
 
 GOOD = {"q": "Ein Hund.", "source": "de", "target": "en"}
@@ -71,6 +73,18 @@ def test_auto_is_as_sure_as_a_script_can_be(serve, monkeypatch):
     server = serve(CopyingTranslator("de", "en"), CopyingTranslator("ko", "en"))
     answer = server.translate("Der Hund.", source="auto")
     assert answer["detectedLanguage"] == {"confidence": 50.0, "language": "de"}, "it may be English"
+
+
+def test_every_script_of_a_language_can_be_detected():
+    scripts = Locale("en").scripts
+    likely = {code: likely_script(code) for code in get_global("likely_subtags") if "_" not in code}
+    assert set(likely.values()) <= scripts.keys()
+    assert len(set(likely.values())) > 100
+    codes = [*likely, *(f"de-{script}" for script in scripts), "de-home", "de-test", "xx", ""]
+    found = {one.language for one in detect("Hund", codes) or []}
+    assert {"de", "xx", "", "de-home", "de-test", "gml", "mga", "de-Latf", "de-Latg", "de-Zxxx", "de-Blis"} <= found
+    assert detect("اردو", ["en", "ur-Aran"]) == [Detected("ur-Aran", 100.0)]
+    assert [one.language for one in detect("漢字", ["zh-Hanb", "ko-Jamo", "ru-Cyrs"]) or []] == ["zh-Hanb", "ko-Jamo"]
 
 
 def test_scripts_that_languages_share():
@@ -148,11 +162,26 @@ def test_no_text_in_a_script_of_the_models_is_refused(serve, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "123", "1 2 3", "🙂", "?!", "https://example.org", "{name}", "a@b.org", "%s"]
+    "text", ["", " ", "123", "1 2 3", "25.02.1956", "🙂", "?!", "https://example.org", "{name}", "a@b.org", "%s"]
 )
 def test_text_without_words_comes_back_as_it_is(serve, text):
     answer = serve(shouting("de", "en")).translate(text, source="auto")
     assert answer == {"translatedText": text, "detectedLanguage": {"confidence": 0.0, "language": "de"}}
+
+
+def test_figures_are_translated_as_with_the_language(serve):
+    server = serve(CopyingTranslator("de", "en", change=lambda text: text.replace("25.02.1956", "1956-02-25")))
+    for source in ("de", "auto"):
+        assert server.translate("25.02.1956", source=source)["translatedText"] == "1956-02-25"
+        assert server.translate(["25.02.1956", ""], source=source)["translatedText"] == ["1956-02-25", ""]
+
+
+@pytest.mark.parametrize("text", ["123", "", " "])
+@pytest.mark.parametrize("path", ["/inspect", "/align"])
+def test_text_without_letters_is_looked_into_as_with_the_language(serve, path, text):
+    server, fields = serve(), {"q": text, "translation": text, "target": "en"}
+    named, auto = (server.post(path, json={**fields, "source": source}) for source in ("de", "auto"))
+    assert (auto.status_code, auto.content) == (named.status_code, named.content)
 
 
 def test_a_list_is_judged_text_by_text(serve):
@@ -164,7 +193,7 @@ def test_a_list_is_judged_text_by_text(serve):
     assert answer["translatedText"] == [GERMAN.upper(), *texts[1:6], "EIN HUND."]
     assert [one["language"] for one in answer["detectedLanguage"]] == ["de", "en", "fr", "und", "de", "de", "de"]
     assert answer["detectedLanguage"][3]["confidence"] == 0
-    assert [len(one) for one in answer["alternatives"]] == [1, 0, 0, 0, 0, 0, 1]
+    assert [len(one) for one in answer["alternatives"]] == [1, 0, 0, 0, 1, 0, 1], "figures are translated"
     for text, reason in ((french, "seems to be fr; what is translated is de"), ("Привет", "none of the languages")):
         refused = server.post("/translate", json={**GOOD, "source": "auto", "q": text})
         assert refused.status_code == 400

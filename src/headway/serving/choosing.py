@@ -50,11 +50,12 @@ async def choose(
 
 
 def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, Pair | None]:
-    """The language of a text, from those that `detect` found, and the pair that translates it; no pair for text without
-    letters or in the target language. Raises UserError if the language is unclear or isn't translated."""
+    """The language of a text, from those that `detect` found, and the pair that translates it: the first one for text
+    without letters, none for text in the target language. Raises UserError if the language is unclear or isn't
+    translated."""
     candidates = pairs.sources(target)
     if found is None:
-        return Detected(candidates[0], 0.0), None
+        return Detected(candidates[0], 0.0), pairs.find(candidates[0], target)
     if not found:
         raise UserError(f"the text is in none of the languages that are translated: {', '.join(candidates)}")
     possible = [one for one in found if one.language in candidates and one.confidence >= NEAR * found[0].confidence]
