@@ -16,7 +16,8 @@ NAMED = "data.source_language=de", "data.target_language=en"
         ("train.de", "train.en", [], ("de", "en")),
         ("train.de.gz", "train.en.xz", [], ("de", "en")),
         ("part-*.de*", "part-*.en.gz*", [], ("de", "en")),
-        ("train.ksw", "train.eng", [], ("ksw", "eng")),
+        ("train.nds", "train.eng", [], ("nds", "eng")),
+        ("a.ksw_Mymr", "a.eng_Latn", [], ("ksw_Mymr", "eng_Latn")),
         ("a.zh_CN", "a.zh-TW", [], ("zh_CN", "zh-TW")),
         ("newstest.zh_CN", "newstest.ja-JP", [], ("zh_CN", "ja-JP")),
         ("a.txt", "b.txt", NAMED, ("de", "en")),
@@ -65,6 +66,40 @@ def test_names_of_files_that_tell_no_two_languages_are_asked_about(source, targe
 def recipe_of_files(source, target, changes):
     files = {"source": source} if target is None else {"source": source, "target": target}
     return make_recipe({"data": {"train": files, "valid": files}, "training": {"max_steps": 1}}, changes)
+
+
+COMMON = "bak tok new old dev bin doc seg all val org one two par lab tag sub cat win dos srt pot tab dic lex tex"
+
+
+@pytest.mark.parametrize("suffix", [*COMMON.split(), "BAK"])
+def test_a_common_suffix_is_no_language(suffix):
+    with pytest.raises(UserError, match=r"a\.de and b\.\w+: .* set data\.target_language=\.\.\. "):
+        recipe_of_files("a.de", f"b.{suffix}", [])
+
+
+@pytest.mark.parametrize("language", ["'  '", "'>>x<<'", "a b", "'[x]'", "de(1)"])
+@pytest.mark.parametrize("key", ["source_language", "target_language", "train.tag"])
+def test_a_language_with_white_space_or_brackets_is_refused(key, language):
+    with pytest.raises(UserError) as error:
+        recipe_of_files("a.de", "b.en", [f"data.{key}={language}"])
+    assert f"data.{key}: must be a language code such as ko, without white space and br" in str(error.value)
+
+
+@pytest.mark.parametrize("place", ["data.", "training.", ""])
+@pytest.mark.parametrize(
+    ("word", "told"), [("no", "no is false in YAML"), ("on", "yes is true in YAML"), ("1", "1 is no text in YAML")]
+)
+def test_a_key_that_is_no_text_in_yaml_is_told(place, word, told, tmp_path):
+    files = "train: {source: a.en, target: a.de}, valid: {source: b.en, target: b.de}"
+    sections = {"data.": f"data: {{{files}%s}}", "training.": "training: {max_steps: 1%s}", "": "tokenizer: {}%s"}
+    lines = [
+        text % ((f"\n{word}: x" if one == "" else f", {word}: x") if one == place else "")
+        for one, text in sections.items()
+    ]
+    (tmp_path / "r.yaml").write_text("\n".join(lines))
+    with pytest.raises(UserError) as error:
+        load_recipe(tmp_path / "r.yaml")
+    assert str(error.value).endswith(f"r.yaml: {place[:-1] or 'recipe'}: keys must be text: {told}")
 
 
 @pytest.mark.parametrize(

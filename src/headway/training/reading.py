@@ -19,7 +19,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from headway.errors import UserError
-from headway.languages import is_language, read_code
+from headway.languages import is_suffix_of_language, read_code
 from headway.model import ModelConfig
 from headway.text.compressed import plain_name
 from headway.training.initial import initial_sections
@@ -183,7 +183,7 @@ def _languages(data: DataSection) -> dict[str, str]:
     suffixes = dict(zip(given, (name.suffix.lstrip(".") for name in names), strict=False))
     found = {side: language or suffixes.get(side, "") for side, language in given.items()}
     missing = [side for side, language in given.items() if not language]
-    unclear = [side for side in missing if not is_language(found[side])]
+    unclear = [side for side in missing if not is_suffix_of_language(found[side])]
     if read_code(found["source"]) == read_code(found["target"]):
         unclear = missing
     if unclear:
@@ -292,21 +292,24 @@ _NEEDED = {
 
 def _told(problem: Any) -> str:
     """One of pydantic's problems, in a line."""
-    place = [str(part) for part in problem["loc"] if part != 0]  # the first corpus is mostly the only one
-    name = ".".join(place)
+    parts = problem["loc"][: -1 if problem["type"] == "invalid_key" else None]
+    place = [str(part) for part in parts if part != 0]  # the first corpus is mostly the only one
+    name, given = ".".join(place), problem["input"]
+    word, meaning = ("yes", "true") if given is True else ("no", "false")
     if problem["type"] == "extra_forbidden":
         near = _nearest(place)
         return f"unknown key {name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
     if problem["type"] == "missing":
         return f"{name} is missing"
-    if problem["type"] in ("string_type", "path_type") and isinstance(problem["input"], bool):
-        word, meaning = ("yes", "true") if problem["input"] else ("no", "false")
+    if problem["type"] == "invalid_key":
+        told = f"{word} is {meaning} in YAML" if isinstance(given, bool) else f"{given} is no text in YAML"
+        return f"{name or 'recipe'}: keys must be text: {told}"
+    if problem["type"] in ("string_type", "path_type") and isinstance(given, bool):
         return f'{name}: {word} is {meaning} in YAML: write "{word}" in quotes (here in a shell: \'{name}="{word}"\')'
     if problem["type"] == "model_type":
-        return f"{name}: must be a section of keys, not {problem['input']!r}"
+        return f"{name}: must be a section of keys, not {given!r}"
     message = _NEEDED.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
     message = message.replace("Input should be", "must be")
-    given = problem["input"]
     return f"{name}: {message}" + ("" if isinstance(given, (dict, list, BaseModel)) else f" (given: {given!r})")
 
 

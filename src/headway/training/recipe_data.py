@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -38,9 +39,16 @@ def _rising(bounds: tuple[int, int]) -> tuple[int, int]:
     return bounds
 
 
+def _without_brackets(code: str) -> str:
+    if re.search(r"[\s<>()\[\]{}]", code):
+        raise ValueError("must be a language code such as ko, without white space and brackets")
+    return code
+
+
 Corpus = TypeVar("Corpus")
 OptionalFiles = Annotated[list[Path], BeforeValidator(_listed)]
 Files = Annotated[OptionalFiles, Field(min_length=1)]
+LanguageName = Annotated[str, AfterValidator(_without_brackets)]
 OneOrMore = Annotated[list[Corpus], BeforeValidator(_listed), Field(min_length=1)]
 
 
@@ -50,7 +58,7 @@ class ParallelFiles(Section):
     `part-*.de.gz` stands for all matching files, in sorted order."""
     target: OptionalFiles = []
     """The translations, line for line, in as many files or patterns. Leave it out for .tsv and .jsonl."""
-    tag: str = Field("", pattern=r"^[^\s<>]*$")
+    tag: LanguageName = ""
     """The target language of this corpus, such as `ko`, for a model with several target languages. Its source texts
     then begin with `>>ko<<`, and so must every text to be translated into that language."""
 
@@ -191,10 +199,10 @@ class DataSection(Section):
     change."""
     prepared: Path | None = None
     """Folder that `headway prepare` made from this recipe; by default the run prepares its own data."""
-    source_language: str = ""
+    source_language: LanguageName = ""
     """Language code such as `de`; by default that of `training.init_from`, or else the suffix of the training file, if
     it is a code and both sides differ."""
-    target_language: str = ""
+    target_language: LanguageName = ""
     """Language code; by default that of `training.init_from`, or else the suffix of the training file, or `mul` if the
     corpora have tags."""
     domain: str = Field("", max_length=LONGEST_DOMAIN)
