@@ -429,6 +429,7 @@ HALF = "holds half of a surrogate pair, which is no character"
         ({"edits": [{"kind": "\ud83d"}]}, f"edits: item 1 {HALF}"),
         ({"glossary": {"\ud83d": "x"}}, f"glossary: {HALF}"),
         ({"\ud83d": "\ud83d"}, f"\\ud83d: {HALF}"),
+        ({"\ud83d": "x"}, f"\\ud83d: {HALF}"),
     ],
     ids=str,
 )
@@ -457,11 +458,15 @@ def test_whole_emoji_in_escapes_are_text(serve):
             "multipart/form-data, but the body looks like JSON; send application/json",
         ),
         (b'{"q": "a"}', "text/plain;charset=UTF-8", "Content-Type: is text/plain, but the body looks like JSON"),
+        ('{"q": "a"}'.encode("utf-8-sig"), "text/plain", "Content-Type: is text/plain, but the body looks like JSON"),
         (b"q=a", "text/plain", "Content-Type: must be application/json or a form"),
         (b"q=a", None, "Content-Type: is missing; body: is not JSON (expected value at line 1 column 1)"),
         (b"", None, "Content-Type: is missing; body: is not JSON (EOF while"),
         (b"q=a", "application/json", "body: is not JSON (expected value at line 1 column 1)"),
         (b'{"q": "a\nb"}', "application/json", "body: is not JSON (control character"),
+        (b"q=a", "", "Content-Type: is missing; body: is not JSON"),
+        ('{"q": "a"}'.encode("utf-16"), "application/json", "body: is UTF-16; send UTF-8"),
+        ('{"q": "a"}'.encode("utf-16-le"), "application/json", "body: is UTF-16-LE; send UTF-8"),
     ],
     ids=str,
 )
@@ -469,6 +474,12 @@ def test_a_body_of_another_kind_is_told_what_to_send(serve, path, content, kind,
     answer = serve().post(path, content=content, headers={} if kind is None else {"content-type": kind})
     assert answer.status_code == 400
     assert said in answer.json()["error"]
+
+
+@pytest.mark.parametrize("kind", ["application/json", ""])
+def test_json_may_begin_with_a_byte_order_mark(serve, kind):
+    answer = serve().post("/translate", content=json.dumps(GOOD).encode("utf-8-sig"), headers={"content-type": kind})
+    assert answer.json() == {"translatedText": GOOD["q"]}
 
 
 def test_json_needs_no_content_type(serve):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs
@@ -27,13 +28,15 @@ def is_form(request: Request) -> bool:
 
 async def read_body(request: Request) -> dict[str, Any]:
     """The fields. Raises HTTPException."""
-    media_type, body = _media_type(request), await request.body()
+    media_type, body = _media_type(request), (await request.body()).removeprefix(BOM_UTF8)
     if media_type == JSON:
         try:
             document = from_json(body)
         except ValueError as error:
-            missing = "" if "content-type" in request.headers else "Content-Type: is missing; "
-            raise refusal(400, _half_pair(body) or f"{missing}body: is not JSON ({error})") from None
+            missing = "" if request.headers.get("content-type") else "Content-Type: is missing; "
+            encoding = json.detect_encoding(body)
+            fault = f"is {encoding.upper()}; send UTF-8" if encoding != "utf-8" else f"is not JSON ({error})"
+            raise refusal(400, _half_pair(body) or f"{missing}body: {fault}") from None
         if not isinstance(document, dict):
             raise refusal(400, "body: must be a JSON object")
         return document
@@ -52,18 +55,19 @@ async def read_body(request: Request) -> dict[str, Any]:
 
 
 def _half_pair(body: bytes) -> str:
-    """The field of a JSON object with half of a surrogate pair, as a message; empty without one."""
+    """The field of a JSON object with half of a surrogate pair, in its name or value, as a message; empty without
+    one."""
     with suppress(ValueError, TypeError, RecursionError):
         for name, value in dict(json.loads(body)).items():
             for number, one in enumerate(value if isinstance(value, list) else [value], start=1):
-                if not is_unicode(json.dumps(one, ensure_ascii=False)):
+                if not is_unicode(json.dumps([name, one], ensure_ascii=False)):
                     item = f"item {number} " if isinstance(value, list) else ""
                     return f"{clipped(ascii(name)[1:-1])}: {item}{HALF_PAIR}"
     return ""
 
 
 def _media_type(request: Request) -> str:
-    return request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() or JSON
 
 
 def _single(form: dict[str, list[Any]]) -> dict[str, Any]:
