@@ -364,3 +364,22 @@ def test_what_is_not_translated_ends_where_a_browser_ends_it(text, translated):
     document = parse_document(text, "html", "de")
     assert [one.whole for one in document.sentences] == translated
     assert copied(document) == text
+
+
+@pytest.mark.parametrize("unseen", ["\u200b", "\ufeff", "\u200e", "\u200b\u00ad"])
+@pytest.mark.parametrize("end", ["{} ", " {}", "{}\u00a0", " {} ", "{}\n"])
+def test_white_space_beside_invisible_characters_stays(unseen, end):
+    """Whatever becomes of the sentences."""
+    between = end.format(unseen)
+    for format_ in ("text", "html"):
+        if format_ == "html" or "\n" not in between:
+            document = parse_document(f"{unseen}Ein Hund.{between}Ein Mann.{unseen}", format_, "de")
+            assert [one.whole for one in document.sentences] == ["Ein Hund.", "Ein Mann."]
+            assert document.joined([["A."], ["B."]]) == f"{unseen}A.{between}B.{unseen}"
+
+
+@pytest.mark.parametrize("blank", ["\u3164", "\uffa0", "\u115f\u1160", "\u3164.", "\u200b", " \ufeff "])
+def test_letters_that_show_nothing_are_no_words(blank):
+    for text in (blank, f"{blank}<b>{blank}</b>"):
+        document = parse_document(text, "html", "ko")
+        assert (document.sentences, document.joined([])) == ([], text)

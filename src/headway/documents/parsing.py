@@ -132,7 +132,7 @@ def _trimmed(elements: list[Element]) -> tuple[list[Element], list[Element], lis
         return elements, [], []
     syntax = [place for place, one in enumerate(elements) if isinstance(one, Atom) and one.is_syntax]
     first = min([words[0], *syntax])
-    last = max([*syntax, *(place for place, one in enumerate(elements) if isinstance(one, str) and one.strip())])
+    last = max([*syntax, *(place for place, one in enumerate(elements) if isinstance(one, str) and edges(one)[1])])
     for opening, closing in tag_pairs(elements, tag_name):
         if first <= opening <= last or first <= closing <= last:
             first, last = min(first, opening), max(last, closing)

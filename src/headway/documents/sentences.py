@@ -7,12 +7,14 @@ language writes ordinal numbers with it.
 from __future__ import annotations
 
 from functools import cache
+from itertools import accumulate
 
 import regex
 import sentencex
 from babel import Locale, UnknownLocaleError
 
 from headway.languages import read_code
+from headway.text.characters import DROPPED, visible, visible_spans
 
 ORDINAL_DOT = frozenset(
     (
@@ -21,7 +23,6 @@ ORDINAL_DOT = frozenset(
     )
 )
 """Languages that write ordinal numbers with a dot: `3. Oktober`."""
-_SPACE = regex.compile(r"\s")
 _ORDINAL = regex.compile(r"(?<![\w.,:/])(?:(?:\d{1,2}\.)?\d{1,3}|[IVXLCⅠ-Ⅿ]+)\.\s*\Z")
 _NUMBER = regex.compile(r"\d\.\s*\Z")
 _DATE = regex.compile(
@@ -68,30 +69,30 @@ def sentence_ends(block: str, language: str) -> list[int]:
     """Where each sentence ends, with the white space after it."""
     main = read_code(language).language
     ends: list[int] = []
-    start = end = 0
+    start = 0
     dates = [match.span() for match in _DATE.finditer(block)]
-    for segment in _segments(block, main):
-        end += len(segment)
+    for end in _ends(block, main):
         while dates and end > dates[0][1] and block[dates[0][1] : end].strip():
             dates.pop(0)
         if end < len(block) and ((dates and end > dates[0][0]) or _ends_in_ordinal(block, start, end, main)):
             continue
         ends.append(end)
         start = end
-    assert end == len(block)
     return ends
 
 
-def _segments(block: str, language: str) -> list[str]:
-    """Sentences as sentencex finds them; together they are as long as the block."""
+def _ends(block: str, language: str) -> list[int]:
+    """Where sentencex finds the ends of sentences."""
+    # It panics at a white space of several bytes after an initial, as in "Plan B .", and prints where. A line break
+    # would end a sentence, and an invisible character goes for a letter.
+    starts = [*(start for start, _ in visible_spans(block)), len(block)]
     try:
-        # It panics at a white space of several bytes after an initial, as in "Plan B .", and prints where. A line break
-        # would end a sentence.
-        return list(sentencex.segment(language, _SPACE.sub(" ", block)))  # type: ignore[attr-defined]
+        segments: list[str] = list(sentencex.segment(language, visible(block)))  # type: ignore[attr-defined]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # a panic of Rust is no Exception
-        return [block]
+        return [len(block)]
+    return [starts[end] for end in accumulate(map(len, segments))] or [len(block)]
 
 
 def _ends_in_ordinal(block: str, start: int, end: int, language: str) -> bool:
