@@ -383,3 +383,47 @@ def test_letters_that_show_nothing_are_no_words(blank):
     for text in (blank, f"{blank}<b>{blank}</b>"):
         document = parse_document(text, "html", "ko")
         assert (document.sentences, document.joined([])) == ([], text)
+
+
+INSIDE = ["o:p", "x-foo", "g", "nobr", "ruby", "picture", "button", "video", "font", "st1:city"]
+BETWEEN = ["div", "td", "li", "h2", "option", "caption", "legend", "summary", "title", "center"]
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_an_element_that_is_no_block_stays_in_its_sentence(name):
+    text = f"Ein <{name} id=1>Hund</{name}> sieht einen Ball."
+    document = parse_document(text, "html", "de")
+    assert [one.whole for one in document.sentences] == ["Ein Hund sieht einen Ball."]
+    assert copied(document) == text
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+def test_a_block_ends_a_sentence(name):
+    document = parse_document(f"Ein Hund<{name}>Ein Mann</{name}>Ein Ball", "html", "de")
+    assert [one.whole for one in document.sentences] == ["Ein Hund", "Ein Mann", "Ein Ball"]
+
+
+@pytest.mark.parametrize("tag", ["input", "img", "wbr", "source"])
+def test_a_tag_without_an_end_stays_in_its_sentence(tag):
+    [sentence] = parse_document(f"Ein <{tag} id=1> Hund läuft.", "html", "de").sentences
+    assert sentence.whole == "Ein Hund läuft."
+
+
+@pytest.mark.parametrize("end", ["<b>.</b>", "<span>!</span>", "<i><b>?</b></i>", " <b>.</b>", "<b>。</b>"])
+def test_an_end_in_a_tag_is_there_once(end):
+    """A model ends each sentence with a full stop."""
+    text = f"Ein <i>Hund</i> sieht einen Ball{end} Ein Mann."
+    document = parse_document(text, "html", "de")
+    first, second = document.sentences
+    translation = "Ein Hund sieht einen Ball."
+    for found in (
+        first.from_whole(translation, itself(translation)),
+        first.from_runs([f"{run}." for run in first.runs]),
+    ):
+        assert document.joined([found, second.elements]) == text
+
+
+def test_a_full_stop_stays_where_no_tag_holds_the_end():
+    [sentence] = parse_document("Ein <b>Hund</b> läuft", "html", "de").sentences
+    found = sentence.from_whole("Ein Hund läuft.", itself("Ein Hund läuft"))
+    assert "".join(one if isinstance(one, str) else one.raw for one in found) == "Ein <b>Hund</b> läuft."

@@ -20,11 +20,6 @@ def _names(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-INLINE = _names(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark q s samp small span strike "
-    "strong sub sup time tt u var wbr"
-)
-"""Tags inside a sentence; every other one ends it."""
 VOID = _names("area base br col embed hr img input link meta param source track wbr")
 RAW = _names("script style textarea iframe xmp")
 """Elements in which nothing is markup but their own end."""
@@ -45,6 +40,13 @@ _BLOCKS = _names(
     "address article aside blockquote details dialog dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 "
     "h5 h6 header hgroup hr li main menu nav ol p pre search section table ul"
 )
+"""Elements that end a paragraph whose end tag is left out."""
+BETWEEN_SENTENCES = _BLOCKS | _names(
+    "base body br caption center col colgroup dir frame frameset head html iframe legend link listing meta noframes "
+    "noscript optgroup option plaintext script select style summary tbody td template textarea tfoot th thead title tr "
+    "xmp"
+)
+"""Tags that end a sentence; any other one may stand inside."""
 _ENDED_BY = {
     "p": _BLOCKS,
     "li": _names("li"),
@@ -130,7 +132,7 @@ class _Cutter:
 
     def take_markup(self, match: re.Match[str]) -> None:
         name = (match["name"] or "").lower()
-        if name in INLINE or match.group().startswith("<!--"):
+        if (name and name not in BETWEEN_SENTENCES) or match.group().startswith("<!--"):
             self._block().append(Atom(match.group(), ""))
         else:
             self.blocks.append(match.group())
@@ -155,7 +157,9 @@ class _Cutter:
         if name in self._open:
             while self._open.pop() != name:
                 pass
-        elif self._around[name] > 0 and not (self._open and (name in INLINE or name == "p" or "table" in self._open)):
+        elif self._around[name] > 0 and not (
+            self._open and (name not in BETWEEN_SENTENCES or name == "p" or "table" in self._open)
+        ):
             self._around[name] -= 1
             self._open.clear()  # what is inside ends with what is around it
 

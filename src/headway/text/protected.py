@@ -185,10 +185,20 @@ def with_runs(
             made.append(element)
             continue
         translation = next(following)
-        if core[-1] not in _ENDS and not translation.endswith(kept_ends):
-            translation = translation.rstrip(" .\u3002") or translation
+        if not has_end(core) and not translation.endswith(kept_ends):
+            translation = without_stop(translation)
         made.append(f"{before}{translation}{after}")
     return made
+
+
+def has_end(text: str) -> bool:
+    """Whether its last character ends a sentence."""
+    return text.endswith(tuple(_ENDS))
+
+
+def without_stop(text: str) -> str:
+    """The text without the full stop at its end, if it has other characters."""
+    return text.rstrip(" .\u3002") or text
 
 
 def _part(element: Element) -> tuple[str, str, str]:
