@@ -403,10 +403,24 @@ def test_a_block_ends_a_sentence(name):
     assert [one.whole for one in document.sentences] == ["Ein Hund", "Ein Mann", "Ein Ball"]
 
 
-@pytest.mark.parametrize("tag", ["input", "img", "wbr", "source"])
-def test_a_tag_without_an_end_stays_in_its_sentence(tag):
-    [sentence] = parse_document(f"Ein <{tag} id=1> Hund läuft.", "html", "de").sentences
-    assert sentence.whole == "Ein Hund läuft."
+@pytest.mark.parametrize(
+    "tag",
+    [
+        *("<input id=1>", "<img>", "<wbr>", "<source>", "<x/>", '<g id="1"/>', "<o:p />"),
+        "<svg><path d='x'/><g><path /></g></svg>",
+    ],
+)
+def test_a_tag_without_words_stays_in_its_sentence(tag):
+    text = f"Ein {tag} Hund läuft."
+    document = parse_document(text, "html", "de")
+    assert [one.whole for one in document.sentences] == ["Ein Hund läuft."]
+    assert copied(document) == text
+
+
+def test_the_slash_of_an_address_closes_no_element():
+    text = "Ein <a href=https://a.de/>Hund</a> läuft."
+    assert copied(parse_document(text, "html", "de")) == text
+    assert [one.whole for one in parse_document(text, "html", "de").sentences] == ["Ein Hund läuft."]
 
 
 @pytest.mark.parametrize("end", ["<b>.</b>", "<span>!</span>", "<i><b>?</b></i>", " <b>.</b>", "<b>。</b>"])

@@ -35,6 +35,7 @@ _MARKUP = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+_SELF_CLOSING = re.compile(r"""(?:<[^\s<>/]++|["'\s])/>\Z""")
 _ATTRIBUTE = re.compile(r"""([^\s"'=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"']*+)))?""")
 _BLOCKS = _names(
     "address article aside blockquote details dialog dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 "
@@ -89,10 +90,11 @@ def escape(text: str) -> str:
 
 
 def tag_name(atom: Atom) -> tuple[str, bool]:
-    """The name of a tag that begins or ends an element, empty for others, and whether it is an end tag."""
+    """The name of a tag that begins or ends an element, empty for others, such as `<x/>`, and whether it is an end
+    tag."""
     tag = _MARKUP.fullmatch(atom.raw)
     name = (tag["name"] or "").lower() if tag else ""
-    return ("" if name in VOID else name), bool(tag and tag["end"])
+    return ("" if name in VOID or _SELF_CLOSING.search(atom.raw) else name), bool(tag and tag["end"])
 
 
 def _close_notes(block: list[Element]) -> None:
