@@ -364,3 +364,80 @@ def test_what_is_not_translated_ends_where_a_browser_ends_it(text, translated):
     document = parse_document(text, "html", "de")
     assert [one.whole for one in document.sentences] == translated
     assert copied(document) == text
+
+
+@pytest.mark.parametrize("unseen", ["\u200b", "\ufeff", "\u200e", "\u200b\u00ad"])
+@pytest.mark.parametrize("end", ["{} ", " {}", "{}\u00a0", " {} ", "{}\n"])
+def test_white_space_beside_invisible_characters_stays(unseen, end):
+    """Whatever becomes of the sentences."""
+    between = end.format(unseen)
+    for format_ in ("text", "html"):
+        if format_ == "html" or "\n" not in between:
+            document = parse_document(f"{unseen}Ein Hund.{between}Ein Mann.{unseen}", format_, "de")
+            assert [one.whole for one in document.sentences] == ["Ein Hund.", "Ein Mann."]
+            assert document.joined([["A."], ["B."]]) == f"{unseen}A.{between}B.{unseen}"
+
+
+@pytest.mark.parametrize("blank", ["\u3164", "\uffa0", "\u115f\u1160", "\u3164.", "\u200b", " \ufeff "])
+def test_letters_that_show_nothing_are_no_words(blank):
+    for text in (blank, f"{blank}<b>{blank}</b>"):
+        document = parse_document(text, "html", "ko")
+        assert (document.sentences, document.joined([])) == ([], text)
+
+
+INSIDE = ["o:p", "x-foo", "g", "nobr", "ruby", "picture", "button", "video", "font", "st1:city"]
+BETWEEN = ["div", "td", "li", "h2", "option", "caption", "legend", "summary", "title", "center"]
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_an_element_that_is_no_block_stays_in_its_sentence(name):
+    text = f"Ein <{name} id=1>Hund</{name}> sieht einen Ball."
+    document = parse_document(text, "html", "de")
+    assert [one.whole for one in document.sentences] == ["Ein Hund sieht einen Ball."]
+    assert copied(document) == text
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+def test_a_block_ends_a_sentence(name):
+    document = parse_document(f"Ein Hund<{name}>Ein Mann</{name}>Ein Ball", "html", "de")
+    assert [one.whole for one in document.sentences] == ["Ein Hund", "Ein Mann", "Ein Ball"]
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        *("<input id=1>", "<img>", "<wbr>", "<source>", "<x/>", '<g id="1"/>', "<o:p />"),
+        "<svg><path d='x'/><g><path /></g></svg>",
+    ],
+)
+def test_a_tag_without_words_stays_in_its_sentence(tag):
+    text = f"Ein {tag} Hund läuft."
+    document = parse_document(text, "html", "de")
+    assert [one.whole for one in document.sentences] == ["Ein Hund läuft."]
+    assert copied(document) == text
+
+
+def test_the_slash_of_an_address_closes_no_element():
+    text = "Ein <a href=https://a.de/>Hund</a> läuft."
+    assert copied(parse_document(text, "html", "de")) == text
+    assert [one.whole for one in parse_document(text, "html", "de").sentences] == ["Ein Hund läuft."]
+
+
+@pytest.mark.parametrize("end", ["<b>.</b>", "<span>!</span>", "<i><b>?</b></i>", " <b>.</b>", "<b>。</b>"])
+def test_an_end_in_a_tag_is_there_once(end):
+    """A model ends each sentence with a full stop."""
+    text = f"Ein <i>Hund</i> sieht einen Ball{end} Ein Mann."
+    document = parse_document(text, "html", "de")
+    first, second = document.sentences
+    translation = "Ein Hund sieht einen Ball."
+    for found in (
+        first.from_whole(translation, itself(translation)),
+        first.from_runs([f"{run}." for run in first.runs]),
+    ):
+        assert document.joined([found, second.elements]) == text
+
+
+def test_a_full_stop_stays_where_no_tag_holds_the_end():
+    [sentence] = parse_document("Ein <b>Hund</b> läuft", "html", "de").sentences
+    found = sentence.from_whole("Ein Hund läuft.", itself("Ein Hund läuft"))
+    assert "".join(one if isinstance(one, str) else one.raw for one in found) == "Ein <b>Hund</b> läuft."

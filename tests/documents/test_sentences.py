@@ -11,7 +11,9 @@ from headway.documents.parsing import parse_document
 from headway.documents.sentences import ORDINAL_DOT, marker_length
 
 MARKERS = [
-    *("1.", "12.", "1)", "(1)", "[1]", "1.2.3", "1.2.3.", "1.2.3)", "a)", "(a)", "a.", "B.", "iv)", "IV.", "(ii)"),
+    *("1.", "12.", "1)", "(1)", "[1]", "1.2.3", "1.2.3.", "1.2.3)", "a)", "(a)", "a.", "B)", "iv)", "IV.", "(ii)"),
+    *("1.)", "1).", "1a.", "a.)", "A.)", "i.", "ii.", "iv.", "->", "=>", "»", "α.", "א.", "क.", "১।"),
+    *("а)", "α)", "أ)", "א)", "क)", "ア)", "(б)"),
     *(
         "-",
         "--",
@@ -38,7 +40,10 @@ MARKERS = [
     ),
     *("①", "⑵", "㉠", "가.", "나)", "(다)", "Ⅱ."),
 ]
-TIGHT = ["①", "•", "・", "（1）", "（一）", "1、", "一、", "1．", "1）", "（ア）"]
+TIGHT = [
+    *("①", "•", "・", "（1）", "（一）", "1、", "一、", "1．", "1）", "（ア）"),
+    *("1.", "12.", "1)", "1.)", "(1)", "ア．", "ア）", "A．", "一.", "●", "■", "※", "→", "✓", "·"),
+]
 
 
 def asked(text, language="de", format_="text"):
@@ -63,11 +68,45 @@ def test_markers_stay_outside(markers, indent, space, sentence, language):
 
 
 @pytest.mark.parametrize("marker", TIGHT)
-def test_signs_of_the_east_need_no_space(marker):
-    assert asked(f"{marker}犬が走る。", "ja") == ["犬が走る。"]
+@pytest.mark.parametrize("language", ["ja", "zh", "de"])
+def test_signs_of_the_east_need_no_space(marker, language):
+    assert asked(f"{marker}犬が走る。", language) == ["犬が走る。"]
 
 
-@pytest.mark.parametrize("line", [*(one for one in MARKERS if one != "가."), *TIGHT, "  2) ", "- 1."])
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("ko", "개가 달린다."),
+        ("ru", "Собака бежит."),
+        ("el", "Ένας σκύλος."),
+        ("en", "A dog runs."),
+        ("hi", "कुत्ता दौड़ता है।"),
+        ("bn", "কুকুর দৌড়ায়।"),
+    ],
+)
+def test_a_number_before_the_first_letter_is_a_marker(language, text):
+    for marker in ("1.", "1)", "12.)", "(3)", "●", "→", "1a. ", "\u200b1."):
+        assert asked(f"{marker}{text}", language) == [text]
+
+
+@pytest.mark.parametrize("unseen", ["\ufeff", "\u200e", "\u200f", "\u200c", "\u2060\u200b"])
+def test_invisible_characters_hide_no_marker(unseen):
+    for marker in ("1.", "-", "a)", "•", "(1)"):
+        for line in (f"{unseen}{marker} ", f"{unseen} {marker}{unseen} ", f"{marker} {unseen}"):
+            for format_ in ("text", "html"):
+                document = parse_document(f"{line}Ein Hund", format_, "de")
+                assert [one.whole for one in document.sentences] == ["Ein Hund"]
+                assert document.joined([["X"]]) == f"{line}X".replace(">", "&gt;" if format_ == "html" else ">")
+
+
+@pytest.mark.parametrize("sign", ["##", "###"])
+def test_a_heading_ends_before_its_closing_sign(sign):
+    document = parse_document(f"{sign} Ein Hund {sign}", "text", "de")
+    assert [one.whole for one in document.sentences] == ["Ein Hund"]
+    assert document.joined([["X"]]) == f"{sign} X {sign}"
+
+
+@pytest.mark.parametrize("line", [*(one for one in MARKERS if one != "가."), *TIGHT, "  2) ", "- 1.", "B."])
 def test_a_marker_alone_stays(line):
     assert asked(line) == asked(f"Ein Hund\n{line}")[1:] == []
 
@@ -96,6 +135,29 @@ def test_markers_in_html(text, wholes):
         ("de-AT", "1. Jänner war Neujahr."),
         ("de", "3. Okt. 1990"),
         ("de", "1. bis 5. Mai"),
+        ("de", "1. - 3. Mai"),
+        ("de", "1.–3. Mai"),
+        ("de", "3. Okt 2020"),
+        ("de", "Es war der 3."),
+        ("de", "3. Oktobers"),
+        ("de", "3.Oktober"),
+        ("de", "1.Liga"),
+        ("de", "2.Weltkrieg"),
+        ("sl", "3. oktobra"),
+        ("sl", "3. marca"),
+        ("sr", "3. октобра"),
+        ("sr", "3. oktobra"),
+        ("lv", "3. oktobrī"),
+        ("et", "3. oktoobril"),
+        ("fi", "1. toukokuun"),
+        ("fr", "M. Dupont chante."),
+        ("de", "A. Merkel spielt."),
+        ("en", "S. Korea won."),
+        ("en", "E. coli is here."),
+        ("en", "2.x is old."),
+        ("es", "D. Juan vino."),
+        ("es", "—Sí, dijo."),
+        ("ru", "А. Пушкин писал."),
         ("de", "24.12. ist Weihnachten"),
         ("fi", "3. maaliskuuta 2026"),
         ("cs", "3. března"),
@@ -115,6 +177,12 @@ def test_markers_in_html(text, wholes):
 )
 def test_what_is_no_marker_belongs_to_the_sentence(language, text):
     assert asked(text, language) == [text]
+
+
+@pytest.mark.parametrize("name", ["Junge", "Marta", "Augen", "Janna", "Dezimalzahlen", "Septett", "Novelle"])
+def test_a_word_like_a_month_is_no_date(name):
+    for language in ("de", "sl", "sr", "fi", "et", "cs"):
+        assert asked(f"1. {name}", language) == [name]
 
 
 @pytest.mark.parametrize("language", ["en", "de", "ko", "ja", "fr", "cs", "pl", "hu", "tr", "fi", "nb", "ru"])
@@ -168,6 +236,8 @@ def test_a_dot_after_an_ordinal_ends_no_sentence(language, text):
         ("de", ["Es kostet 2,50.", "Das ist viel."]),
         ("en", ["I was 3.", "Then he went."]),
         ("en", ["The dog is 5.", "The cat is 3."]),
+        ("ko", ["네.", "갑니다."]),
+        ("zh", ["好。", "狗在跑。"]),
         ("ko", ["정답은 5.", "그다음은 무엇인가?"]),
     ],
 )

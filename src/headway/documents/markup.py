@@ -20,11 +20,6 @@ def _names(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-INLINE = _names(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark q s samp small span strike "
-    "strong sub sup time tt u var wbr"
-)
-"""Tags inside a sentence; every other one ends it."""
 VOID = _names("area base br col embed hr img input link meta param source track wbr")
 RAW = _names("script style textarea iframe xmp")
 """Elements in which nothing is markup but their own end."""
@@ -40,11 +35,19 @@ _MARKUP = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+_SELF_CLOSING = re.compile(r"""(?:<[^\s<>/]++|["'\s])/>\Z""")
 _ATTRIBUTE = re.compile(r"""([^\s"'=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"']*+)))?""")
 _BLOCKS = _names(
     "address article aside blockquote details dialog dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 "
     "h5 h6 header hgroup hr li main menu nav ol p pre search section table ul"
 )
+"""Elements that end a paragraph whose end tag is left out."""
+BETWEEN_SENTENCES = _BLOCKS | _names(
+    "base body br caption center col colgroup dir frame frameset head html iframe legend link listing meta noframes "
+    "noscript optgroup option plaintext script select style summary tbody td template textarea tfoot th thead title tr "
+    "xmp"
+)
+"""Tags that end a sentence; any other one may stand inside."""
 _ENDED_BY = {
     "p": _BLOCKS,
     "li": _names("li"),
@@ -87,10 +90,11 @@ def escape(text: str) -> str:
 
 
 def tag_name(atom: Atom) -> tuple[str, bool]:
-    """The name of a tag that begins or ends an element, empty for others, and whether it is an end tag."""
+    """The name of a tag that begins or ends an element, empty for others, such as `<x/>`, and whether it is an end
+    tag."""
     tag = _MARKUP.fullmatch(atom.raw)
     name = (tag["name"] or "").lower() if tag else ""
-    return ("" if name in VOID else name), bool(tag and tag["end"])
+    return ("" if name in VOID or _SELF_CLOSING.search(atom.raw) else name), bool(tag and tag["end"])
 
 
 def _close_notes(block: list[Element]) -> None:
@@ -130,7 +134,7 @@ class _Cutter:
 
     def take_markup(self, match: re.Match[str]) -> None:
         name = (match["name"] or "").lower()
-        if name in INLINE or match.group().startswith("<!--"):
+        if (name and name not in BETWEEN_SENTENCES) or match.group().startswith("<!--"):
             self._block().append(Atom(match.group(), ""))
         else:
             self.blocks.append(match.group())
@@ -155,7 +159,9 @@ class _Cutter:
         if name in self._open:
             while self._open.pop() != name:
                 pass
-        elif self._around[name] > 0 and not (self._open and (name in INLINE or name == "p" or "table" in self._open)):
+        elif self._around[name] > 0 and not (
+            self._open and (name not in BETWEEN_SENTENCES or name == "p" or "table" in self._open)
+        ):
             self._around[name] -= 1
             self._open.clear()  # what is inside ends with what is around it
 

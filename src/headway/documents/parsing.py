@@ -17,7 +17,17 @@ from headway.documents.elements import elements_of
 from headway.documents.markup import blocks_of, escape, tag_name
 from headway.documents.sentences import marker_length, sentence_ends
 from headway.text.placing import Alignment, Layout, tag_pairs
-from headway.text.protected import Atom, Element, edges, has_words, runs_of, with_protected, with_runs
+from headway.text.protected import (
+    Atom,
+    Element,
+    edges,
+    has_end,
+    has_words,
+    runs_of,
+    with_protected,
+    with_runs,
+    without_stop,
+)
 
 TextFormat = Literal["text", "html"]
 _LINE_BREAKS = re.compile(r"((?:\r?\n|\u2029)+)")
@@ -43,8 +53,12 @@ class Sentence:
 
     def from_whole(self, translation: str, alignment: Alignment = (), prefix: int = 0) -> list[Element] | None:
         """The translation with all atoms; None if some can't be placed. alignment: of the translation and
-        `whole`, which is preceded by `prefix` characters."""
-        return self.layout and self.layout.placed(translation, alignment, prefix)
+        `whole`, which is preceded by `prefix` characters. A full stop is left out where a tag holds the end."""
+        if self.layout is None:
+            return None
+        if has_end("".join(one for one in self.elements if isinstance(one, str))) and not has_end(self.layout.plain):
+            translation = without_stop(translation)
+        return self.layout.placed(translation, alignment, prefix)
 
     def from_runs(self, translations: Sequence[str]) -> list[Element]:
         """The same from the translations of its runs."""
@@ -132,7 +146,7 @@ def _trimmed(elements: list[Element]) -> tuple[list[Element], list[Element], lis
         return elements, [], []
     syntax = [place for place, one in enumerate(elements) if isinstance(one, Atom) and one.is_syntax]
     first = min([words[0], *syntax])
-    last = max([*syntax, *(place for place, one in enumerate(elements) if isinstance(one, str) and one.strip())])
+    last = max([*syntax, *(place for place, one in enumerate(elements) if isinstance(one, str) and edges(one)[1])])
     for opening, closing in tag_pairs(elements, tag_name):
         if first <= opening <= last or first <= closing <= last:
             first, last = min(first, opening), max(last, closing)

@@ -7,12 +7,15 @@ language writes ordinal numbers with it.
 from __future__ import annotations
 
 from functools import cache
+from itertools import accumulate
 
 import regex
 import sentencex
 from babel import Locale, UnknownLocaleError
 
 from headway.languages import read_code
+from headway.text.characters import DROPPED, visible, visible_spans
+from headway.text.protected import edges
 
 ORDINAL_DOT = frozenset(
     (
@@ -21,7 +24,6 @@ ORDINAL_DOT = frozenset(
     )
 )
 """Languages that write ordinal numbers with a dot: `3. Oktober`."""
-_SPACE = regex.compile(r"\s")
 _ORDINAL = regex.compile(r"(?<![\w.,:/])(?:(?:\d{1,2}\.)?\d{1,3}|[IVXLCⅠ-Ⅿ]+)\.\s*\Z")
 _NUMBER = regex.compile(r"\d\.\s*\Z")
 _DATE = regex.compile(
@@ -32,34 +34,51 @@ _DATE = regex.compile(
 """A date in figures whose parts end in dots."""
 _HANGUL = "가나다라마바사아자차카타파하"
 _HAN = "一二三四五六七八九十"
-_LETTERS = rf"(?: [a-zA-Z] | [ivx]{{2,5}} | [IVXLC]{{2,5}} | [Ⅰ-ⅿ]{{1,3}} | [{_HANGUL}] )"
+_KANA = r"\p{Hiragana}\p{Katakana}"
+_BLANK = rf"[\s{DROPPED}\u200c\u200d]"
+_LETTERS = rf"""
+    (?: (?! [\p{{Han}}\p{{Hangul}}] ) \p{{L}} \p{{M}}* | [ivx]{{2,5}} | [IVXLC]{{2,5}} | [Ⅰ-ⅿ]{{1,3}} | [{_HANGUL}] )
+"""
 _MARKER = regex.compile(
     rf"""
-    \s*+ (?:
-      (?: [-*+]{{1,3}} | \#{{1,6}} | >{{1,3}} | [·‧∙⁃‐-―−※\u2190-\u21ff\u25a0-\u27bf\u2b00-\u2bff]
+    {_BLANK}*+ (?:
+      (?: [-*+]{{1,3}} | \#{{1,6}} | >{{1,3}} | [-=]{{1,2}}> | [»›‐-―−]
         | \[ [\ xX] \]
-        | \d{{1,3}} [.)] | \( \d{{1,3}} \) | \[ \d{{1,3}} \]
+        | \d{{1,3}} [a-z]? [.)]{{1,2}} | \( \d{{1,3}} \) | \[ \d{{1,3}} \]
         | [1-9]\d? (?: \. [1-9]\d? ){{2,5}} [.)]?
         | \d{{1,2}} \. \d{{1,2}} \. (?= \s++ [^\s\d\p{{Ll}}] )
-        | {_LETTERS} \) | \( {_LETTERS} \)
-        | (?: [a-hA-Z] | [IVXLC]{{2,5}} | [Ⅰ-ⅿ]{{1,3}} ) \. (?! \s*+ (?: \p{{L}} \. | \d ) )
+        | {_LETTERS} \.? \) \.? | \( {_LETTERS} \)
+        | (?: [a-hα-θא-וक-ङক-ঙ] | [ivx]{{1,5}} | [IVXLC]{{2,5}} | [Ⅰ-ⅿ]{{1,3}} ) \. (?! \s*+ (?: \p{{L}} \. | \d ) )
+        | [A-Z] \. (?= {_BLANK}*+ \Z )
         | [가나다라마바사] \. (?= \s++ \S )
-      ) (?= \s | \Z )
+        | \d{{1,3}} ।
+      ) (?= {_BLANK} | \Z )
     | [\u2460-\u24ff\u2776-\u2793\u3200-\u321e\u3220-\u3229\u3260-\u327b\u3280-\u3289•‣◦▪▫・]
-    | （ (?: \d{{1,3}} | [{_HAN}]{{1,3}} | [a-zA-Z\p{{Hiragana}}\p{{Katakana}}] ) ）
-    | \d{{1,2}} [、．）] (?! \d ) | [{_HAN}]{{1,3}} 、 (?! [{_HAN}] )
-    ) \s*+
+    | [·‧∙⁃※\u2190-\u21ff\u25a0-\u275a\u2761-\u2767\u2794-\u27bf\u2b00-\u2bff]
+    | (?: \d{{1,3}} \.? \) | \( \d{{1,3}} \) ) (?= [\p{{Lu}}\p{{Lo}}] )
+    | \d{{1,3}} \. (?= [\p{{Han}}\p{{Hangul}}{_KANA}] )
+    | （ (?: \d{{1,3}} | [{_HAN}]{{1,3}} | [a-zA-Z{_KANA}] ) ）
+    | \d{{1,3}} [、．）] (?! \d ) | [{_HAN}]{{1,3}} [、．）.] (?! [{_HAN}] ) | [a-zA-Zａ-ｚＡ-Ｚ{_KANA}] [．）]
+    ) {_BLANK}*+
     """,
     regex.VERBOSE,
 )
 """One list marker, or the sign of a heading or a quotation, with the white space around it."""
+_TIGHT = regex.compile(rf"{_BLANK}*+\d{{1,3}}\.(?=[\p{{Lu}}\p{{Lo}}])")
+"""A number before the first word, where no ordinal number is written like that."""
+_LONE = regex.compile(rf"[\W_]*+(?:\d{{1,3}}\p{{L}}?|(?![\p{{Han}}\p{{Hangul}}{_KANA}])\p{{L}}\p{{M}}*)[.．।]{_BLANK}*")
+"""A number or an initial, which is no sentence by itself."""
+_CLOSING = regex.compile(r"(?<=\S)\s++\#{2,6}\s*+\Z")
+"""End of a heading between number signs."""
 
 
 def marker_length(block: str, language: str) -> int:
     """Length in characters of the list markers at the beginning of a block, with the white space around them; 0 without
     any. A date is not a marker."""
-    end = 0
-    while (match := _MARKER.match(block, end)) and not _begins_with_date(block[end:].lstrip(), language):
+    end, is_ordinal = 0, read_code(language).language in ORDINAL_DOT
+    while match := _MARKER.match(block, end) or (None if is_ordinal else _TIGHT.match(block, end)):
+        if _begins_with_date(edges(block[end:])[1], language):
+            break
         end = match.end()
     return end
 
@@ -68,30 +87,35 @@ def sentence_ends(block: str, language: str) -> list[int]:
     """Where each sentence ends, with the white space after it."""
     main = read_code(language).language
     ends: list[int] = []
-    start = end = 0
+    start = 0
     dates = [match.span() for match in _DATE.finditer(block)]
-    for segment in _segments(block, main):
-        end += len(segment)
+    for end in _ends(block, main):
         while dates and end > dates[0][1] and block[dates[0][1] : end].strip():
             dates.pop(0)
-        if end < len(block) and ((dates and end > dates[0][0]) or _ends_in_ordinal(block, start, end, main)):
+        if end < len(block) and (
+            (dates and end > dates[0][0])
+            or _LONE.fullmatch(block, start, end)
+            or _ends_in_ordinal(block, start, end, main)
+        ):
             continue
         ends.append(end)
         start = end
-    assert end == len(block)
-    return ends
+    closing = _CLOSING.search(block)
+    return sorted({*ends, closing.start()}) if closing else ends
 
 
-def _segments(block: str, language: str) -> list[str]:
-    """Sentences as sentencex finds them; together they are as long as the block."""
+def _ends(block: str, language: str) -> list[int]:
+    """Where sentencex finds the ends of sentences."""
+    # It panics at a white space of several bytes after an initial, as in "Plan B .", and prints where. A line break
+    # would end a sentence, and an invisible character goes for a letter.
+    starts = [*(start for start, _ in visible_spans(block)), len(block)]
     try:
-        # It panics at a white space of several bytes after an initial, as in "Plan B .", and prints where. A line break
-        # would end a sentence.
-        return list(sentencex.segment(language, _SPACE.sub(" ", block)))  # type: ignore[attr-defined]
+        segments: list[str] = list(sentencex.segment(language, visible(block)))  # type: ignore[attr-defined]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # a panic of Rust is no Exception
-        return [block]
+        return [len(block)]
+    return [starts[end] for end in accumulate(map(len, segments))] or [len(block)]
 
 
 def _ends_in_ordinal(block: str, start: int, end: int, language: str) -> bool:
@@ -111,18 +135,23 @@ def _begins_with_date(text: str, language: str) -> bool:
 
 @cache
 def _days(language: str) -> regex.Pattern[str] | None:
-    """Pattern of the beginning of dates such as `3. Oktober`, `3. Okt.` or `1. bis 5. Mai`; None for a language without
-    such dates."""
+    """Pattern of the beginning of dates such as `3. Oktober`, `3. Okt.` or `1. bis 5. Mai`, with the endings that the
+    name of a month may take; None for a language without such dates."""
     main = read_code(language).language
-    names: set[str] = set()
-    for code in dict.fromkeys((main, language.replace("-", "_"))) if main in ORDINAL_DOT else ():
+    forms: set[str] = set()
+    for code in (main, f"{main}_Latn", language.replace("-", "_")) if main in ORDINAL_DOT else ():
         try:
             months = Locale.parse(code).months
         except (UnknownLocaleError, ValueError):
             continue
-        for width, end in (("wide", r"\b"), ("abbreviated", r"\.")):
-            for forms in months.values():
-                names.update(regex.escape(name.rstrip(".")) + end for name in forms.get(width, {}).values())
-    if not names:
+        for contexts in months.values():
+            for name in contexts.get("wide", {}).values():
+                stem, letters = name, 1  # as in Oktobers
+                if name.islower():
+                    stem, letters = name[: 3 if len(name) < 6 else 4], len(name)
+                forms |= {rf"(?i:{regex.escape(name)})\b", rf"{regex.escape(stem)}\p{{L}}{{0,{letters}}}\b"}
+            for name in contexts.get("abbreviated", {}).values():
+                forms.add(rf"(?i:{regex.escape(name.rstrip('.'))})(?:\.|\s+\d|\s*\Z)")
+    if not forms:
         return None
-    return regex.compile(rf"\d{{1,2}}\.\s+(?:{'|'.join(sorted(names))}|\p{{Ll}}+\s+\d{{1,2}}\.)", regex.IGNORECASE)
+    return regex.compile(rf"\d{{1,2}}\.\s*(?:{'|'.join(sorted(forms))}|(?:\p{{Ll}}+|[-–])\s*\d{{1,2}}\.)")

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from headway.text.characters import DROPPED, is_blank
+
 _LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff"
 _IN_URL = rf"{_LATIN}\d\-._~:/?\#\[\]@!$&'*+,;=%"
 _ADDRESS = rf"""
@@ -68,6 +70,7 @@ Markdown, [...](address)."""
 _PROTECTED = re.compile(f"{_ADDRESS}|{_PLACEHOLDER}|{_SYNTAX}", re.VERBOSE)
 _LIKELY = re.compile(r"[@{}%$`<\\\[\]#:_wW](?:(?<![:_wW])|(?<=:)(?://|[a-z])|(?<=_)_|(?<=[wW])[wW]{2}\.)")
 """Quick test that every protected text passes."""
+_EDGE = re.compile(rf"\A[\s{DROPPED}]*+")
 _ENDS = ".!?\u2026\u3002\uff01\uff1f\u0964"
 """Punctuation that ends a sentence, and is translated with it."""
 
@@ -154,8 +157,8 @@ def syntax_name(syntax: Atom) -> tuple[str, bool]:
 
 
 def has_words(text: str) -> bool:
-    """Whether there is anything to translate: a letter or a digit."""
-    return any(map(str.isalnum, text))
+    """Whether there is anything to translate: a letter or a digit that shows."""
+    return any(char.isalnum() and not is_blank(char) for char in text)
 
 
 def joined(elements: Iterable[Element]) -> str:
@@ -182,10 +185,20 @@ def with_runs(
             made.append(element)
             continue
         translation = next(following)
-        if core[-1] not in _ENDS and not translation.endswith(kept_ends):
-            translation = translation.rstrip(" .\u3002") or translation
+        if not has_end(core) and not translation.endswith(kept_ends):
+            translation = without_stop(translation)
         made.append(f"{before}{translation}{after}")
     return made
+
+
+def has_end(text: str) -> bool:
+    """Whether its last character ends a sentence."""
+    return text.endswith(tuple(_ENDS))
+
+
+def without_stop(text: str) -> str:
+    """The text without the full stop at its end, if it has other characters."""
+    return text.rstrip(" .\u3002") or text
 
 
 def _part(element: Element) -> tuple[str, str, str]:
@@ -202,6 +215,7 @@ def _part(element: Element) -> tuple[str, str, str]:
 
 
 def edges(words: str) -> tuple[str, str, str]:
-    """White space before words, the words, white space after them."""
-    start, end = len(words) - len(words.lstrip()), len(words.rstrip())
-    return words[:start], words[start:end], words[max(start, end) :]
+    """White space and dropped characters before words, the words, the same after them."""
+    start, end = (len(words) - len(_EDGE.sub("", one)) for one in (words, words[::-1]))
+    end = max(start, len(words) - end)
+    return words[:start], words[start:end], words[end:]
