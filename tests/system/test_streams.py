@@ -90,6 +90,14 @@ def test_lost_notices_lose_no_work(model, corpus, tmp_path, redirection):  # noq
     assert (run / "best.json").exists()
 
 
+def test_results_go_to_a_pipe_by_its_name(model, tmp_path):  # noqa: F811
+    (tmp_path / "in").write_text("the cat\na dog\n")
+    command = ["translate", model, tmp_path / "in", *QUICK]
+    code, out, _ = run_shell("", *command)
+    assert (code, len(out.splitlines())) == (0, 2)
+    assert run_shell("| cat", *command, "--output", "/dev/stdout")[:2] == (0, out)
+
+
 def test_a_lost_result_is_an_error_of_one_line(model, tmp_path):  # noqa: F811
     (tmp_path / "in").write_text("the cat\n" * 3)
     command = ["score", model, "--source", tmp_path / "in", "--target", tmp_path / "in"]

@@ -35,6 +35,17 @@ def test_terms_of_a_text(terms, text, expected):
     assert found(dict.fromkeys(terms, "x"), text) == expected
 
 
+@pytest.mark.parametrize("space", ["\t", "\n", "\xa0", "  ", "\u3000", "\u2028", "\u200b ", " \xad", "\r\n"])
+def test_white_space_and_invisible_characters_are_seen_as_the_model_sees_them(space):
+    text = f"Ein roter{space}Ba\xadll und ein\u200b \ufeffHund"
+    assert found({"roter Ball": "red ball", "Hund": "dog"}, text) == ["roter Ball", "Hund"]
+    assert found({f"roter{space}Ball": "red ball"}, "Ein roter Ball") == ["roter Ball"]
+    [term] = Glossary.of([("Ball", f"red{space}ball")]).terms
+    assert term.target == "red ball"
+    with pytest.raises(UserError, match="needs text on both sides"):
+        Glossary.of([("Ball", f"{space}\u200b")])
+
+
 @given(st.text("ab ", max_size=30), st.sets(st.sampled_from(["a", "b", "ab", "a b", "b a b", "aa"]), min_size=1))
 def test_at_each_place_the_longest_run_of_words(text, terms):
     """Against the definition, word by word."""

@@ -93,11 +93,20 @@ def test_a_field_of_each_line():
         "[" * 100_000,
         '{"text": "한글"}',
         '\ufeff{"text": "joined"}',
+        '{"id": 1, "translation": {"text": "within"}}',
     ]
     found = list(Layout(field="text").lines(lines))
-    assert [line.text for line in found] == ["a b c", "  ", "", "", "", "", "", "", "한글", "joined"]
-    assert [bool(line.fault) for line in found] == [False, False, *[True] * 6, False, False]
+    assert [line.text for line in found] == ["a b c", "  ", "", "", "", "", "", "", "한글", "joined", "within"]
+    assert [bool(line.fault) for line in found] == [False, False, *[True] * 6, False, False, False]
     assert all("\n" not in line.text for line in found)
+
+
+def test_quoted_columns_of_a_file(tmp_path):
+    quoted, plain = tmp_path / "a.tsv", tmp_path / "b.tsv"
+    plain.write_text('1\t"Ja", sagte er.\n')
+    assert [line.text for line in Layout(2).of_file(plain).lines(read_lines(plain))] == ['"Ja", sagte er.']
+    quoted.write_text('"1"\t"Er sagt ""ja""."\n"2"\t"a\tb"\n')
+    assert [line.text for line in Layout(2).of_file(quoted).lines(read_lines(quoted))] == ['Er sagt "ja".', "a\tb"]
 
 
 def test_a_whole_line_is_its_own_text():

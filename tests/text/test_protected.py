@@ -27,6 +27,8 @@ SPANS = {
     "braces": "{name} {} {0} {0:.2f} {name!r} {name:>10} {0,10:N2} {user.name} ${HOME} ${a.b} #{x} %{x} {{name}}",
     "doubled braces": "{{user.name}} {{{raw}}} {{count|number}} #{{x}}",
     "C": "%s %d %i %u %f %5.2f %-10s %+.2e %05d %#x %zu %zd %jd %td %ld %lu %lld %llu %hd %hhd %Lf %p %c %*d %.*f %%",
+    "C with units and flags": "%'d %1$'d %I64d %ds %dm %ss",
+    "others": "%n% %s% *|FNAME|* *|LIST:NAME|* &nbsp; &amp; &#160; &#x2019;",
     "Python": "%n %(x)d %(user.name)s %(price).2f %r",
     "positions": "%1$s %2$d %1$@ %1$.2f %@ %ld",
     "Java, Go, dates": "%,d %,.2f %b %tY %v %+v %#v %T %q %Y %-d",

@@ -82,14 +82,15 @@ def is_dropped(char):
 
 def shows_nothing(char):
     selects = "VARIATION SELECTOR" in unicodedata.name(char, "")
-    return char.isspace() or char in FILLERS or selects or "\U000e0000" <= char < "\U000e1000"
+    return is_dropped(char) or char.isspace() or char in FILLERS or selects or "\U000e0000" <= char < "\U000e1000"
 
 
 def normal(text):
-    """The text as it must come back: NFKC, without invisible characters, white space in a row as one space; nothing
-    where nothing is to be seen."""
-    seen = "".join(char for char in text if not is_dropped(char))
-    return "" if all(map(shows_nothing, seen)) else " ".join(unicodedata.normalize("NFKC", seen).split())
+    """The text as it must come back: NFKC, without invisible characters and words that show nothing, white space in a
+    row as one space."""
+    words = [word for word in text.split() if not all(map(shows_nothing, word))]
+    seen = " ".join("".join(char for char in word if not is_dropped(char)) for word in words)
+    return " ".join(unicodedata.normalize("NFKC", seen).split())
 
 
 SUBWORDS = {kind: SubwordTokenizer.train(LINES, kind, 320) for kind in ("bpe", "unigram")}
@@ -222,7 +223,7 @@ def test_pieces_stand_where_their_characters_are(text, kind):
         starts = [piece.start for piece in pieces]
         assert starts == sorted(starts)
         covered = {place for piece in pieces for place in range(piece.start, piece.end)}
-        assert {place for place, char in enumerate(whole) if not (char.isspace() or is_dropped(char))} <= covered
+        assert {place for place, char in enumerate(whole) if not shows_nothing(char)} <= covered
         for piece in pieces:
             span = whole[piece.start : piece.end]
             assert span == span.strip()
@@ -308,6 +309,14 @@ def test_invisible_characters_are_dropped(subwords, hidden):
         for text in (f"the c{hidden}at", f"{hidden}the {hidden} cat{hidden}"):
             assert tokenizer.encode(text) == tokenizer.encode("the cat")
     assert tagged.encode(f"{hidden}>>ko<<{hidden} the", tagged=True) == tagged.encode(">>ko<< the", tagged=True)
+
+
+@pytest.mark.parametrize("nothing", ["\u200c", "\u200d \u034f", "\ufe0f\u200b", "\u3164", "\u200b\u200d"])
+def test_words_that_show_nothing_are_dropped(subwords, nothing):
+    for tokenizer in (subwords, WordTokenizer(["the", "cat"])):
+        for text in (f"the {nothing} cat", f"the {nothing}\u00a0cat", f"{nothing} the cat {nothing}"):
+            assert tokenizer.encode(text) == tokenizer.encode("the cat")
+            assert [text[one.start : one.end] for one in tokenizer.encoded_pieces(text)][-1][-1] == "t"
 
 
 @pytest.mark.parametrize("joiner", ["\u200c", "\u200d"])

@@ -157,6 +157,18 @@ def test_keys_that_are_languages_say_source_and_target(tmp_path, document, langu
     assert "is the source and `en" in notice
 
 
+@pytest.mark.parametrize("names", [("de", "en"), ("src", "tgt"), ("source", "target")])
+def test_a_first_object_without_text_tells_the_keys_and_is_named(tmp_path, names):
+    source, target = names
+    path = objects(
+        tmp_path, {"translation": {source: None, target: "b"}}, {"translation": {source: "ja", target: "yes"}}
+    )
+    with pytest.raises(
+        UserError, match=rf"line 1: is not an object with texts `{source}` and `{target}` in `translation`"
+    ):
+        pairs_of(path, DE_EN)
+
+
 def test_files_that_were_joined_have_byte_order_marks_in_them(tmp_path):
     path = tmp_path / "joined.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"source": "ja", "target": "yes"}\n' * 2)

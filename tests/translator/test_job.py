@@ -256,6 +256,14 @@ def test_another_job_is_refused(tmp_path, change, message):
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
+def test_an_input_that_is_refused_brings_no_notice_that_the_job_can_continue(tmp_path):
+    begun(tmp_path / "out")
+    notices = []
+    with pytest.raises(UserError, match="not those that were translated"):
+        run(tmp_path / "out", resume=True, lines=[Line(1, "another"), *LINES[1:]], notice=notices.append)
+    assert not any("continues" in one and "done" in one for one in notices)
+
+
 def test_another_input_is_refused(tmp_path):
     begun(tmp_path / "out")
     other = [*LINES[:5], Line(6, "another"), *LINES[6:]]

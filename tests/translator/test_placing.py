@@ -58,7 +58,9 @@ def test_the_model_gets_the_text_without_the_syntax(door, text):
     plain = re.sub(r"\[|\]\(.*\)|<.*?>", "", text)
     for found, one in zip(door.translate([text], n_best=2), door.translate([plain], n_best=2), strict=True):
         assert re.sub(r"\[|\]\(.*\)|<.*?>", "", found.text) == one.text
-        assert (found.score, found.stopped) == (one.score, one.stopped)
+        assert found.stopped == one.stopped
+        if "{" not in text:  # else it is made of its runs, and scored as it stands
+            assert found.score == one.score
 
 
 def test_a_plural_keeps_its_form_and_its_messages_are_translated_each(door):

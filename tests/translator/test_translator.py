@@ -3,6 +3,7 @@
 import io
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import sentencepiece
@@ -76,11 +77,18 @@ def test_what_the_model_did_not_write_has_no_score(options):
         assert one.to_dict()["score"] is None
 
 
-def test_a_translation_that_is_made_of_runs_has_the_sum_of_their_scores():
+def test_a_translation_that_is_made_of_runs_has_the_score_of_its_text():
     door = translator()
-    first, second = door.translate(["the cat", "a dog ran"])
-    [whole] = door.translate([f"the cat {'{x} ' * 17} a dog ran"])
-    assert whole.score == pytest.approx(first.score + second.score, abs=1e-4)
+    text = f"the cat {'{x} ' * 17} a dog ran"
+    [whole] = door.translate([text], n_best=2)
+    every = [whole, *whole.alternatives]
+    assert [one.score for one in every] == pytest.approx(door.score([text] * 2, [one.text for one in every]), abs=1e-4)
+
+
+def test_an_unknown_precision_is_refused():
+    precision: Any = "fp16"
+    with pytest.raises(UserError, match="precision 'fp16' is unknown; there are auto, fp32"):
+        Translator(translator().stored, device="cpu", precision=precision)
 
 
 def test_white_space_of_any_kind_is_blank():

@@ -38,6 +38,7 @@ def input_lines(file: str, layout: Layout, shard: str | None) -> Iterator[Line]:
         stream = cast("TextIOWrapper[BufferedReader]", sys.stdin).detach()
         return layout.lines(decode_lines(stream, "standard input"))
     check_input(file, layout)
+    layout = layout.of_file(Path(file))
     if part is None:
         return layout.lines(read_lines(Path(file)))
     span = span_of_shard(Path(file), *part)

@@ -110,11 +110,11 @@ def check_output(path: Path | None) -> None:
 def writer(path: Path) -> Iterator[TextIO]:
     """A file that appears when all is written, so that it may be the input's own; .gz, .xz and .zst are
     compressed. A link keeps its place, and what is no file, such as a device, is written to as it is."""
-    path = path.resolve()
     if path.exists() and not path.is_file():
         with open(path, "w", encoding="utf-8", newline="\n") as stream:
             yield stream
         return
+    path = path.resolve()
     partial = path.with_name(f"{path.name}.partial")
     try:
         opened = open_bytes(partial, "wb", as_named=path)

@@ -248,8 +248,9 @@ def _here(
     from headway.translator.lines import LineTranslator
 
     check_output(output)
-    output = None if output is None else output.resolve()  # a link keeps its place
     is_device = output is not None and output.exists() and not output.is_file()
+    if output is not None and not is_device:
+        output = output.resolve()  # a link keeps its place
     if resume and (output is None or is_device):
         raise UserError("--resume needs --output FILE, which keeps what is done")
     lines = input_lines(file, layout, shard)
@@ -276,8 +277,6 @@ def _identity(
     model: Path, translator: LineTranslator, how: dict[str, Any], layout: Layout, shard: str | None
 ) -> dict[str, Any]:
     """What must stay the same for a job to continue."""
-    from dataclasses import asdict
-
     from headway.storage.model_directory import model_fingerprint
 
     return {
@@ -286,7 +285,7 @@ def _identity(
         "engine": how["engine"],
         "precision": how["precision"],
         "device": translator.translator.device.type,
-        "column or field": asdict(layout),
+        "column or field": {"column": layout.column, "field": layout.field},
         "shard": shard,
     }
 

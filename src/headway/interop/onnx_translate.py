@@ -206,15 +206,18 @@ INVISIBLE = (
     r"\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
 )
 """Controls, zero-width spaces, byte order marks, soft hyphens and marks of direction, which a model doesn't see."""
-BLANK = re.compile(
-    rf"[\s{INVISIBLE}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]*"
+UNSEEN = (
+    rf"{INVISIBLE}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u2800\u3164\ufe00-\ufe0f\uffa0"
+    r"\U000e0000-\U000e0fff"
 )
-"""Text that shows nothing."""
+"""Characters that show nothing where they stand alone."""
+BLANK = re.compile(rf"[\s{UNSEEN}]*")
+"""A text that shows nothing."""
 
 
 def visible(text: str) -> str:
     """The text as a model sees it: without invisible characters, and white space of any kind in a row as one space."""
-    text = re.sub(f"[{INVISIBLE}]", "", text)
+    text = re.sub(rf"(?<!\S)[{UNSEEN}]++(?!\S)|[{INVISIBLE}]++", "", text)
     return re.sub(r"\s+", lambda run: run.group() if set(run.group()) == {" "} else " ", text)
 
 

@@ -11,20 +11,23 @@ DROPPED = (
 """For a regular expression: invisible characters without meaning for a model, that is controls, zero-width spaces, byte
 order marks, soft hyphens and marks of direction. Joiners (U+200C, U+200D) and variation selectors aren't among them:
 words and emoji differ by them."""
-_BLANK = rf"\s{DROPPED}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u2800\u3164\ufe00-\ufe0f\uffa0"
-"""White space, and every character that shows nothing where it stands alone."""
+_UNSEEN = (
+    rf"{DROPPED}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u2800\u3164\ufe00-\ufe0f\uffa0"
+    r"\U000e0000-\U000e0fff"
+)
+"""Characters that show nothing where they stand alone."""
 
 HALF_PAIR = "holds half of a surrogate pair, which is no character"
 """The fault of a text that isn't Unicode, in messages."""
-_INVISIBLE = re.compile(f"[{DROPPED}]")
+_INVISIBLE = re.compile(rf"(?<!\S)[{_UNSEEN}]++(?!\S)|[{DROPPED}]++")
 _SPACES = re.compile(r"\s+")
-_CHANGED = re.compile(rf"[^\S ]|[{DROPPED}]")
-_BLANK_TEXT = re.compile(f"[{_BLANK}\U000e0000-\U000e0fff]*")
+_MAY_CHANGE = re.compile(rf"[^\S ]|[{_UNSEEN}]")
+_BLANK = re.compile(rf"[\s{_UNSEEN}]*")
 
 
 def is_blank(text: str) -> bool:
     """Whether the text shows nothing: it is empty, or has only white space and invisible characters."""
-    return not text.strip() or _BLANK_TEXT.fullmatch(text) is not None
+    return not text.strip() or _BLANK.fullmatch(text) is not None
 
 
 def is_unicode(text: str) -> bool:
@@ -44,14 +47,15 @@ def has_invisible(text: str) -> bool:
 def visible(text: str) -> str:
     """The text as a model sees it. Invisible characters are dropped. Then each run of white space is one space, unless
     it is of plain spaces, which the tokenizer treats as it was trained to."""
-    if _CHANGED.search(text) is None:
+    if _MAY_CHANGE.search(text) is None:
         return text
     return _SPACES.sub(lambda run: run.group() if set(run.group()) == {" "} else " ", _INVISIBLE.sub("", text))
 
 
 def visible_spans(text: str) -> list[tuple[int, int]]:
     """For each character of `visible(text)` the part of the text that it stands for, (start, end)."""
-    kept = [place for place, char in enumerate(text) if _INVISIBLE.match(char) is None]
+    dropped = {place for run in _INVISIBLE.finditer(text) for place in range(*run.span())}
+    kept = [place for place in range(len(text)) if place not in dropped]
     shown = _INVISIBLE.sub("", text)
     ends = {run.start(): run.end() for run in _SPACES.finditer(shown) if set(run.group()) != {" "}}
     spans: list[tuple[int, int]] = []

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from headway.errors import UserError
-from headway.text.characters import HALF_PAIR, is_unicode
+from headway.text.characters import HALF_PAIR, is_blank, is_unicode, visible
 from headway.text.corpus import read_lines
 from headway.text.texts import as_texts
 
@@ -48,15 +48,15 @@ class Glossary:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> Glossary:
-        """From sources and targets. White space around them is left out. Raises UserError, and TypeError for what
-        isn't pairs of texts."""
+        """From sources and targets. White space around them and invisible characters are left out. Raises UserError,
+        and TypeError for what isn't pairs of texts."""
         targets: dict[str, str] = {}
         for number, pair in enumerate(pairs, start=1):
             sides = [pair] if isinstance(pair, str) else as_texts(pair, f"glossary: term {number}, side")
             if len(sides) != 2:
                 raise TypeError(f"glossary: term {number} must be a source and a target, not {pair!r}")
-            source, target = (unicodedata.normalize("NFC", side.strip()) for side in sides)
-            if not source or not target:
+            source, target = map(_normal, sides)
+            if is_blank(source) or is_blank(target):
                 raise UserError(f"glossary: {source!r} with {target!r} needs text on both sides")
             if not is_unicode(source + target):
                 raise UserError(f"glossary: {source!r} with {target!r} {HALF_PAIR}")
@@ -70,10 +70,10 @@ class Glossary:
         them. Raises UserError."""
         pairs = []
         for number, line in enumerate(lines, start=1):
-            if not line.strip():
+            if is_blank(line):
                 continue
             sides = line.split("\t")
-            if len(sides) != 2 or not all(side.strip() for side in sides):
+            if len(sides) != 2 or any(map(is_blank, sides)):
                 raise UserError(f"{name}, line {number}: must be a source term, a TAB and a target term")
             pairs.append((sides[0], sides[1]))
         return cls.of(pairs)
@@ -93,7 +93,7 @@ class Glossary:
 
     def find(self, text: str) -> list[Term]:
         """The terms of a text, in their order: at each place the longest that fits, none inside of another."""
-        text = unicodedata.normalize("NFC", text)
+        text = _normal(text)
         found: list[Term] = []
         place = 0
         while place < len(text):
@@ -113,6 +113,11 @@ class Glossary:
                 if _fits(term.source, text[place:end]) and _may_end(text, end):
                     return term
         return None
+
+
+def _normal(text: str) -> str:
+    """The text as a model sees it, in NFC, with one space between words."""
+    return " ".join(unicodedata.normalize("NFC", visible(text)).split())
 
 
 def follows_freely(text: str) -> bool:

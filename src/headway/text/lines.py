@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from queue import Empty, Queue
@@ -17,6 +17,7 @@ from headway.errors import UserError
 from headway.text.characters import HALF_PAIR, is_blank, is_unicode
 from headway.text.compressed import compression, damages, open_bytes
 from headway.text.corpus import LONGEST_LINE, decode_lines, read_lines
+from headway.text.two_sided import HEAD, NO_LANGUAGES, fields_of, form_of_table
 
 LINES_AT_ONCE, CHARACTERS_AT_ONCE = 2048, 1 << 24
 """The most that is read, sorted by length and translated together. It bounds memory."""
@@ -47,7 +48,15 @@ class Layout:
     column: int | None = None
     """The TAB-separated column, counted from 1."""
     field: str | None = None
-    """The field of the line's JSON object."""
+    """The field of the line's JSON object, or of the object `translation` in it."""
+    quoted: bool = False
+    """Whether columns may be quoted, as `two_sided.form_of_table` finds."""
+
+    def of_file(self, path: Path) -> Layout:
+        """The layout, with quoted columns if those of the file are."""
+        if self.column is None:
+            return self
+        return replace(self, quoted=form_of_table(list(islice(read_lines(path), HEAD)), NO_LANGUAGES).quoted)
 
     def lines(self, lines: Iterable[str], first: int = 1) -> Iterator[Line]:
         """The text of each line. A blank line has a blank text. first: the number of the first line."""
@@ -60,7 +69,9 @@ class Layout:
                 yield self._of_field(number, line)
 
     def _of_column(self, number: int, line: str, column: int) -> Line:
-        columns = line.split("\t", column)
+        columns = fields_of(line) if self.quoted else line.split("\t", column)
+        if columns is None:
+            return Line(number, "", "has a quoted text without its end")
         if len(columns) < column:
             return Line(number, "", f"has only {len(columns)} column{'s' * (len(columns) > 1)}")
         return Line(number, columns[column - 1])
@@ -70,7 +81,8 @@ class Layout:
             document = json.loads(line.lstrip("\ufeff"))  # of joined files
         except (ValueError, RecursionError):
             return Line(number, "", "is not JSON")
-        text = document.get(self.field) if isinstance(document, dict) else None
+        objects = [document, document.get("translation")] if isinstance(document, dict) else []  # as Hugging Face's
+        text = next((one[self.field] for one in objects if isinstance(one, dict) and self.field in one), None)
         if not isinstance(text, str):
             return Line(number, "", f"is not an object with a text {self.field!r}")
         if not is_unicode(text):

@@ -32,10 +32,13 @@ _PLACEHOLDER = rf"""
         (?: , [^{{}}\n]*+ )? \}}
   | \{{% [^{{}}%\n]*+ %\}} | <% [^<>\n]*+ (?<= % ) > | <\? [^<>\n]*+ (?<= \? ) >
   | < (?: https?:// | ftp:// | mailto: ) [^<>\s]*+ >
+  | \*\| \w++ (?: : \w++ )? \|\* | & (?: [A-Za-z]\w{{1,30}} | \# (?: \d{{1,7}} | [xX][\dA-Fa-f]{{1,6}} ) ) ;
   | \[\[ [ ]? [^\[\]\s]++ [ ]? \]\] | \[\^ [^\[\]\s]++ \]
   | %% (?: {_NAME} %% )?
-  | (?<! \d ) % (?: \d+\$ | \( [\w.\-]++ \) | <\w++> )? (?: , (?! \w\.\w ) )? [\-+\#0]* (?: \d+ | \* )?
-        (?: \. (?: \d+ | \* )? )? (?: hh? | ll? | [qjztL] )? [@A-Za-z] (?! [{_LATIN}\d] )
+  | (?<! \d ) % [a-z] % (?! [{_LATIN}\d%] )
+  | (?<! \d ) % (?: \d+\$ | \( [\w.\-]++ \) | <\w++> )? (?: , (?! \w\.\w ) )? [\-+\#0']* (?: \d+ | \* )?
+        (?: \. (?: \d+ | \* )? )? (?: hh? | ll? | [qjztL] | I64 )? [@A-Za-z] (?: (?<= %[ds] ) [smhx] )?
+        (?! [{_LATIN}\d] )
   | (?<! \d ) % {_NAME} (?: - {_NAME} )*+ (?: \(\w+\) )? %
   | (?<! \d ) % L? (?P<percent> [1-9]\d? ) (?! [\d.,]*\d ) (?: % (?! [{_LATIN}\d] ) )?
   | (?<![A-Z]) \$ (?P<dollar> [1-9]\d? ) (?! [\d.,]*\d | \s? (?i: hundred | thousand | tausend | [mb]illi | trilli ) )
@@ -68,7 +71,9 @@ _SYNTAX = rf"""
 """Syntax with words to translate inside: {n, plural, one {...} other {...}} of ICU, <0>...</0> and other tags, links of
 Markdown, [...](address)."""
 _PROTECTED = re.compile(f"{_ADDRESS}|{_PLACEHOLDER}|{_SYNTAX}", re.VERBOSE)
-_LIKELY = re.compile(r"[@{}%$`<\\\[\]#:_wW](?:(?<![:_wW])|(?<=:)(?://|[a-z])|(?<=_)_|(?<=[wW])[wW]{2}\.)")
+_LIKELY = re.compile(
+    r"[@{}%$`<\\\[\]#&*:_wW](?:(?<![&*:_wW])|(?<=\*)\||(?<=&)[#A-Za-z]|(?<=:)(?://|[a-z])|(?<=_)_|(?<=[wW])[wW]{2}\.)"
+)
 """Quick test that every protected text passes."""
 _EDGE = re.compile(rf"\A[\s{DROPPED}]*+")
 _ENDS = ".!?\u2026\u3002\uff01\uff1f\u0964"

@@ -65,7 +65,7 @@ class Form:
         return self._split_row(line) if self.is_tsv else self._split_object(line)
 
     def _split_row(self, line: str) -> Sides | str:
-        fields = _fields(line) if self.quoted else line.split("\t")
+        fields = fields_of(line) if self.quoted else line.split("\t")
         if fields is None:
             return "has a quoted text without its end; is there a line break inside a text?"
         if len(fields) == 1:
@@ -98,15 +98,16 @@ def form_of(head: Sequence[str], file: Path, languages: Sides) -> Form:
     """The layout of a file that begins with these lines. languages: codes of source and target, as far as known. Raises
     UserError."""
     if plain_name(file).suffix.lower() == ".tsv":
-        return _form_of_table(head, languages)
+        return form_of_table(head, languages)
     return _form_of_objects(head, file, languages)
 
 
-def _form_of_table(head: Sequence[str], languages: Sides) -> Form:
+def form_of_table(head: Sequence[str], languages: Sides) -> Form:
+    """The layout of a file with columns that begins with these lines. languages: as of `form_of`."""
     rows = [line for line in head if not is_blank(line)]
     if not rows:
         return Form(is_tsv=True)
-    names = _fields(rows[0]) or []
+    names = fields_of(rows[0]) or []
     places = _named_columns(names, languages) if not is_blank(head[0]) else None
     quoted = _is_quoted(rows, named=places is not None)
     notices = []
@@ -115,7 +116,7 @@ def _form_of_table(head: Sequence[str], languages: Sides) -> Form:
         notices.append(f"the first row names the columns: {taken}")
     if quoted:
         notices.append("fields are quoted, so quotation marks around them and doubled ones inside are no text")
-    columns = len(_fields(rows[0]) or [] if quoted else rows[0].split("\t"))
+    columns = len(fields_of(rows[0]) or [] if quoted else rows[0].split("\t"))
     if columns > 2 and places is None:
         notices.append(f"has {columns} columns; the third and later ones are left out")
     return Form(True, columns, places or (0, 1), places is not None, quoted, notices=tuple(notices))
@@ -186,7 +187,7 @@ def _raw_fields(row: str) -> list[str] | None:
     return None
 
 
-def _fields(row: str) -> list[str] | None:
+def fields_of(row: str) -> list[str] | None:
     """The texts of a quoted row; None as in `_raw_fields`."""
     if '"' not in row:
         return row.split("\t")
@@ -198,11 +199,11 @@ def _form_of_objects(head: Sequence[str], file: Path, languages: Sides) -> Form:
     document = next((_parsed(line) for line in head if not is_blank(line)), None)
     items = document if isinstance(document, tuple) else ()
     inside = next((value for key, value in items if key == "translation" and isinstance(value, tuple)), None)
-    keys = [key for key, value in (items if inside is None else inside) if isinstance(value, str)]
+    keys = [key for key, value in (items if inside is None else inside) if value is None or isinstance(value, str)]
     if {"source", "target"} <= {key for key, _ in items} or not keys:
         return Form(is_tsv=False)
     nested = inside is not None
-    places = _of_languages(keys, languages)
+    places = _named_columns(keys, languages)
     if places is None and not nested:
         return Form(is_tsv=False)
     if places is None:

@@ -44,6 +44,10 @@ class Done:
     """Whether only the rename is left to do."""
 
 
+class _OtherInput(UserError):
+    """The input isn't the one that a job was begun with."""
+
+
 class Job:
     """The writing of one output file. Only one process at a time works on it."""
 
@@ -104,6 +108,8 @@ class Job:
                     notice(f"notice: {self.output}: continues after line {self.done.lines:,}")
                 if not self.done.complete:
                     self._write_chunks(file, lines, translate, notice)
+            except _OtherInput:  # nothing was done, and the same command can't continue
+                raise
             except BaseException:
                 self._leave(file, notice)
                 raise
@@ -240,7 +246,7 @@ class Job:
         return done
 
     def _other_input(self) -> UserError:
-        return UserError(
+        return _OtherInput(
             f"{self._journal}: the first {self.done.lines:,} lines of the input are not those that were translated; "
             f"give the same input, or {self._how_to_restart}"
         )

@@ -60,10 +60,9 @@ class TextSearcher:
         texts_of_runs, glossaries_of_runs = [run for run, _ in runs], [glossary for _, glossary in runs]
         of_runs = iter(self.translate(texts_of_runs, options, [[] for _ in runs], glossaries_of_runs) if runs else ())
         made = {i: [next(of_runs) for _ in given[i].runs] for i in lost}
-        return [
-            one or self._from_runs(given[i], sources[i] or [], prefixes[i], made[i], glossaries[i])
-            for i, one in enumerate(translations)
-        ]
+        rebuilt = [self._from_runs(given[i], sources[i] or [], prefixes[i], made[i], glossaries[i]) for i in lost]
+        following = iter(self._scored(rebuilt))
+        return [one or next(following) for one in translations]
 
     def _enclosing(
         self,
@@ -172,6 +171,14 @@ class TextSearcher:
         made = text.from_runs(self._codec.decode(prefix), runs, glossary)
         best, *others = (self._reread(one, text.text, source) if runs else one for one in (made, *made.alternatives))
         return replace(best, alternatives=others)
+
+    def _scored(self, translations: Sequence[Translation]) -> list[Translation]:
+        """The translations and their alternatives with the scores of their texts, where the model can read these."""
+        every = [one for first in translations for one in (first, *first.alternatives)]
+        pairs = [one._pieces.ids for one in every if one._pieces.ids[0]]
+        scores = iter(self._searcher.score([source for source, _ in pairs], [target for _, target in pairs]))
+        scored = iter([replace(one, score=next(scores)) if one._pieces.ids[0] else one for one in every])
+        return [replace(next(scored), alternatives=[next(scored) for _ in one.alternatives]) for one in translations]
 
     def _reread(self, translation: Translation, source_text: str, source: list[int]) -> Translation:
         """The translation with the pieces of its text, if the model can read it and its source."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 
@@ -374,6 +374,8 @@ class Translator:
         self, ensemble: Sequence[StoredModel], precision: TranslatingPrecision, engine: EngineName
     ) -> Searcher:
         stored = self.stored
+        if precision not in (known := get_args(TranslatingPrecision)):
+            raise UserError(f"precision {precision!r} is unknown; there are {', '.join(known)}")
         if engine == "ctranslate2":
             if ensemble:
                 raise UserError("engine ctranslate2 runs one model, not an ensemble")

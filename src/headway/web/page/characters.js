@@ -12,8 +12,9 @@ const DROPPED =
 /** For regular expressions: white space and invisible characters, as many as there are. */
 export const UNSEEN = `[${CODES}${DROPPED}]*`;
 
-const BLANK = new RegExp(`^[${CODES}${DROPPED}\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200c\\u200d\\u2800\\u3164\\ufe00-\\ufe0f\\uffa0\\u{e0000}-\\u{e0fff}]*$`, "u");
-const INVISIBLE = new RegExp(`[${DROPPED}]`, "gu");
+const ALONE = "\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200c\\u200d\\u2800\\u3164\\ufe00-\\ufe0f\\uffa0\\u{e0000}-\\u{e0fff}";
+const BLANK = new RegExp(`^[${CODES}${DROPPED}${ALONE}]*$`, "u");
+const INVISIBLE = new RegExp(`(?<!${NO_SPACE})[${DROPPED}${ALONE}]+(?!${NO_SPACE})|[${DROPPED}]+`, "gu");
 const SPACES = new RegExp(`${SPACE}+`, "gu");
 const ONE_SPACE = new RegExp(`^${SPACE}$`, "u");
 
@@ -42,8 +43,13 @@ export function visibleSpans(text) {
     else spans.push([run[0], run.at(-1) + 1]);
     [run, isPlain] = [[], true];
   };
+  const dropped = [...text.matchAll(INVISIBLE)].map((run) => [run.index, run.index + run[0].length]); // in units
+  let unit = 0;
   [...text].forEach((character, place) => {
-    if (character.replace(INVISIBLE, "") === "") return;
+    const start = unit;
+    unit += character.length;
+    while (dropped.length && dropped[0][1] <= start) dropped.shift();
+    if (dropped.length && dropped[0][0] <= start) return;
     if (isSpace(character)) {
       run.push(place);
       isPlain &&= character === " ";
