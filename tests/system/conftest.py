@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random as chance
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -70,6 +70,16 @@ def trained(corpus, tmp_path_factory) -> Path:
     )
     assert outcome.code == 0, outcome.err
     return run
+
+
+@pytest.fixture(scope="session")
+def with_languages(trained, tmp_path_factory) -> Path:
+    """The model of `trained` with codes of languages that Argos Translate can have."""
+    from headway.storage import load_model, save_model
+
+    model = tmp_path_factory.mktemp("models") / "de-en"
+    save_model(model, replace(load_model(trained), source_language="de", target_language="en"))
+    return model
 
 
 @pytest.fixture(scope="module")

@@ -35,21 +35,21 @@ def test_the_engine_translates_and_evaluates_as_ours_does(trained, corpus, tmp_p
 
 
 @pytest.mark.parametrize("to", ["ctranslate2", "argos"])
-def test_what_int8_costs_is_told(to, trained, corpus, tmp_path):
+def test_what_int8_costs_is_told(to, with_languages, corpus, tmp_path):
     """As sacreBLEU says of translations that are made with the packages themselves."""
     output = tmp_path / "x.argosmodel"
     test_set = ["--source", corpus.file("test.src"), "--reference", corpus.file("test.tgt")]
-    command = ["export", trained, "--to", to, "--quantization", "int8", "--output", output]
+    command = ["export", with_languages, "--to", to, "--quantization", "int8", "--output", output]
     outcome = run_headway(*command, *test_set)
     assert outcome.code == 0, outcome.err
     found = re.match(r"BLEU (\S+) as exported, (\S+) in headway: (\S+), greedy; (\d+) of 100 lines", outcome.out)
     assert found, outcome.out
     lines, references = (corpus.file(f"test.{side}").read_text().splitlines() for side in ("src", "tgt"))
-    ours = run_headway("translate", trained, "--beam-size", 1, input_="".join(f"{line}\n" for line in lines))
+    ours = run_headway("translate", with_languages, "--beam-size", 1, input_="".join(f"{line}\n" for line in lines))
     if to == "argos":
         theirs = as_argos(installed(output, tmp_path / "here"), lines, beam_size=1)
     else:
-        tokenizer = load_model(trained).source_tokenizer
+        tokenizer = load_model(with_languages).source_tokenizer
         pieces = tokenizer.vocabulary
         results = ctranslate2.Translator(str(output)).translate_batch(
             [[*(pieces[id_] for id_ in tokenizer.encode(line)), "<eos>"] for line in lines], beam_size=1

@@ -39,14 +39,14 @@ def test_the_exported_program_prints_what_translate_prints(trained, folder, text
     assert theirs.stdout.decode() == ours.out
 
 
-def test_a_package_for_argos_translates_as_translate_does(trained, corpus, tmp_path):
+def test_a_package_for_argos_translates_as_translate_does(with_languages, corpus, tmp_path):
     """Argos's length penalty is another one, so its own search may find something else now and then."""
-    file = tmp_path / "src-tgt.argosmodel"
-    outcome = run_headway("export", trained, "--to", "argos", "--output", file)
+    file = tmp_path / "de-en.argosmodel"
+    outcome = run_headway("export", with_languages, "--to", "argos", "--output", file)
     assert outcome.code == 0, outcome.err
     lines = corpus.file("test.src").read_text()
     options = ["--beam-size", 4, "--length-penalty", 0]
-    wanted = run_headway("translate", trained, *options, input_=lines).out.splitlines()
+    wanted = run_headway("translate", with_languages, *options, input_=lines).out.splitlines()
     folder = installed(file, tmp_path / "here")
     assert as_argos(folder, lines.splitlines(), length_penalty=0) == wanted
     searched = as_argos(folder, lines.splitlines())

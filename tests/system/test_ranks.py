@@ -99,6 +99,8 @@ def test_ranks_have_equal_weights_and_share_micro_batches(corpus, alone, tmp_pat
 data:
   train: {{source: {corpus.file("train.src")}, target: {corpus.file("train.tgt")}}}
   valid: {{source: {corpus.file("valid.src")}, target: {corpus.file("valid.tgt")}}}
+  source_language: src
+  target_language: tgt
 model: {{preset: tiny, d_model: 64, encoder_layers: 2, decoder_layers: 2}}
 tokenizer: {{vocab_size: 300}}
 training: {{max_steps: 12, validate_every: 100, tokens_per_batch: 1200, tokens_per_micro_batch: 600}}

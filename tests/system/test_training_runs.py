@@ -11,7 +11,7 @@ import time
 import pytest
 
 from tests.faults.killing import Kills, check_exact_resume, entries, final_files, options, start, wait_until
-from tests.system.conftest import QUICK
+from tests.system.conftest import LANGUAGES, QUICK
 from tests.system.running import complaint, run_headway
 
 
@@ -86,7 +86,7 @@ def test_a_validation_is_left_within_ten_seconds(corpus, tmp_path):
     """One that would take minutes."""
     run = tmp_path / "run"
     valid = ["--valid-source", corpus.file("train.src"), "--valid-target", corpus.file("train.tgt")]
-    options = [*corpus.train_options[:4], *valid, *QUICK, "model.preset=small", "training.max_steps=9"]
+    options = [*corpus.train_options[:4], *valid, *LANGUAGES, *QUICK, "model.preset=small", "training.max_steps=9"]
     process = begin([*options, "training.validate_every=2", "--out", run])
     wait_until(process, lambda: len(entries(run)) == 2 and bool(list((run / "checkpoints").glob("step-00000002"))))
     time.sleep(3)
@@ -224,11 +224,12 @@ def test_a_corpus_that_is_wrong_names_file_and_line(tmp_path, source, target, me
         if data is not None:
             (tmp_path / name).write_bytes(data)
     arguments = ["--source", "s", "--target", "t", "--valid-source", "s", "--valid-target", "t", "--out", "run"]
-    assert message in complaint("train", *arguments, cwd=tmp_path)
+    assert message in complaint("train", *arguments, *LANGUAGES, cwd=tmp_path)
 
 
 def test_a_start_that_failed_can_be_mended(corpus, tmp_path):
-    options = [*corpus.train_options[:-1], tmp_path / "typo", "--out", tmp_path / "run", *QUICK, "training.max_steps=1"]
+    options = [*corpus.train_options, "--out", tmp_path / "run", *QUICK, "training.max_steps=1"]
+    options[7] = tmp_path / "typo"
     assert "typo: no such file" in complaint("train", *options)
     options[7] = corpus.file("valid.tgt")
     assert run_headway("train", *options).code == 0
