@@ -1,5 +1,5 @@
-"""What a translation must begin with, and what it must not repeat: log-probabilities of -inf where it may not go. It
-never ends before its first token, as in fairseq and CTranslate2."""
+"""Constraints on translations: a prefix, no repeated n-grams, and at least one token, as in fairseq and CTranslate2.
+Tokens that aren't allowed have log-probabilities of -inf."""
 
 from __future__ import annotations
 

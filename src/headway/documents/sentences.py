@@ -1,4 +1,4 @@
-"""Where the sentences of a block end, and the list marker that stands before the first one.
+"""Ends of the sentences in a block, and the list marker before the first one.
 
 sentencex finds the ends. Corrected here: a dot after a number ends no sentence within a date in figures, nor where the
 language writes ordinal numbers with it.
@@ -84,7 +84,7 @@ def marker_length(block: str, language: str) -> int:
 
 
 def sentence_ends(block: str, language: str) -> list[int]:
-    """Where each sentence ends, with the white space after it."""
+    """The end of each sentence, after the white space that follows it."""
     main = read_code(language).language
     ends: list[int] = []
     start = 0
@@ -105,7 +105,7 @@ def sentence_ends(block: str, language: str) -> list[int]:
 
 
 def _ends(block: str, language: str) -> list[int]:
-    """Where sentencex finds the ends of sentences."""
+    """The ends of sentences that sentencex finds."""
     # It panics at a white space of several bytes after an initial, as in "Plan B .", and prints where. A line break
     # would end a sentence, and an invisible character goes for a letter.
     starts = [*(start for start, _ in visible_spans(block)), len(block)]

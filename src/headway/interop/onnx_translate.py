@@ -342,8 +342,8 @@ def read_lines(stream: IO[bytes]) -> Iterator[str]:
 
 
 def batches(lines: Iterable[str]) -> Iterator[list[str]]:
-    """As many lines as are translated together, or fewer where the next one takes longer than PAUSE, because a program
-    may wait for the answer. A thread reads them, so that it works with the pipes of every system."""
+    """Batches of lines: full ones, or shorter ones where the next line takes longer than PAUSE, because a program may
+    wait for the answer. A thread reads them, so that it works with the pipes of every system."""
     arrived: Queue[str | Exception] = Queue(SENTENCES_PER_BATCH)
 
     def read() -> None:

@@ -49,11 +49,11 @@ class CorpusFiles:
     """Codes of source and target, as far as they are known."""
 
     def pairs(self) -> Iterator[Pair]:
-        """As `read_pairs`."""
+        """The pairs of the corpus, as `read_pairs` reads them."""
         return read_pairs(self.sources, self.targets, languages=self.languages)
 
     def notices(self) -> Iterator[str]:
-        """As `notices_of`."""
+        """Notices about how the files are read."""
         return notices_of(self.sources, self.languages)
 
 

@@ -232,7 +232,7 @@ class _Placing:
     def _beside_a_word(
         self, node: _Node, parent: _Node, run: _Run, taken: Sequence[_Run]
     ) -> tuple[int, int, int, list[Element]]:
-        """Where something without words stands, as `inside` needs it."""
+        """The place of an element without words, in the form that `inside` needs."""
         left = max(self._aligned(run, parent.start, node.start), default=None)
         right = min(self._aligned(run, node.start, parent.end), default=None)
         is_after = node.words[0]
