@@ -154,7 +154,7 @@ def with_protected(elements: Iterable[Element], is_apart: Callable[[Atom], bool]
 
 
 def syntax_name(syntax: Atom) -> tuple[str, bool]:
-    """What the beginning and the end of a link or a tag have in common, or nothing, and whether this is the end."""
+    """The name that both ends of a link or a tag share, empty for other syntax, and whether this is its end."""
     if syntax.raw.startswith(("[", "![", "]")):
         return "[", syntax.raw[0] == "]"
     tag = re.match(r"<(/?)([\w:.\-]+)", syntax.raw)
