@@ -13,14 +13,13 @@ from contextlib import suppress
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headway.errors import UserError
 from headway.serving.batcher import QueueFullError
-from headway.serving.metrics import Metrics
-from headway.serving.refusals import busy, defect, error_response, refusal
 from headway.serving.settings import Settings
-from headway.serving.watch import places
+from headway.serving.watch import Metrics, places
 
 error_log = logging.getLogger("headway.errors")
 
@@ -28,6 +27,9 @@ LARGEST_HEAD = 32_768
 """Bytes of the names and values in the head of a request."""
 PROBES = ("/health", "/ready")
 """Paths whose Host isn't looked at: who keeps the server alive asks by address."""
+RETRY_AFTER = 2
+"""Seconds after which a client that was refused may try again."""
+CLOSE = {"Connection": "close"}
 
 
 class _ClientGoneError(Exception):
@@ -53,51 +55,61 @@ class Guard:
             has_begun = True
             await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
 
-        error = await self._answer({**scope, "method": "GET"} if is_head else scope, receive, send_once)
-        if error is not None and not has_begun:
-            await error_response(error)(scope, receive, send_once)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> HTTPException | None:
-        """Lets the app answer; the error that is to be told where it didn't."""
         try:
-            self._check(scope)
-            if scope["method"] in ("GET", "OPTIONS"):
-                await self._app(scope, receive, send)
-            else:
-                await self._work(scope, receive, send)
+            await self._answer({**scope, "method": "GET"} if is_head else scope, receive, send_once)
         except _ClientGoneError:
-            return None
+            return
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a library in Rust that panics raises no Exception
-            return _told(error, scope["state"]["request_id"])
-        return None
+            answer = _told(error, scope["state"]["request_id"])
+            if not has_begun:
+                await answer(scope, receive, send_once)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._check(scope)
+        if scope["method"] in ("GET", "OPTIONS"):
+            await self._app(scope, receive, send)
+        else:
+            await self._work(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
         """Raises HTTPException for a host or an origin that isn't allowed, a head that is too large, and a body of two
         lengths."""
-        headers = Headers(scope=scope)
+        headers, allowed = Headers(scope=scope), self._settings.allowed_origins
         if sum(len(name) + len(value) for name, value in headers.raw) > LARGEST_HEAD:
-            raise refusal(431, f"the head of the request has more than {LARGEST_HEAD:,} bytes")
+            raise HTTPException(431, f"the head of the request has more than {LARGEST_HEAD:,} bytes")
         if "content-length" in headers and "transfer-encoding" in headers:  # two programs would read two requests
-            raise refusal(400, "Content-Length and Transfer-Encoding exclude each other", {"Connection": "close"})
+            raise HTTPException(400, "Content-Length and Transfer-Encoding exclude each other", CLOSE)
         if self._hosts and scope["path"] not in PROBES and _name(headers.get("host", "")) not in self._hosts:
-            raise refusal(400, "this server isn't called so: see --allowed-host")
-        allowed = self._settings.allowed_origins
-        if (
-            scope["method"] not in ("GET", "OPTIONS")
-            and _is_foreign(headers)
-            and "*" not in allowed
-            and headers.get("origin") not in allowed
-        ):
-            raise refusal(403, "pages of another origin may not use this server: see --allow-origin")
+            raise HTTPException(400, "this server isn't called so: see --allowed-host")
+        is_read = scope["method"] in ("GET", "OPTIONS")
+        if not is_read and _is_foreign(headers) and not {"*", headers.get("origin")} & set(allowed):
+            raise HTTPException(403, "pages of another origin may not use this server: see --allow-origin")
+
+    async def _work(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Lets the app work, where there is a place, as long as there is time. Raises HTTPException."""
+        if self._working >= self._settings.max_requests:
+            raise _busy()
+        self._working += 1
+        self._metrics.in_flight.inc()
+        try:
+            body = await self._body(scope, receive)
+            async with asyncio.timeout(self._settings.timeout):
+                await self._work_while_wanted(scope, receive, send, body)
+        except TimeoutError:
+            raise _busy("the answer took too long") from None
+        finally:
+            self._working -= 1
+            self._metrics.in_flight.dec()
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """All of it. Raises HTTPException for one that is too large or too slow."""
         most = self._settings.max_body
+        too_large = HTTPException(413, f"the body of a request may have {most:,} bytes", CLOSE)
         length = Headers(scope=scope).get("content-length", "0")
         if not length.isdecimal() or int(length[:20]) > most:
-            raise _too_large(most)
+            raise too_large
         body = bytearray()
         try:
             async with asyncio.timeout(self._settings.body_timeout):
@@ -107,45 +119,27 @@ class Guard:
                         raise _ClientGoneError
                     body += message.get("body", b"")
                     if len(body) > most:
-                        raise _too_large(most)
+                        raise too_large
                     if not message.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
-            raise refusal(408, "the body of the request didn't come in time", {"Connection": "close"}) from None
-
-    async def _work(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets the app work, where there is a place, as long as there is time. Raises HTTPException."""
-        if self._working >= self._settings.max_requests:
-            raise busy()
-        self._working += 1
-        self._metrics.in_flight.inc()
-        try:
-            body = await self._body(scope, receive)
-            async with asyncio.timeout(self._settings.timeout):
-                await self._work_while_wanted(scope, receive, send, body)
-        except TimeoutError:
-            raise busy("the answer took too long") from None
-        finally:
-            self._working -= 1
-            self._metrics.in_flight.dec()
+            raise HTTPException(408, "the body of the request didn't come in time", CLOSE) from None
 
     async def _work_while_wanted(self, scope: Scope, receive: Receive, send: Send, body: bytes) -> None:
         """The app, until it has answered or the client has gone."""
-        given = False
+        unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive_body() -> Message:
-            nonlocal given
-            if given:
+            if not unread:
                 await asyncio.Event().wait()
-            given = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return unread.pop()
+
+        async def work() -> None:
+            await self._app(scope, receive_body, send)
 
         async def wait_for_the_end() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
-
-        async def work() -> None:
-            await self._app(scope, receive_body, send)
 
         working, watching = asyncio.create_task(work()), asyncio.create_task(wait_for_the_end())
         try:
@@ -160,19 +154,28 @@ class Guard:
                 await working
 
 
-def _told(error: BaseException, request_id: str) -> HTTPException:
+def error_response(error: HTTPException) -> JSONResponse:
+    """As LibreTranslate shapes errors: `{"error": "..."}` and a status."""
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
+def _told(error: BaseException, request_id: str) -> JSONResponse:
     """What the client hears of an error."""
     match error:
         case HTTPException():
-            return error
+            return error_response(error)
         case UserError():
-            return refusal(400, str(error))
+            return error_response(HTTPException(400, str(error)))
         case QueueFullError():
-            return busy()
+            return error_response(_busy())
         case asyncio.CancelledError():  # the time that a server which ends may take is over
-            return busy("the server is about to end")
+            return error_response(_busy("the server is about to end"))
     error_log.error("defect", extra={"fields": {"request_id": request_id, **places(error)}})
-    return defect()
+    return error_response(HTTPException(500, "a defect of the server; its log has more"))
+
+
+def _busy(message: str = "the server is busy") -> HTTPException:
+    return HTTPException(503, message, {"Retry-After": str(RETRY_AFTER)})
 
 
 def _is_foreign(headers: Headers) -> bool:
@@ -186,7 +189,3 @@ def _is_foreign(headers: Headers) -> bool:
 def _name(host: str) -> str:
     """`Localhost:5000` to `localhost`, `[::1]:5000` to `[::1]`."""
     return re.sub(r":\d*$", "", host.lower()) if not host.endswith("]") else host.lower()
-
-
-def _too_large(most: int) -> HTTPException:
-    return refusal(413, f"the body of a request may have {most:,} bytes", {"Connection": "close"})

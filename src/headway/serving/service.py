@@ -1,4 +1,4 @@
-"""What the server does, without HTTP: documents in, translated documents out."""
+"""What the server does, without HTTP: documents in, translated documents out; by detection where no source is named."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -21,12 +22,11 @@ from headway.documents.markup import blocks_of
 from headway.errors import UserError
 from headway.glass import Arrays
 from headway.insight.analyses import LONGEST_ANALYSED
+from headway.languages import read_code, same_language
 from headway.serving.batcher import Batcher, QueueFullError
-from headway.serving.cache import LatestCache
-from headway.serving.metrics import Metrics
 from headway.serving.pairs import Pair, Pairs
 from headway.serving.settings import LONGEST_INSPECTED, Settings
-from headway.serving.watch import places
+from headway.serving.watch import Metrics, places
 from headway.text.detection import Detected, detect
 from headway.text.glossary import Glossary
 from headway.translator import Translator
@@ -36,6 +36,14 @@ from headway.translator.documents import found_in
 log = logging.getLogger("headway.service")
 
 Result = TypeVar("Result")
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+AUTO = "auto"
+NEAR = 0.5
+"""Share of the highest confidence that a translatable language needs to be preferred."""
+UNDETERMINED = "und"
+"""ISO 639's code for an undetermined language."""
 STUCK_AFTER = 120.0
 """Seconds after which a call of the model counts as never ending."""
 TIDY_EVERY = 10.0
@@ -45,6 +53,9 @@ DONE_AT_ONCE = 500
 change threads."""
 ALIGNED_TOKEN = 100
 """Characters that take as much memory in the cache as the alignment of a token."""
+MOST_CHARACTERS = 5_000_000
+"""Of all that the cache keeps: bounds the memory, however long the sentences are and however many translations each
+has."""
 MOST_INSPECTIONS = 4
 """Requests to inspect and to align that are worked on or wait; further ones are refused."""
 WARMING = "A sentence of a usual length, as many people would write it one day."
@@ -60,6 +71,32 @@ class Search:
     glossary: Glossary | None = None
     confidence: bool = False
     alignments: bool = False
+
+
+class LatestCache(Generic[Key, Value]):
+    """Keeps the values that were used last, `size` of them, with `characters` together."""
+
+    def __init__(self, size: int, characters: int = MOST_CHARACTERS) -> None:
+        self._size, self._characters = size, characters
+        self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: Key) -> Value | None:
+        if key not in self._values:
+            return None
+        self._values.move_to_end(key)
+        return self._values[key][0]
+
+    def put(self, key: Key, value: Value, characters: int) -> None:
+        """Keeps a value that has so many characters, its key's among them."""
+        _, before = self._values.pop(key, (None, 0))
+        self._values[key] = value, characters
+        self._characters += before - characters
+        while len(self._values) > self._size or self._characters < 0:
+            _, (_, gone) = self._values.popitem(last=False)
+            self._characters += gone
 
 
 class Service:
@@ -103,6 +140,33 @@ class Service:
             texts = [pair.prefix + WARMING] * self.settings.batch_size
             self._batcher.warm_up(partial(translator.translate, texts, n_best=1))
 
+    async def choose(
+        self, texts: Sequence[str], source: str, target: str, format_: TextFormat = "text", *, is_list: bool
+    ) -> tuple[list[Pair | None], list[Detected] | None]:
+        """The pair for each text, None for one that stays as it is, and with `auto` the language detected in each. A
+        single text in a language that isn't translated is refused; in a list it stays as it is, so that the others get
+        their translations. Raises UserError."""
+        known = same_language(target, self.pairs.targets())
+        if known is None:
+            raise UserError(f"target: unknown; choose one of {', '.join(self.pairs.targets())}")
+        candidates = self.pairs.sources(known)
+        if source.lower() != AUTO:
+            pair = self.pairs.find(same_language(source, candidates) or source, known)
+            if pair is None:
+                raise UserError(f"source: into {known} there are {', '.join(candidates)}, and {AUTO}")
+            return [pair] * len(texts), None
+        chosen, detected = [], []
+        for found in await self.detect(texts, format_):
+            try:
+                best, pair = _judged(found, self.pairs, known)
+            except UserError as error:
+                if not is_list:
+                    raise UserError(f"source: {error}") from None
+                best, pair = (found or [Detected(UNDETERMINED, 0.0)])[0], None
+            chosen.append(pair)
+            detected.append(best)
+        return chosen, detected
+
     async def translate(
         self,
         texts: Sequence[tuple[str, Pair | None]],
@@ -117,11 +181,10 @@ class Service:
         QueueFullError, and UserError where a model can't follow the glossary, or isn't calibrated if `confidence` is
         asked for."""
         translators = {pair.translator for _, pair in texts if pair is not None}
-        if glossary is not None:
-            for translator in translators:
+        for translator in translators:
+            if glossary is not None:
                 translator.check_glossary(glossary)
-        if confidence:
-            for translator in translators:
+            if confidence:
                 translator.calibration()
         is_short = sum(len(text) for text, _ in texts) <= DONE_AT_ONCE
 
@@ -129,25 +192,21 @@ class Service:
             return function(*arguments) if is_short else await self._in_thread(function, *arguments)
 
         documents = await work(self._parse, texts, format_)
-        searches = {
-            number: _search(pair, beam_size, n_best, glossary, confidence)
-            for number, (_, pair) in enumerate(texts)
-            if pair is not None
-        }
 
-        def sentences(asked: Sequence[Asked]) -> list[tuple[Search, str]]:
-            return [(replace(searches[one.document], alignments=one.aligned), one.text) for one in asked]
+        def sentence(asked: Asked) -> tuple[Search, str]:
+            pair = texts[asked.document][1]
+            assert pair is not None, "the others have no sentences"
+            beam = max(pair.translator.search_options(beam_size=beam_size).beam_size, n_best)
+            return Search(pair.translator, beam, n_best, glossary, confidence, asked.aligned), asked.text
 
         drafts = Drafts(documents, ["" if pair is None else pair.prefix for _, pair in texts])
-        await work(drafts.take_wholes, await self._ask(sentences(drafts.wholes)))
-        drafts.take_runs(await self._ask(sentences(drafts.runs), admitted=True))
+        await work(drafts.take_wholes, await self._ask([*map(sentence, drafts.wholes)]))
+        drafts.take_runs(await self._ask([*map(sentence, drafts.runs)], admitted=True))
         return drafts.joined(n_best)
 
-    async def detect(
-        self, texts: Sequence[str], candidates: Sequence[str], format_: TextFormat = "text"
-    ) -> list[list[Detected] | None]:
-        """For each text the languages that it may be in; None for one without words."""
-        return await self._in_thread(lambda: [detect(_words(text, format_), candidates) for text in texts])
+    async def detect(self, texts: Sequence[str], format_: TextFormat = "text") -> list[list[Detected] | None]:
+        """For each text the languages that it may be in, of those that the server knows; None for one without words."""
+        return await self._in_thread(lambda: [detect(_words(text, format_), self.pairs.codes) for text in texts])
 
     async def inspect(self, pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
         """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises QueueFullError,
@@ -232,9 +291,24 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def _search(pair: Pair, beam_size: int | None, n_best: int, glossary: Glossary | None, confidence: bool) -> Search:
-    usual = pair.translator.search_options(beam_size=beam_size).beam_size
-    return Search(pair.translator, max(usual, n_best), n_best, glossary, confidence)
+def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, Pair | None]:
+    """The language of a text, from those that `detect` found, and the pair that translates it: the first one for text
+    without letters, none for text in the target language. Raises UserError if the language is unclear or isn't
+    translated."""
+    candidates = pairs.sources(target)
+    if found is None:
+        return Detected(candidates[0], 0.0), pairs.find(candidates[0], target)
+    if not found:
+        raise UserError(f"the text is in none of the languages that are translated: {', '.join(candidates)}")
+    possible = [one for one in found if one.language in candidates and one.confidence >= NEAR * found[0].confidence]
+    equal = [one.language for one in possible if one.confidence == possible[0].confidence]
+    if len(equal) > 1:
+        raise UserError(f"the text's script doesn't tell {', '.join(equal)} apart; name the language")
+    if possible:
+        return possible[0], pairs.find(possible[0].language, target)
+    if read_code(found[0].language).language == read_code(target).language:
+        return found[0], None
+    raise UserError(f"the text seems to be {found[0].language}; what is translated is {', '.join(candidates)}")
 
 
 def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:

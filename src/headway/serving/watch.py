@@ -1,4 +1,5 @@
-"""What watches every request: its id, the log, the counts, the headers that every answer has. The outermost layer."""
+"""What watches every request, the outermost layer: its id, the log, the headers that every answer has, and the counts
+for Prometheus. No label ever holds a text, a key or an address."""
 
 from __future__ import annotations
 
@@ -8,12 +9,12 @@ import re
 import time
 import traceback
 import uuid
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from headway.serving.metrics import Metrics
 
 access_log = logging.getLogger("headway.access")
 
@@ -26,6 +27,34 @@ ANSWER_HEADERS = {
     "X-Frame-Options": "DENY",
 }
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+SENTENCES = (1, 2, 4, 8, 16, 32, 48, 64, 128)
+
+
+class Metrics:
+    """The measures of one server."""
+
+    def __init__(self, queue_length: Callable[[], float]) -> None:
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        self.requests = counter("headway_requests", "Requests that were answered.", ["route", "status"])
+        self.latency = histogram("headway_request_seconds", "From the head to the answer.", ["route"], buckets=SECONDS)
+        self.in_flight = gauge("headway_in_flight_requests", "Requests that are worked on.")
+        gauge("headway_queue_sentences", "Sentences that wait for the model.").set_function(queue_length)
+        self.batches = histogram("headway_batch_sentences", "Sentences of one call of the model.", buckets=SENTENCES)
+        self.model_seconds = histogram("headway_model_seconds", "Time of one call of the model.", buckets=SECONDS)
+        self.tokens = counter("headway_tokens", "Tokens read and written.", ["side"])
+        cut_off = "Sentences whose translation was cut off at its longest."
+        self.truncated = counter("headway_truncated_sentences", cut_off)
+        failed = "Calls of the model that failed and were tried sentence by sentence."
+        self.failed_calls = counter("headway_failed_calls", failed)
+        self.cache_hits = counter("headway_cache_hits", "Sentences whose answer was kept.")
+
+    def page(self) -> bytes:
+        """In Prometheus' text format."""
+        return generate_latest(self._registry)
 
 
 class Watch:
@@ -39,7 +68,8 @@ class Watch:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        request_id = _request_id(Headers(scope=scope))
+        given = Headers(scope=scope).get("x-request-id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         scope["state"] = {**scope.get("state", {}), "request_id": request_id}
         status = 499  # as nginx calls it: the client went away before there was an answer
 
@@ -64,23 +94,8 @@ class Watch:
         self._metrics.requests.labels(route, status).inc()
         self._metrics.latency.labels(route).observe(seconds)
         method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "OPTIONS") else "other"
-        access_log.info(
-            "request",
-            extra={
-                "fields": {
-                    "request_id": request_id,
-                    "method": method,
-                    "route": route,
-                    "status": status,
-                    "milliseconds": round(1000 * seconds, 1),
-                }
-            },
-        )
-
-
-def _request_id(headers: Headers) -> str:
-    given = headers.get("x-request-id", "")
-    return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        fields = {"request_id": request_id, "method": method, "route": route, "status": status}
+        access_log.info("request", extra={"fields": {**fields, "milliseconds": round(1000 * seconds, 1)}})
 
 
 class JsonLines(logging.Formatter):
