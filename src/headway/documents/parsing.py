@@ -9,12 +9,13 @@ an address, is among the words: a translator keeps it.
 from __future__ import annotations
 
 import re
+from bisect import bisect, bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from typing import Literal
 
-from headway.documents.elements import elements_of
-from headway.documents.markup import blocks_of, escape, tag_name
+from headway.documents.markup import blocks_of, elements_of, escape, tag_name
 from headway.documents.sentences import marker_length, sentence_ends
 from headway.text.placing import Alignment, Layout, tag_pairs
 from headway.text.protected import (
@@ -80,10 +81,14 @@ class Document:
     def joined(self, translated: Sequence[Sequence[Element]]) -> str:
         """The whole, from the translation of each sentence."""
         following = iter(translated)
-        return "".join(part if isinstance(part, str) else self._shown(next(following)) for part in self.parts)
+        parts = ([part] if isinstance(part, str) else map(self.shown, next(following)) for part in self.parts)
+        return "".join(chain.from_iterable(parts))
 
-    def _shown(self, elements: Sequence[Element]) -> str:
-        return "".join(one.raw if isinstance(one, Atom) else _words(one, self.format) for one in elements)
+    def shown(self, element: Element) -> str:
+        """An element as it stands in the text."""
+        if isinstance(element, Atom):
+            return element.raw
+        return escape(element) if self.format == "html" else element
 
 
 def parse_document(
@@ -98,13 +103,12 @@ def parse_document(
         shown = "".join(one.stand_in if isinstance(one, Atom) else one for one in block)
         marker = marker_length(shown, language)
         ends = [*([marker] if marker else []), *(marker + end for end in sentence_ends(shown[marker:], language))]
-        for number, elements in enumerate(_cut(block, ends or [0])):
+        for number, elements in enumerate(_cut(block, ends)):
             is_marker = marker > 0 and number == 0
             before, core, after = (elements, [], []) if is_marker else _trimmed(elements)
-            document.parts += [_raw(one, format_) for one in before]
-            if core:
-                document.parts += _readable_parts(core, format_, is_readable)
-            document.parts += [_raw(one, format_) for one in after]
+            document.parts += map(document.shown, before)
+            document.parts += _readable_parts(core, document, is_readable) if core else []
+            document.parts += map(document.shown, after)
     return document
 
 
@@ -116,25 +120,19 @@ def _blocks(text: str, format_: TextFormat) -> Iterator[str | list[Element]]:
         yield part if place % 2 else list(elements_of(part))
 
 
-def _cut(elements: Sequence[Element], ends: Sequence[int]) -> Iterator[list[Element]]:
+def _cut(elements: Sequence[Element], ends: Sequence[int]) -> list[list[Element]]:
     """Cuts words at these characters, the last of which is the end; an atom is in the piece where it begins."""
-    piece: list[Element] = []
-    place, boundaries = 0, iter(ends)
-    boundary = next(boundaries)
+    pieces: list[list[Element]] = [[] for _ in ends]
+    place, inner = 0, ends[:-1]
     for element in elements:
-        words = element
-        while isinstance(words, str) and place + len(words) > boundary:
-            piece.append(words[: boundary - place])
-            words = words[boundary - place :]
-            place = boundary
-            yield piece
-            piece, boundary = [], next(boundaries)
-        piece.append(words)
-        place += len(words.stand_in if isinstance(words, Atom) else words)
-        while place >= boundary and boundary < ends[-1]:
-            yield piece
-            piece, boundary = [], next(boundaries)
-    yield piece
+        end = place + len(element.stand_in if isinstance(element, Atom) else element)
+        if isinstance(element, Atom):
+            pieces[bisect(inner, place)].append(element)
+        else:
+            for start, stop in pairwise([place, *inner[bisect(inner, place) : bisect_left(inner, end)], end]):
+                pieces[bisect(inner, start)].append(element[start - place : stop - place])
+        place = end
+    return pieces
 
 
 def _trimmed(elements: list[Element]) -> tuple[list[Element], list[Element], list[Element]]:
@@ -162,7 +160,7 @@ def _trimmed(elements: list[Element]) -> tuple[list[Element], list[Element], lis
 
 
 def _readable_parts(
-    elements: list[Element], format_: TextFormat, is_readable: Callable[[str], bool]
+    elements: list[Element], document: Document, is_readable: Callable[[str], bool]
 ) -> list[str | Sentence]:
     """One sentence; or, where the model can't read it as a whole, more of its parts."""
     spoken = with_protected(elements, lambda atom: atom.words is None)
@@ -180,7 +178,7 @@ def _readable_parts(
             parts.append(one.raw)
             continue
         start, words, end = edges(one)
-        inner = Sentence([words], Layout.of([words], tag_name)) if has_words(words) else _words(words, format_)
+        inner = Sentence([words], Layout.of([words], tag_name)) if has_words(words) else document.shown(words)
         parts += [start, inner, end]
     return parts
 
@@ -193,11 +191,3 @@ def _readable_runs(words: str, is_readable: Callable[[str], bool]) -> list[str]:
     spaces = [match.end() for match in re.finditer(r"\s+", words) if 0 < match.end() < len(words)]
     place = min(spaces, key=lambda one: abs(one - middle), default=middle)
     return _readable_runs(words[:place], is_readable) + _readable_runs(words[place:], is_readable)
-
-
-def _words(words: str, format_: TextFormat) -> str:
-    return escape(words) if format_ == "html" else words
-
-
-def _raw(element: Element, format_: TextFormat) -> str:
-    return element.raw if isinstance(element, Atom) else _words(element, format_)

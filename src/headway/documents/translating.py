@@ -52,18 +52,20 @@ class _Translated(NamedTuple):
 class Drafts:
     """Documents, and their translations as far as they are known."""
 
-    def __init__(self, documents: Sequence[Document], prefixes: Sequence[str] = ()) -> None:
+    def __init__(self, documents: Sequence[Document], prefixes: Iterable[str] = repeat("")) -> None:
         """prefixes: for each document, what stands before each of its sentences."""
-        self._documents, self._prefixes = documents, prefixes or [""] * len(documents)
-        self._sentences = [(number, one) for number, document in enumerate(documents) for one in document.sentences]
+        self._documents = documents
+        numbered = enumerate(zip(documents, prefixes, strict=False))
+        self._sentences = [(number, prefix, one) for number, (whole, prefix) in numbered for one in whole.sentences]
+        """Each with the number of its document, and what stands before it."""
         self._found: list[_Translated | None] = [None] * len(self._sentences)
 
     @property
     def wholes(self) -> list[Asked]:
         """Sentences to translate as a whole, the first pass."""
         return [
-            Asked(number, self._prefixes[number] + one.layout.plain, one.layout.needs_alignment)
-            for number, one in self._sentences
+            Asked(number, prefix + one.layout.plain, one.layout.needs_alignment)
+            for number, prefix, one in self._sentences
             if one.layout is not None
         ]
 
@@ -71,8 +73,8 @@ class Drafts:
         """found: one for each of `wholes`."""
         following = iter(found)
         self._found = [
-            None if one.layout is None else _by_whole(one, next(following), len(self._prefixes[number]))
-            for number, one in self._sentences
+            None if one.layout is None else _by_whole(one, next(following), len(prefix))
+            for _, prefix, one in self._sentences
         ]
 
     @property
@@ -80,8 +82,8 @@ class Drafts:
         """Words between tags to translate by themselves, the second pass: those of sentences whose tags can't be placed
         in the translation of the whole, or that the model can't read as a whole."""
         return [
-            Asked(number, self._prefixes[number] + run.strip())
-            for (number, sentence), known in zip(self._sentences, self._found, strict=True)
+            Asked(number, prefix + run.strip())
+            for (number, prefix, sentence), known in zip(self._sentences, self._found, strict=True)
             if known is None
             for run in sentence.runs
         ]
@@ -91,28 +93,29 @@ class Drafts:
         following = iter(found)
         self._found = [
             known or _by_runs(sentence, [next(following) for _ in sentence.runs])
-            for (_, sentence), known in zip(self._sentences, self._found, strict=True)
+            for (*_, sentence), known in zip(self._sentences, self._found, strict=True)
         ]
 
     def joined(self, n_best: int = 1) -> list[Found]:
         """Each document, once all is taken: with the best translation of each sentence, with the second of each, and so
         on; each text once."""
-        known = [one for one in self._found if one is not None]
-        assert len(known) == len(self._sentences), "wholes and runs are to be taken first"
+        assert None not in self._found, "wholes and runs are to be taken first"
+        known = iter([one for one in self._found if one is not None])
         answers = []
         for document in self._documents:
-            count = len(document.sentences)
-            answers.append(_joined(document, known[:count], n_best))
-            known = known[count:]
+            sentences = [next(known) for _ in document.sentences]
+            texts = [
+                document.joined([one.translations[min(number, len(one.translations) - 1)] for one in sentences])
+                for number in range(n_best)
+            ]
+            answers.append(Found(list(dict.fromkeys(texts)), *_together(sentences)))
         return answers
 
 
 def _by_whole(sentence: Sentence, found: Found, prefix: int) -> _Translated | None:
     """None if no translation has a place for each tag. prefix: characters before the sentence in the text asked for."""
-    placed = [
-        sentence.from_whole(text, alignment, prefix)
-        for text, alignment in zip(found.texts, found.alignments or repeat(()), strict=False)
-    ]
+    aligned = zip(found.texts, found.alignments or repeat(()), strict=False)
+    placed = [sentence.from_whole(text, alignment, prefix) for text, alignment in aligned]
     translations = [one for one in placed if one is not None]
     return _Translated(translations, *found[1:4]) if translations else None
 
@@ -123,17 +126,8 @@ def _by_runs(sentence: Sentence, found: Sequence[Found]) -> _Translated:
     return _Translated(translations, *_together(with_words))
 
 
-def _joined(document: Document, sentences: Sequence[_Translated], n_best: int) -> Found:
-    joined = [
-        document.joined([one.translations[min(number, len(one.translations) - 1)] for one in sentences])
-        for number in range(n_best)
-    ]
-    return Found(list(dict.fromkeys(joined)), *_together(sentences))
-
-
 def _together(parts: Sequence[Found | _Translated]) -> tuple[bool, float | None, bool]:
     """What is said of several parts with words as one: `truncated`, `confidence` and `out_of_domain`."""
     known = [one.confidence for one in parts if one.confidence is not None]
     confidence = min(known) if known and len(known) == len(parts) else None
-    truncated, out_of_domain = any(one.truncated for one in parts), any(one.out_of_domain for one in parts)
-    return truncated, confidence, out_of_domain
+    return any(one.truncated for one in parts), confidence, any(one.out_of_domain for one in parts)

@@ -17,8 +17,7 @@ import torch
 
 from headway.devices import return_freed_memory
 from headway.documents import Asked, Document, Drafts, Found, TextFormat, parse_document
-from headway.documents.elements import elements_of
-from headway.documents.markup import blocks_of
+from headway.documents.markup import blocks_of, elements_of
 from headway.errors import UserError
 from headway.glass import Arrays
 from headway.insight.analyses import LONGEST_ANALYSED
