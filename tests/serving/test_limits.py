@@ -9,10 +9,10 @@ import pytest
 from benchmarks.load import measure
 
 from headway.errors import UserError
+from headway.serving.guard import JsonLines
 from headway.serving.pairs import Pairs
 from headway.serving.requests import Rates
 from headway.serving.service import MOST_INSPECTIONS, LatestCache
-from headway.serving.watch import JsonLines
 from tests.serving.conftest import CopyingTranslator, until
 
 GOOD = {"q": "Ein Hund.", "source": "de", "target": "en"}

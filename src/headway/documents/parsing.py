@@ -102,10 +102,11 @@ def parse_document(
             continue
         shown = "".join(one.stand_in if isinstance(one, Atom) else one for one in block)
         marker = marker_length(shown, language)
-        ends = [*([marker] if marker else []), *(marker + end for end in sentence_ends(shown[marker:], language))]
-        for number, elements in enumerate(_cut(block, ends)):
-            is_marker = marker > 0 and number == 0
-            before, core, after = (elements, [], []) if is_marker else _trimmed(elements)
+        ends = [marker + end for end in sentence_ends(shown[marker:], language)]
+        pieces = _cut(block, [marker, *ends] if marker else ends)
+        document.parts += map(document.shown, pieces.pop(0) if marker else [])
+        for elements in pieces:
+            before, core, after = _trimmed(elements)
             document.parts += map(document.shown, before)
             document.parts += _readable_parts(core, document, is_readable) if core else []
             document.parts += map(document.shown, after)
@@ -174,12 +175,11 @@ def _readable_parts(
         return [Sentence(elements)]
     parts: list[str | Sentence] = []
     for one in runs:
-        if isinstance(one, Atom):
-            parts.append(one.raw)
-            continue
-        start, words, end = edges(one)
-        inner = Sentence([words], Layout.of([words], tag_name)) if has_words(words) else document.shown(words)
-        parts += [start, inner, end]
+        if isinstance(one, Atom) or not has_words(one):
+            parts.append(document.shown(one))
+        else:
+            start, words, end = edges(one)
+            parts += [start, Sentence([words], Layout.of([words], tag_name)), end]
     return parts
 
 

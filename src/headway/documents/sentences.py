@@ -120,11 +120,9 @@ def _ends(block: str, language: str) -> list[int]:
 
 def _ends_in_ordinal(block: str, start: int, end: int, language: str) -> bool:
     """Whether block[start:end] ends in a number that the next word goes on with."""
-    if language not in ORDINAL_DOT:
-        return False
-    return bool(
-        _ORDINAL.search(block, max(start, end - 40), end)
-        or (block[end].islower() and _NUMBER.search(block, max(start, end - 40), end))
+    start = max(start, end - 40)
+    return language in ORDINAL_DOT and bool(
+        _ORDINAL.search(block, start, end) or (block[end].islower() and _NUMBER.search(block, start, end))
     )
 
 

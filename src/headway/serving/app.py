@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +21,11 @@ from headway.insight import read_edits
 from headway.insight.analyses import read_analyses
 from headway.languages import english_name
 from headway.serving.batcher import QueueFullError
-from headway.serving.guard import Guard, error_response
+from headway.serving.guard import Guard, Watch, error_response
 from headway.serving.pairs import Pair
 from headway.serving.requests import Access
 from headway.serving.schemas import (
+    JSON,
     PROBLEMS,
     AlignAnswer,
     AlignRequest,
@@ -39,19 +38,13 @@ from headway.serving.schemas import (
     TranslateRequest,
     request_body,
 )
-from headway.serving.service import AUTO, Service
+from headway.serving.service import AUTO, Service, links_of, record
 from headway.serving.settings import Settings
-from headway.serving.watch import Watch
 from headway.text.detection import Detected
 
 
 def make_app(service: Service) -> ASGIApp:
     """The whole server as an ASGI app."""
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
-        service.close()
 
     app = FastAPI(
         title="headway",
@@ -60,7 +53,6 @@ def make_app(service: Service) -> ASGIApp:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=lifespan,
     )
     for kind in (HTTPException, Exception):
         app.add_exception_handler(kind, _leave_to_guard)
@@ -99,16 +91,8 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         if service.is_full:
             raise QueueFullError
         texts = _texts("q", wanted.q, settings)
-        is_list = isinstance(wanted.q, list)
-        chosen, detected = await service.choose(texts, wanted.source, wanted.target, wanted.format, is_list=is_list)
-        found = await service.translate(
-            list(zip(texts, chosen, strict=True)),
-            wanted.format,
-            wanted.beam_size,
-            1 + wanted.alternatives,
-            wanted.terms(),
-            confidence=wanted.confidence,
-        )
+        chosen, detected = await service.choose(wanted, texts)
+        found = await service.translate(wanted, list(zip(texts, chosen, strict=True)))
         answer: dict[str, Any] = {"translatedText": [one.texts[0] for one in found]}
         if detected is not None:
             answer["detectedLanguage"] = [vars(one) for one in detected]
@@ -119,7 +103,9 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         if wanted.confidence:
             answer["confidence"] = [one.confidence for one in found]
             answer["outOfDomain"] = [one.out_of_domain for one in found]
-        return JSONResponse(answer if is_list else {name: values[0] for name, values in answer.items()})
+        if isinstance(wanted.q, str):
+            answer = {name: values[0] for name, values in answer.items()}
+        return JSONResponse(answer)
 
     @app.post("/detect", response_model=list[Detection], **described(DetectRequest))
     async def detect(request: Request) -> Response:
@@ -135,24 +121,23 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         texts, _ = _texts("q", wanted.q, settings), _texts("translation", wanted.translation or "", settings)
         options: dict[str, Any] = {"target": wanted.translation, "beam_size": wanted.beam_size}
         options |= {"edits": read_edits(wanted.edits), "cases": [read_edits(case) for case in wanted.cases]}
-        [pair], _ = await service.choose(texts, wanted.source, wanted.target, is_list=False)
+        [pair], _ = await service.choose(wanted, texts)
         if pair is None:
             raise UserError(f"source: the text is in {wanted.target} already, so there is nothing to look into")
         options["analyses"] = read_analyses([_with_pairs(one, pair) for one in wanted.analyses])
-        record = await service.inspect(pair, wanted.q, {**options, "order": wanted.order}, wanted.arrays)
-        return Response(record, media_type="application/json")
+        options["order"] = wanted.order
+        return Response(await service.beside(record, pair, wanted.q, options, wanted.arrays), media_type=JSON)
 
     @app.post("/align", response_model=AlignAnswer, **described(AlignRequest, translation=translation))
     async def align(request: Request) -> Response:
         """Links the words of a sentence with those of its translation, by the model's attention."""
         wanted = await access.fields(request, AlignRequest)
         texts, translations = _texts("q", wanted.q, settings), _texts("translation", wanted.translation, settings)
-        is_list = isinstance(wanted.q, list)
-        if is_list != isinstance(wanted.translation, list) or len(texts) != len(translations):
+        if type(wanted.q) is not type(wanted.translation) or len(texts) != len(translations):
             raise UserError("translation: one for each text of q is needed")
-        chosen, _ = await service.choose(texts, wanted.source, wanted.target, is_list=is_list)
-        links = await service.align(list(zip(chosen, texts, translations, strict=True)))
-        return JSONResponse({"links": links if is_list else links[0]})
+        chosen, _ = await service.choose(wanted, texts)
+        links = await service.beside(links_of, list(zip(chosen, texts, translations, strict=True)))
+        return JSONResponse({"links": links[0] if isinstance(wanted.q, str) else links})
 
 
 def _add_telling(app: FastAPI, service: Service, access: Access) -> None:

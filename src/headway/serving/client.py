@@ -53,11 +53,7 @@ class ServerTranslator:
             some = asked[start : start + self._at_once]
             answer = self._ask("/translate", {"q": some, **fields})
             translations = answer.get("translatedText") if isinstance(answer, dict) else None
-            if (
-                not isinstance(translations, list)
-                or len(translations) != len(some)
-                or not all(isinstance(one, str) for one in translations)
-            ):
+            if not isinstance(translations, list) or [*map(type, translations)] != [str] * len(some):
                 raise UserError(f"{self._url}/translate: the server's answer isn't a translation of each text")
             found += translations
         return found
@@ -99,7 +95,8 @@ class ServerTranslator:
             except urllib.error.HTTPError as error:
                 if error.code not in (429, 503) or tries == TRIES:
                     raise UserError(f"{self._url}{path}: {error.code}, {_reason(error)}") from None
-                time.sleep(_wait(error.headers.get("Retry-After", "")))
+                after = error.headers.get("Retry-After", "")  # it may also be a date, or missing
+                time.sleep(min(LONGEST_WAIT, int(after)) if after.isdecimal() else USUAL_WAIT)
             except (OSError, ValueError, OverflowError, http.client.HTTPException) as error:
                 reason = str(getattr(error, "reason", None) or error).strip()
                 raise UserError(f"{self._url}: {reason or type(error).__name__}; is it a server?") from None
@@ -111,11 +108,6 @@ class ServerTranslator:
 
 def _positive(value: object) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
-
-
-def _wait(retry_after: str) -> int:
-    """Seconds; the header may also be a date, or missing."""
-    return min(LONGEST_WAIT, int(retry_after)) if retry_after.isdecimal() else USUAL_WAIT
 
 
 def _reason(error: urllib.error.HTTPError) -> str:

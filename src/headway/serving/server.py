@@ -16,9 +16,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headway.errors import UserError
 from headway.serving.app import make_app
-from headway.serving.guard import LARGEST_HEAD
+from headway.serving.guard import LARGEST_HEAD, JsonLines
 from headway.serving.service import Service
-from headway.serving.watch import JsonLines
 
 log = logging.getLogger("headway.server")
 
@@ -98,6 +97,7 @@ class GracefulServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)
+        self._service.close()
         if left := self.server_state.tasks:
             await asyncio.wait(left, timeout=1)  # their clients are told that it's over
 

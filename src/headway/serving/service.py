@@ -23,9 +23,10 @@ from headway.glass import Arrays
 from headway.insight.analyses import LONGEST_ANALYSED
 from headway.languages import read_code, same_language
 from headway.serving.batcher import Batcher, QueueFullError
+from headway.serving.guard import Metrics, places
 from headway.serving.pairs import Pair, Pairs
+from headway.serving.schemas import AlignRequest, InspectRequest, TranslateRequest
 from headway.serving.settings import LONGEST_INSPECTED, Settings
-from headway.serving.watch import Metrics, places
 from headway.text.detection import Detected, detect
 from headway.text.glossary import Glossary
 from headway.translator import Translator
@@ -106,20 +107,20 @@ class Service:
         self.draining = False
         """Whether the server is about to end."""
         self._tidied = time.perf_counter()
-        on_cpu = pairs.first.translator.device.type == "cpu"
+        on_cpu, one_thread = pairs.first.translator.device.type == "cpu", partial(torch.set_num_threads, 1)
         self._batcher = Batcher[Search, Found](
             self._call,
             workers=torch.get_num_threads() if on_cpu else 1,
             batch_size=settings.batch_size,
             queue=settings.queue,
             linger=settings.linger,
-            initializer=_one_thread if on_cpu else None,
+            initializer=one_thread if on_cpu else None,
             on_failure=self._note_failure,
         )
         self.metrics = Metrics(lambda: self._batcher.waiting)
         self._cache = LatestCache[tuple[Search, str], Found](settings.cache_size)
         self._text_work = ThreadPoolExecutor(1, "text")
-        self._inspecting = ThreadPoolExecutor(1, "inspect", initializer=_one_thread)
+        self._inspecting = ThreadPoolExecutor(1, "inspect", initializer=one_thread)
         self._inspections = threading.BoundedSemaphore(MOST_INSPECTIONS)
 
     @property
@@ -140,66 +141,63 @@ class Service:
             self._batcher.warm_up(partial(translator.translate, texts, n_best=1))
 
     async def choose(
-        self, texts: Sequence[str], source: str, target: str, format_: TextFormat = "text", *, is_list: bool
+        self, wanted: TranslateRequest | InspectRequest | AlignRequest, texts: Sequence[str]
     ) -> tuple[list[Pair | None], list[Detected] | None]:
         """The pair for each text, None for one that stays as it is, and with `auto` the language detected in each. A
         single text in a language that isn't translated is refused; in a list it stays as it is, so that the others get
         their translations. Raises UserError."""
-        known = same_language(target, self.pairs.targets())
-        if known is None:
+        target = same_language(wanted.target, self.pairs.targets())
+        if target is None:
             raise UserError(f"target: unknown; choose one of {', '.join(self.pairs.targets())}")
-        candidates = self.pairs.sources(known)
-        if source.lower() != AUTO:
-            pair = self.pairs.find(same_language(source, candidates) or source, known)
+        candidates = self.pairs.sources(target)
+        if wanted.source.lower() != AUTO:
+            pair = self.pairs.find(same_language(wanted.source, candidates) or wanted.source, target)
             if pair is None:
-                raise UserError(f"source: into {known} there are {', '.join(candidates)}, and {AUTO}")
+                raise UserError(f"source: into {target} there are {', '.join(candidates)}, and {AUTO}")
             return [pair] * len(texts), None
         chosen, detected = [], []
-        for found in await self.detect(texts, format_):
+        for found in await self.detect(texts, wanted.format if isinstance(wanted, TranslateRequest) else "text"):
             try:
-                best, pair = _judged(found, self.pairs, known)
+                best, pair = _judged(found, self.pairs, target)
             except UserError as error:
-                if not is_list:
+                if isinstance(wanted.q, str):
                     raise UserError(f"source: {error}") from None
                 best, pair = (found or [Detected(UNDETERMINED, 0.0)])[0], None
             chosen.append(pair)
             detected.append(best)
         return chosen, detected
 
-    async def translate(
-        self,
-        texts: Sequence[tuple[str, Pair | None]],
-        format_: TextFormat,
-        beam_size: int | None,
-        n_best: int,
-        glossary: Glossary | None = None,
-        *,
-        confidence: bool = False,
-    ) -> list[Found]:
-        """For each text its translation and up to `n_best - 1` others, or the text itself where it has no pair. Raises
+    async def translate(self, wanted: TranslateRequest, texts: Sequence[tuple[str, Pair | None]]) -> list[Found]:
+        """For each text its translation and alternatives, or the text itself where it has no pair. Raises
         QueueFullError, and UserError where a model can't follow the glossary, or isn't calibrated if `confidence` is
         asked for."""
-        translators = {pair.translator for _, pair in texts if pair is not None}
-        for translator in translators:
+        glossary, n_best = wanted.terms(), 1 + wanted.alternatives
+        for translator in {pair.translator for _, pair in texts if pair is not None}:
             if glossary is not None:
                 translator.check_glossary(glossary)
-            if confidence:
+            if wanted.confidence:
                 translator.calibration()
         is_short = sum(len(text) for text, _ in texts) <= DONE_AT_ONCE
 
-        async def work(function: Callable[..., Result], *arguments: Any) -> Result:
-            return function(*arguments) if is_short else await self._in_thread(function, *arguments)
+        async def work(function: Callable[[], Result]) -> Result:
+            return function() if is_short else await self._in_thread(function)
 
-        documents = await work(self._parse, texts, format_)
+        def parsed() -> list[Document]:
+            return [
+                Document(wanted.format, [text])
+                if pair is None
+                else parse_document(text, wanted.format, pair.source, pair.is_readable)
+                for text, pair in texts
+            ]
 
         def sentence(asked: Asked) -> tuple[Search, str]:
             pair = texts[asked.document][1]
             assert pair is not None, "the others have no sentences"
-            beam = max(pair.translator.search_options(beam_size=beam_size).beam_size, n_best)
-            return Search(pair.translator, beam, n_best, glossary, confidence, asked.aligned), asked.text
+            beam = max(pair.translator.search_options(beam_size=wanted.beam_size).beam_size, n_best)
+            return Search(pair.translator, beam, n_best, glossary, wanted.confidence, asked.aligned), asked.text
 
-        drafts = Drafts(documents, ["" if pair is None else pair.prefix for _, pair in texts])
-        await work(drafts.take_wholes, await self._ask([*map(sentence, drafts.wholes)]))
+        drafts = Drafts(await work(parsed), ["" if pair is None else pair.prefix for _, pair in texts])
+        await work(partial(drafts.take_wholes, await self._ask([*map(sentence, drafts.wholes)])))
         drafts.take_runs(await self._ask([*map(sentence, drafts.runs)], admitted=True))
         return drafts.joined(n_best)
 
@@ -207,22 +205,12 @@ class Service:
         """For each text the languages that it may be in, of those that the server knows; None for one without words."""
         return await self._in_thread(lambda: [detect(_words(text, format_), self.pairs.codes) for text in texts])
 
-    async def inspect(self, pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
-        """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises QueueFullError,
-        UserError."""
-        return await self._beside(_record, pair, text, options, arrays)
-
-    async def align(self, texts: Sequence[tuple[Pair | None, str, str]]) -> list[Links]:
-        """The links between the words of each text and its translation; none without a pair. Raises QueueFullError,
-        UserError."""
-        return await self._beside(_links, texts)
-
     def close(self) -> None:
         self._batcher.close()
         for pool in (self._text_work, self._inspecting):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _beside(self, function: Callable[..., Result], *arguments: Any) -> Result:
+    async def beside(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """A call of the model beside those that translate. Raises QueueFullError."""
         if not self._inspections.acquire(blocking=False):
             raise QueueFullError
@@ -242,12 +230,6 @@ class Service:
                 aligned = ALIGNED_TOKEN * sum(map(len, answer.alignments))
                 self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)) + aligned)
         return [found[one] for one in sentences]
-
-    def _parse(self, texts: Sequence[tuple[str, Pair | None]], format_: TextFormat) -> list[Document]:
-        return [
-            Document(format_, [text]) if pair is None else parse_document(text, format_, pair.source, pair.is_readable)
-            for text, pair in texts
-        ]
 
     def _call(self, search: Search, texts: list[str]) -> list[Found]:
         """One call of the model, in a thread of its own."""
@@ -274,8 +256,8 @@ class Service:
         self.metrics.failed_calls.inc()
         log.error("a call of the model has failed; its sentences are tried one by one", extra={"fields": places(error)})
 
-    async def _in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._text_work, function, *arguments)
+    async def _in_thread(self, function: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._text_work, function)
 
 
 def _words(text: str, format_: TextFormat) -> str:
@@ -283,11 +265,6 @@ def _words(text: str, format_: TextFormat) -> str:
     blocks = blocks_of(text) if format_ == "html" else [elements_of(text)]
     elements = (one for block in blocks if not isinstance(block, str) for one in block)
     return " ".join(one for one in elements if isinstance(one, str))
-
-
-def _one_thread() -> None:
-    """Each worker is one core's."""
-    torch.set_num_threads(1)
 
 
 def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, Pair | None]:
@@ -310,29 +287,27 @@ def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tupl
     raise UserError(f"the text seems to be {found[0].language}; what is translated is {', '.join(candidates)}")
 
 
-def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
+def record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
+    """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises UserError."""
     asked = options["analyses"]
     sources = [text, *(source for one in asked for source in one.sources)]
     targets = [options["target"] or "", *(target for one in asked for target in one.targets)]
     longest = LONGEST_ANALYSED if asked else LONGEST_INSPECTED
     is_readable = pair.translator.is_readable
-    if not (
-        all(is_readable(one, longest) for one in sources)
-        and all(is_readable(one, longest, side="target") for one in targets)
-    ):
+    readable = [is_readable(one, longest) for one in sources]
+    if not all(readable + [is_readable(one, longest, side="target") for one in targets]):
         raise UserError(f"the text is too long to look into: {longest} tokens at most")
     return pair.translator.inspect(pair.prefix + text, **options).to_json(arrays).encode()
 
 
-def _links(texts: Sequence[tuple[Pair | None, str, str]]) -> list[Links]:
+def links_of(texts: Sequence[tuple[Pair | None, str, str]]) -> list[Links]:
+    """The links between the words of each text and its translation; none without a pair. Raises UserError."""
     found: list[Links] = [[] for _ in texts]
     for pair in dict.fromkeys(pair for pair, _, _ in texts if pair is not None):
         some = [number for number, text in enumerate(texts) if text[0] == pair]
         sources, translations = [texts[number][1] for number in some], [texts[number][2] for number in some]
-        if not (
-            all(map(pair.is_readable, sources))
-            and all(pair.translator.is_readable(one, side="target") for one in translations)
-        ):
+        readable = [pair.translator.is_readable(one, side="target") for one in translations]
+        if not all([*readable, *map(pair.is_readable, sources)]):
             raise UserError("the text is too long to align; give one sentence at a time")
         tagged = [pair.prefix + source for source in sources]
         for number, links in zip(some, pair.translator.align(tagged, translations), strict=True):
