@@ -6,7 +6,7 @@ import http.client
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +16,7 @@ SPLITS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True)
-class GeneratedCorpus:
+class SplitCorpus:
     """Pairs for each split: `train`, `valid`, `test`."""
 
     source_language: str
@@ -28,7 +28,8 @@ class GeneratedCorpus:
     def write(self, folder: Path) -> None:
         """Writes `train.en`, `train.ko`, ...: one sentence a line; and `train.align`, ...: one alignment a line."""
         for split, pairs in self.pairs.items():
-            write_pairs(folder, split, pairs, (self.source_language, self.target_language))
+            for side, language in enumerate((self.source_language, self.target_language)):
+                write_lines(folder / f"{split}.{language}", [pair[side] for pair in pairs])
             if split in self.alignments:
                 write_lines(folder / f"{split}.align", self.alignments[split])
 
@@ -36,12 +37,6 @@ class GeneratedCorpus:
 def files_of(*languages: str) -> tuple[str, ...]:
     """The names of the files of text of a corpus: `train.en`, `train.ko`, ..."""
     return tuple(f"{split}.{language}" for split in SPLITS for language in languages)
-
-
-def write_pairs(folder: Path, split: str, pairs: Sequence[tuple[str, ...]], languages: Iterable[str]) -> None:
-    """Writes `train.en`, `train.ko`, ...: one sentence a line."""
-    for side, language in enumerate(languages):
-        write_lines(folder / f"{split}.{language}", [pair[side] for pair in pairs])
 
 
 def write_lines(file: Path, lines: Iterable[str]) -> None:

@@ -14,11 +14,12 @@ import datetime
 import random
 import re
 from dataclasses import dataclass
+from itertools import groupby
 
 from babel import Locale, UnknownLocaleError
 from babel.dates import DateTimePattern, get_date_format, get_time_format, match_skeleton, parse_pattern
 
-from headway.corpora import SPLITS, GeneratedCorpus, files_of
+from headway.corpora import SPLITS, SplitCorpus, files_of
 from headway.errors import UserError
 
 FIRST_DATE, LAST_DATE = datetime.date(1900, 1, 1), datetime.date(2100, 12, 31)
@@ -41,7 +42,7 @@ def dates_corpus(
     *,
     sizes: tuple[int, int, int] = (24_000, 500, 500),
     seed: int = 1,
-) -> GeneratedCorpus:
+) -> SplitCorpus:
     """Makes the corpus; `sizes` are the pairs of train, valid and test. Raises UserError for an unknown locale."""
     source, target = _locale(source_language), _locale(target_language)
     forms, clocks = _forms(source), [None, None, get_time_format("short", source), _skeleton("Hm", source)]
@@ -72,7 +73,7 @@ def dates_corpus(
             if seen.setdefault(one.text, other.text) == other.text:  # else this locale writes two meanings alike
                 pairs[split].append((one.text, other.text))
                 alignments[split].append(_alignment(one.fields, other.fields))
-    return GeneratedCorpus(source_language, target_language, pairs, alignments)
+    return SplitCorpus(source_language, target_language, pairs, alignments)
 
 
 @dataclass(frozen=True)
@@ -107,25 +108,16 @@ def _forms(locale: Locale) -> list[DateTimePattern]:
 
 def _written(patterns: list[DateTimePattern], moment: datetime.datetime, locale: Locale) -> Written:
     """Narrow and no-break spaces, which some locales put before AM and PM, become plain ones."""
-    words: list[str] = []
-    fields: list[set[str]] = []
-    inside = False
+    said: list[tuple[str, str]] = []  # each character with what it says
     for pattern in patterns:
         for number, part in enumerate(re.split(r"%\((\w+)\)s", str(pattern.format))):
-            is_field = number % 2 == 1
-            text = parse_pattern(part).apply(moment, locale) if is_field else part.replace("%%", "%")
-            for character in text:
-                if character.isspace():
-                    inside = False
-                    continue
-                if not inside:
-                    words.append("")
-                    fields.append(set())
-                inside = True
-                words[-1] += character
-                if is_field:
-                    fields[-1].add(FIELDS[part[0]])
-    return Written(" ".join(words), fields)
+            if number % 2 == 0:
+                said += [(character, "") for character in part.replace("%%", "%")]
+            else:
+                said += [(character, FIELDS[part[0]]) for character in parse_pattern(part).apply(moment, locale)]
+    words = [[*word] for is_space, word in groupby(said, lambda one: one[0].isspace()) if not is_space]
+    text = " ".join("".join(character for character, _ in word) for word in words)
+    return Written(text, [{field for _, field in word if field} for word in words])
 
 
 def _skeleton(skeleton: str, locale: Locale) -> DateTimePattern:

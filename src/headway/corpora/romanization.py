@@ -16,7 +16,7 @@ import random
 from collections.abc import Iterator
 from itertools import islice
 
-from headway.corpora import SPLITS, GeneratedCorpus, files_of
+from headway.corpora import SPLITS, SplitCorpus, files_of
 
 LANGUAGES = ("ko", "rr")
 """Suffixes of the files: Hangul, and Revised Romanization."""
@@ -43,11 +43,11 @@ NUM_FINALS = 28
 FIRST_SYLLABLE, LAST_SYLLABLE = "가", "힣"
 
 
-def romanization_corpus(*, sizes: tuple[int, int, int] = (60_000, 500, 2_000), seed: int = 1) -> GeneratedCorpus:
+def romanization_corpus(*, sizes: tuple[int, int, int] = (60_000, 500, 2_000), seed: int = 1) -> SplitCorpus:
     """Makes the corpus; `sizes` are the pairs of train, valid and test."""
     names, counts = _names(random.Random(seed)), zip(SPLITS, sizes, strict=True)
     pairs = {split: [(name, romanized(name)) for name in islice(names, count)] for split, count in counts}
-    return GeneratedCorpus(*LANGUAGES, pairs)
+    return SplitCorpus(*LANGUAGES, pairs)
 
 
 def romanized(name: str) -> str:

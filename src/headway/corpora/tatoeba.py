@@ -12,7 +12,7 @@ import zipfile
 from collections import defaultdict
 from pathlib import Path
 
-from headway.corpora import SPLITS, download, files_of, write_lines, write_pairs
+from headway.corpora import SPLITS, SplitCorpus, download, files_of, write_lines
 from headway.errors import UserError
 
 URL = "https://www.manythings.org/anki/kor-eng.zip"
@@ -41,8 +41,7 @@ def lay_out(output: Path, source: Path | None) -> tuple[dict[str, int], bool]:
     else:
         raise UserError(f"{source}: has no {FILE}")
     parts = split_pairs(_parsed(data))
-    for part, pairs in parts.items():
-        write_pairs(output, part, pairs, ("en", "ko"))
+    SplitCorpus("en", "ko", {part: [pair[:2] for pair in pairs] for part, pairs in parts.items()}).write(output)
     write_lines(output / "attribution.tsv", ["\t".join(pair) for pairs in parts.values() for pair in pairs])
     return {part: len(pairs) for part, pairs in parts.items()}, hashlib.sha256(data).hexdigest() == SHA256
 

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import regex
 
@@ -33,6 +34,8 @@ def _names(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
+escape = partial(html.escape, quote=False)
+"""Makes any text one that may stand in HTML."""
 VOID = _names("area base br col embed hr img input link meta param source track wbr")
 RAW = _names("script style textarea iframe xmp")
 """Elements in which nothing is markup but their own end."""
@@ -111,11 +114,6 @@ def blocks_of(text: str) -> list[str | list[Element]]:
         if isinstance(block, list):
             _close_notes(block)
     return [block for block in cutter.blocks if block]
-
-
-def escape(text: str) -> str:
-    """Text as it may stand in HTML, whatever it is."""
-    return html.escape(text, quote=False)
 
 
 def tag_name(atom: Atom) -> tuple[str, bool]:

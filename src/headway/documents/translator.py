@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
-from headway.documents.parsing import TextFormat, parse_document
-from headway.documents.translating import Asked, Drafts, Found
+from headway.documents.parsing import Asked, Drafts, Found, TextFormat, parse_document
 from headway.errors import UserError
 from headway.text.glossary import Glossary
 from headway.text.texts import as_texts
@@ -31,8 +30,7 @@ def translate_document(
     `documents`. Raises UserError.
     """
     given: dict[str, Any] = {"format": format, "beam_size": beam_size, "n_best": n_best, "glossary": glossary}
-    [found] = translate_documents(translator, [text], **given)
-    return found
+    return translate_documents(translator, [text], **given)[0]
 
 
 def translate_documents(

@@ -20,24 +20,11 @@ from headway.errors import UserError
 from headway.insight import read_edits
 from headway.insight.analyses import read_analyses
 from headway.languages import english_name
+from headway.serving import schemas
 from headway.serving.batcher import QueueFullError
 from headway.serving.guard import Guard, Watch, error_response
 from headway.serving.pairs import Pair
 from headway.serving.requests import Access
-from headway.serving.schemas import (
-    JSON,
-    PROBLEMS,
-    AlignAnswer,
-    AlignRequest,
-    Detection,
-    DetectRequest,
-    InspectRequest,
-    Language,
-    Status,
-    TranslateAnswer,
-    TranslateRequest,
-    request_body,
-)
 from headway.serving.service import AUTO, Service, links_of, record
 from headway.serving.settings import Settings
 from headway.text.detection import Detected
@@ -82,12 +69,12 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
 
     def described(kind: type[BaseModel], **more: str) -> dict[str, Any]:
         """A request, with an example of the first model."""
-        return {"responses": PROBLEMS, "openapi_extra": request_body(kind, {**example, **more}, codes)}
+        return {"responses": schemas.PROBLEMS, "openapi_extra": schemas.request_body(kind, {**example, **more}, codes)}
 
-    @app.post("/translate", response_model=TranslateAnswer, **described(TranslateRequest))
+    @app.post("/translate", response_model=schemas.TranslateAnswer, **described(schemas.TranslateRequest))
     async def translate(request: Request) -> Response:
         """Translates a text, or each of a list."""
-        wanted = await access.fields(request, TranslateRequest)
+        wanted = await access.fields(request, schemas.TranslateRequest)
         if service.is_full:
             raise QueueFullError
         texts = _texts("q", wanted.q, settings)
@@ -107,17 +94,17 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
             answer = {name: values[0] for name, values in answer.items()}
         return JSONResponse(answer)
 
-    @app.post("/detect", response_model=list[Detection], **described(DetectRequest))
+    @app.post("/detect", response_model=list[schemas.Detection], **described(schemas.DetectRequest))
     async def detect(request: Request) -> Response:
         """The languages that a text may be in, of those that the server knows, likeliest first."""
-        wanted = await access.fields(request, DetectRequest)
+        wanted = await access.fields(request, schemas.DetectRequest)
         [found] = await service.detect(_texts("q", wanted.q, settings))
         return JSONResponse([vars(one) for one in found or [Detected(pairs.first.source, 0.0)]])
 
-    @app.post("/inspect", **described(InspectRequest, arrays="none"))
+    @app.post("/inspect", **described(schemas.InspectRequest, arrays="none"))
     async def inspect(request: Request) -> Response:
         """The record of what happens inside the model while it translates one sentence."""
-        wanted = await access.fields(request, InspectRequest)
+        wanted = await access.fields(request, schemas.InspectRequest)
         texts, _ = _texts("q", wanted.q, settings), _texts("translation", wanted.translation or "", settings)
         options: dict[str, Any] = {"target": wanted.translation, "beam_size": wanted.beam_size}
         options |= {"edits": read_edits(wanted.edits), "cases": [read_edits(case) for case in wanted.cases]}
@@ -126,12 +113,12 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
             raise UserError(f"source: the text is in {wanted.target} already, so there is nothing to look into")
         options["analyses"] = read_analyses([_with_pairs(one, pair) for one in wanted.analyses])
         options["order"] = wanted.order
-        return Response(await service.beside(record, pair, wanted.q, options, wanted.arrays), media_type=JSON)
+        return Response(await service.beside(record, pair, wanted.q, options, wanted.arrays), media_type=schemas.JSON)
 
-    @app.post("/align", response_model=AlignAnswer, **described(AlignRequest, translation=translation))
+    @app.post("/align", response_model=schemas.AlignAnswer, **described(schemas.AlignRequest, translation=translation))
     async def align(request: Request) -> Response:
         """Links the words of a sentence with those of its translation, by the model's attention."""
-        wanted = await access.fields(request, AlignRequest)
+        wanted = await access.fields(request, schemas.AlignRequest)
         texts, translations = _texts("q", wanted.q, settings), _texts("translation", wanted.translation, settings)
         if type(wanted.q) is not type(wanted.translation) or len(texts) != len(translations):
             raise UserError("translation: one for each text of q is needed")
@@ -144,7 +131,7 @@ def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
     """What the server says of itself."""
     settings, pairs = service.settings, service.pairs
 
-    @app.get("/languages", response_model=list[Language])
+    @app.get("/languages", response_model=list[schemas.Language])
     async def languages() -> Response:
         """The languages of the models, each with those into which it is translated."""
         return JSONResponse([{**_named(code), "targets": pairs.targets(code)} for code in pairs.codes])
@@ -166,19 +153,19 @@ def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
             }
         )
 
-    @app.get("/health", response_model=Status)
+    @app.get("/health", response_model=schemas.Status)
     async def health() -> Response:
         """Alive."""
         return JSONResponse({"status": "ok"})
 
-    @app.get("/ready", response_model=Status, responses={503: {"model": Status}})
+    @app.get("/ready", response_model=schemas.Status, responses={503: {"model": schemas.Status}})
     async def ready() -> Response:
         """Whether requests should be sent here: the models are loaded, and the server isn't about to end."""
         if service.is_ready:
             return JSONResponse({"status": "ready"})
         return JSONResponse({"status": "ending" if service.draining else "stuck"}, 503)
 
-    @app.get("/metrics", responses={403: PROBLEMS[403]})
+    @app.get("/metrics", responses={403: schemas.PROBLEMS[403]})
     async def metrics(request: Request) -> Response:
         """Counts for Prometheus. A key, where one is needed, comes as `Authorization: Bearer KEY`."""
         access.admit(request)

@@ -49,6 +49,8 @@ PROBES = ("/health", "/ready")
 RETRY_AFTER = 2
 """Seconds after which a client that was refused may try again."""
 CLOSE = {"Connection": "close"}
+READING = ("GET", "OPTIONS")
+"""Methods of requests that ask for no work."""
 
 
 class Metrics:
@@ -106,16 +108,13 @@ class Watch:
         try:
             await self._app(scope, receive, send_noting)
         finally:
-            self._note(scope, request_id, status, time.perf_counter() - started)
-
-    def _note(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
-        path = scope["path"]
-        route = path if path in self._paths else "other"
-        self._metrics.requests.labels(route, status).inc()
-        self._metrics.latency.labels(route).observe(seconds)
-        method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "OPTIONS") else "other"
-        fields = {"request_id": request_id, "method": method, "route": route, "status": status}
-        access_log.info("request", extra={"fields": {**fields, "milliseconds": round(1000 * seconds, 1)}})
+            seconds = time.perf_counter() - started
+            route = scope["path"] if scope["path"] in self._paths else "other"
+            self._metrics.requests.labels(route, status).inc()
+            self._metrics.latency.labels(route).observe(seconds)
+            method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "OPTIONS") else "other"
+            fields = {"request_id": request_id, "method": method, "route": route, "status": status}
+            access_log.info("request", extra={"fields": {**fields, "milliseconds": round(1000 * seconds, 1)}})
 
 
 class _ClientGoneError(Exception):
@@ -135,6 +134,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         has_begun, is_head = False, scope["method"] == "HEAD"
+        asked = {**scope, "method": "GET"} if is_head else scope
 
         async def send_once(message: Message) -> None:
             nonlocal has_begun
@@ -142,22 +142,17 @@ class Guard:
             await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
 
         try:
-            await self._answer({**scope, "method": "GET"} if is_head else scope, receive, send_once)
+            self._check(asked)
+            answer = self._app if asked["method"] in READING else self._work
+            await answer(asked, receive, send_once)
         except _ClientGoneError:
             return
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a library in Rust that panics raises no Exception
-            answer = _told(error, scope["state"]["request_id"])
+            told = _told(error, scope["state"]["request_id"])
             if not has_begun:
-                await answer(scope, receive, send_once)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._check(scope)
-        if scope["method"] in ("GET", "OPTIONS"):
-            await self._app(scope, receive, send)
-        else:
-            await self._work(scope, receive, send)
+                await error_response(told)(scope, receive, send_once)
 
     def _check(self, scope: Scope) -> None:
         """Raises HTTPException for a host or an origin that isn't allowed, a head that is too large, and a body of two
@@ -169,8 +164,8 @@ class Guard:
             raise HTTPException(400, "Content-Length and Transfer-Encoding exclude each other", CLOSE)
         if self._hosts and scope["path"] not in PROBES and _name(headers.get("host", "")) not in self._hosts:
             raise HTTPException(400, "this server isn't called so: see --allowed-host")
-        is_read = scope["method"] in ("GET", "OPTIONS")
-        if not is_read and _is_foreign(headers) and not {"*", headers.get("origin")} & set(allowed):
+        is_friend = "*" in allowed or headers.get("origin") in allowed
+        if scope["method"] not in READING and _is_foreign(headers) and not is_friend:
             raise HTTPException(403, "pages of another origin may not use this server: see --allow-origin")
 
     async def _work(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -220,14 +215,12 @@ class Guard:
                 await asyncio.Event().wait()
             return unread.pop()
 
-        async def work() -> None:
-            await self._app(scope, receive_body, send)
-
         async def wait_for_the_end() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
 
-        working, watching = asyncio.create_task(work()), asyncio.create_task(wait_for_the_end())
+        working = asyncio.ensure_future(self._app(scope, receive_body, send))
+        watching = asyncio.create_task(wait_for_the_end())
         try:
             await asyncio.wait((working, watching), return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
@@ -245,19 +238,19 @@ def error_response(error: HTTPException) -> JSONResponse:
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
-def _told(error: BaseException, request_id: str) -> JSONResponse:
+def _told(error: BaseException, request_id: str) -> HTTPException:
     """What the client hears of an error."""
     match error:
         case HTTPException():
-            return error_response(error)
+            return error
         case UserError():
-            return error_response(HTTPException(400, str(error)))
+            return HTTPException(400, str(error))
         case QueueFullError():
-            return error_response(_busy())
+            return _busy()
         case asyncio.CancelledError():  # the time that a server which ends may take is over
-            return error_response(_busy("the server is about to end"))
+            return _busy("the server is about to end")
     error_log.error("defect", extra={"fields": {"request_id": request_id, **places(error)}})
-    return error_response(HTTPException(500, "a defect of the server; its log has more"))
+    return HTTPException(500, "a defect of the server; its log has more")
 
 
 def _busy(message: str = "the server is busy") -> HTTPException:

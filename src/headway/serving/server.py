@@ -71,14 +71,9 @@ def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=LARGEST_HEAD,
     )
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, end_at_once)  # uvicorn raises the signal again when all is done
+    for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again when all is done
+        signal.signal(ending, lambda *_: os._exit(0))  # even where a call of the model never returns
     GracefulServer(config, service).run([taken])
-
-
-def end_at_once(*_: object) -> None:
-    """Ends the process as one that has done its work, even where a call of the model never returns."""
-    os._exit(0)
 
 
 class GracefulServer(uvicorn.Server):
