@@ -70,8 +70,7 @@ _ENDED_BY = {
     "dt": _names("dt dd"),
     "dd": _names("dt dd"),
     "option": _names("option optgroup"),
-    "td": _names("td th tr tbody tfoot"),
-    "th": _names("td th tr tbody tfoot"),
+    **dict.fromkeys(("td", "th"), _names("td th tr tbody tfoot")),
     "tr": _names("tr tbody tfoot"),
 }
 """Elements whose end tag may be left out, and the tags that end them then."""
@@ -196,8 +195,6 @@ class _Cutter:
 
 def _is_verbatim(attributes: str) -> bool:
     """Whether they say that the element isn't translated."""
-    for match in _ATTRIBUTE.finditer(attributes):
-        name, value = match[1].lower(), (match[2] or match[3] or match[4] or "").lower()
-        if (name == "translate" and value == "no") or (name == "class" and "notranslate" in value.split()):
-            return True
-    return False
+    found = [(match[1], match[2] or match[3] or match[4] or "") for match in _ATTRIBUTE.finditer(attributes.lower())]
+    classes = [value.split() for name, value in found if name == "class"]
+    return ("translate", "no") in found or any("notranslate" in one for one in classes)

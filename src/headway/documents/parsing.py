@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect, bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise, repeat
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from headway.documents.markup import blocks_of, elements_of, escape, tag_name
 from headway.documents.sentences import marker_length, sentence_ends
@@ -35,6 +35,7 @@ from headway.text.protected import (
 )
 
 TextFormat = Literal["text", "html"]
+Form = TypeVar("Form")
 _LINE_BREAKS = re.compile(r"((?:\r?\n|\u2029)+)")
 
 
@@ -117,12 +118,10 @@ def parse_document(
     return document
 
 
-def _blocks(text: str, format_: TextFormat) -> Iterator[str | list[Element]]:
+def _blocks(text: str, format_: TextFormat) -> list[str | list[Element]]:
     if format_ == "html":
-        yield from blocks_of(text)
-        return
-    for place, part in enumerate(_LINE_BREAKS.split(text)):
-        yield part if place % 2 else list(elements_of(part))
+        return blocks_of(text)
+    return [part if place % 2 else [*elements_of(part)] for place, part in enumerate(_LINE_BREAKS.split(text))]
 
 
 def _cut(elements: Sequence[Element], ends: Sequence[int]) -> list[list[Element]]:
@@ -197,10 +196,10 @@ def _readable_runs(words: str, is_readable: Callable[[str], bool]) -> list[str]:
     return _readable_runs(words[:place], is_readable) + _readable_runs(words[place:], is_readable)
 
 
-class Found(NamedTuple):
-    """Translations of a sentence or of a document."""
+class Found(NamedTuple, Generic[Form]):
+    """Translations of a sentence or of a document, as text or as elements."""
 
-    texts: list[str]
+    texts: list[Form]
     """Its translation, and others after it."""
     truncated: bool
     """Whether a translation was cut off because it came to be as long as the model allows."""
@@ -223,15 +222,6 @@ class Asked(NamedTuple):
     """Whether to return the alignments of its translations."""
 
 
-class _Translated(NamedTuple):
-    """A sentence: its translations, best first, and what `Found` says of them."""
-
-    translations: list[list[Element]]
-    truncated: bool
-    confidence: float | None
-    out_of_domain: bool
-
-
 class Drafts:
     """Documents, and their translations as far as they are known."""
 
@@ -241,7 +231,7 @@ class Drafts:
         numbered = enumerate(zip(documents, prefixes, strict=False))
         self._sentences = [(number, prefix, one) for number, (whole, prefix) in numbered for one in whole.sentences]
         """Each with the number of its document, and what stands before it."""
-        self._found: list[_Translated | None] = [None] * len(self._sentences)
+        self._found: list[Found[list[Element]] | None] = [None] * len(self._sentences)
 
     @property
     def wholes(self) -> list[Asked]:
@@ -252,7 +242,7 @@ class Drafts:
             if one.layout is not None
         ]
 
-    def take_wholes(self, found: Iterable[Found]) -> None:
+    def take_wholes(self, found: Iterable[Found[str]]) -> None:
         """found: one for each of `wholes`."""
         following = iter(found)
         self._found = [
@@ -271,7 +261,7 @@ class Drafts:
             for run in sentence.runs
         ]
 
-    def take_runs(self, found: Iterable[Found]) -> None:
+    def take_runs(self, found: Iterable[Found[str]]) -> None:
         """found: one for each of `runs`."""
         following = iter(found)
         self._found = [
@@ -279,7 +269,7 @@ class Drafts:
             for (*_, sentence), known in zip(self._sentences, self._found, strict=True)
         ]
 
-    def joined(self, n_best: int = 1) -> list[Found]:
+    def joined(self, n_best: int = 1) -> list[Found[str]]:
         """Each document, once all is taken: with the best translation of each sentence, with the second of each, and so
         on; each text once."""
         assert None not in self._found, "wholes and runs are to be taken first"
@@ -288,28 +278,28 @@ class Drafts:
         for document in self._documents:
             sentences = [next(known) for _ in document.sentences]
             texts = [
-                document.joined([one.translations[min(number, len(one.translations) - 1)] for one in sentences])
+                document.joined([one.texts[min(number, len(one.texts) - 1)] for one in sentences])
                 for number in range(n_best)
             ]
             answers.append(Found(list(dict.fromkeys(texts)), *_together(sentences)))
         return answers
 
 
-def _by_whole(sentence: Sentence, found: Found, prefix: int) -> _Translated | None:
+def _by_whole(sentence: Sentence, found: Found[str], prefix: int) -> Found[list[Element]] | None:
     """None if no translation has a place for each tag. prefix: characters before the sentence in the text asked for."""
     aligned = zip(found.texts, found.alignments or repeat(()), strict=False)
     placed = [sentence.from_whole(text, alignment, prefix) for text, alignment in aligned]
     translations = [one for one in placed if one is not None]
-    return _Translated(translations, *found[1:4]) if translations else None
+    return Found(translations, *found[1:4]) if translations else None
 
 
-def _by_runs(sentence: Sentence, found: Sequence[Found]) -> _Translated:
+def _by_runs(sentence: Sentence, found: Sequence[Found[str]]) -> Found[list[Element]]:
     translations = [sentence.from_runs(each) for each in zip(*(one.texts for one in found), strict=False)]
     with_words = [one for run, one in zip(sentence.runs, found, strict=True) if runs_of(split_protected(run))]
-    return _Translated(translations, *_together(with_words))
+    return Found(translations, *_together(with_words))
 
 
-def _together(parts: Sequence[Found | _Translated]) -> tuple[bool, float | None, bool]:
+def _together(parts: Sequence[Found[Form]]) -> tuple[bool, float | None, bool]:
     """What is said of several parts with words as one: `truncated`, `confidence` and `out_of_domain`."""
     known = [one.confidence for one in parts if one.confidence is not None]
     confidence = min(known) if known and len(known) == len(parts) else None

@@ -60,7 +60,7 @@ def translate_documents(
         )
         prefixes.append(prefix)
 
-    def found(asked: Sequence[Asked]) -> list[Found]:
+    def found(asked: Sequence[Asked]) -> list[Found[str]]:
         every = translator.translate([one.text for one in asked], n_best=n_best, glossary=glossary, **search)
         translator.texts.align_together([one for part, one in zip(asked, every, strict=True) if part.aligned])
         return [found_in(one, aligned=part.aligned) for part, one in zip(asked, every, strict=True)]
@@ -71,7 +71,7 @@ def translate_documents(
     return [TranslatedDocument(whole.texts[0], whole.texts[1:], whole.truncated) for whole in drafts.joined(n_best)]
 
 
-def found_in(translation: Translation, *, aligned: bool) -> Found:
+def found_in(translation: Translation, *, aligned: bool) -> Found[str]:
     """The translation in the form that documents need."""
     every = [translation, *translation.alternatives]
     return Found(

@@ -40,9 +40,8 @@ def make_app(service: Service) -> ASGIApp:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        exception_handlers={HTTPException: _leave_to_guard, Exception: _leave_to_guard},
     )
-    for kind in (HTTPException, Exception):
-        app.add_exception_handler(kind, _leave_to_guard)
     access = Access(service.settings)
     _add_translating(app, service, access)
     _add_telling(app, service, access)

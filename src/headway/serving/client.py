@@ -31,22 +31,21 @@ class ServerTranslator:
         self._url = url.rstrip("/")
         if not self._url.startswith(("http://", "https://")):
             raise UserError(f"--server {url}: must begin with http:// or https://")
-        settings = self._ask("/frontend/settings")
-        if not isinstance(settings, dict):
-            raise self._strange()
-        self.longest = _positive(settings.get("charLimit"))
-        """Characters of a text that the server takes; None where it doesn't say."""
-        self._at_once = _positive(settings.get("maxTexts")) or TEXTS_AT_ONCE
-        self.source, self.target = self._direction(source, target)
+        try:
+            settings = self._ask("/frontend/settings")
+            self.longest = _positive(settings.get("charLimit"))
+            """Characters of a text that the server takes; None where it doesn't say."""
+            self._at_once = _positive(settings.get("maxTexts")) or TEXTS_AT_ONCE
+            self.source, self.target = self._direction(source, target)
+        except (TypeError, KeyError, AttributeError):
+            raise UserError(f"{self._url}: answers, but not as a translation server does") from None
 
     def translate(self, texts: Sequence[str], *, beam_size: int | None = None) -> list[str]:
         """The translation of each text, a blank one for a text that is longer than `longest`. Raises UserError for what
         the server refuses."""
-        fields: dict[str, Any] = {"source": self.source, "target": self.target}
-        if beam_size is not None:
-            fields["beam_size"] = beam_size
-        if key := os.environ.get(KEY_VARIABLE):
-            fields["api_key"] = key
+        key = os.environ.get(KEY_VARIABLE) or None
+        given = {"source": self.source, "target": self.target, "beam_size": beam_size, "api_key": key}
+        fields = {name: value for name, value in given.items() if value is not None}
         asked = ["" if self.is_too_long(text) else text for text in texts]
         found: list[str] = []
         for start in range(0, len(asked), self._at_once):
@@ -63,16 +62,13 @@ class ServerTranslator:
 
     def _direction(self, source: str | None, target: str | None) -> tuple[str, str]:
         languages = self._ask("/languages")
-        try:
-            codes = [str(one["code"]) for one in languages]
-            known = [
-                (str(one["code"]), str(other))
-                for one in languages
-                for other in one.get("targets", codes)
-                if other != one["code"]
-            ]
-        except (TypeError, KeyError, AttributeError):
-            raise self._strange() from None
+        codes = [str(one["code"]) for one in languages]
+        known = [
+            (code, str(other))
+            for code, one in zip(codes, languages, strict=True)
+            for other in one.get("targets", codes)
+            if other != code
+        ]
         if source not in (None, "auto"):
             source = same_language(source, [one for one, _ in known]) or source
         if target is not None:
@@ -101,9 +97,6 @@ class ServerTranslator:
                 reason = str(getattr(error, "reason", None) or error).strip()
                 raise UserError(f"{self._url}: {reason or type(error).__name__}; is it a server?") from None
         raise AssertionError
-
-    def _strange(self) -> UserError:
-        return UserError(f"{self._url}: answers, but not as a translation server does")
 
 
 def _positive(value: object) -> int | None:

@@ -21,6 +21,7 @@ from functools import partial
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -117,10 +118,6 @@ class Watch:
             access_log.info("request", extra={"fields": {**fields, "milliseconds": round(1000 * seconds, 1)}})
 
 
-class _ClientGoneError(Exception):
-    """Nobody waits for the answer any more."""
-
-
 class Guard:
     """Wraps the app, whose errors come here as exceptions."""
 
@@ -145,8 +142,8 @@ class Guard:
             self._check(asked)
             answer = self._app if asked["method"] in READING else self._work
             await answer(asked, receive, send_once)
-        except _ClientGoneError:
-            return
+        except ClientDisconnect:
+            return  # nobody waits for the answer any more
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a library in Rust that panics raises no Exception
@@ -194,17 +191,13 @@ class Guard:
         body = bytearray()
         try:
             async with asyncio.timeout(self._settings.body_timeout):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise _ClientGoneError
-                    body += message.get("body", b"")
+                async for chunk in Request(scope, receive).stream():
+                    body += chunk
                     if len(body) > most:
                         raise too_large
-                    if not message.get("more_body", False):
-                        return bytes(body)
         except TimeoutError:
             raise HTTPException(408, "the body of the request didn't come in time", CLOSE) from None
+        return bytes(body)
 
     async def _work_while_wanted(self, scope: Scope, receive: Receive, send: Send, body: bytes) -> None:
         """The app, until it has answered or the client has gone."""
@@ -224,7 +217,7 @@ class Guard:
         try:
             await asyncio.wait((working, watching), return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
-                raise _ClientGoneError
+                raise ClientDisconnect
             await working
         finally:
             for task in (working, watching):

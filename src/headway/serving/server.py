@@ -54,7 +54,12 @@ def bind(host: str, port: int) -> socket.socket:
 def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
     """Answers requests until SIGTERM or Ctrl-C. `proxies` are addresses, with commas, whose X-Forwarded-For is
     believed."""
-    _log_json()
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name, level in (("headway", logging.INFO), ("uvicorn", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)
     sys.setswitchinterval(SWITCH)
     config = uvicorn.Config(
         make_app(service),
@@ -155,12 +160,3 @@ class PromptProtocol(H11Protocol):
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
-
-
-def _log_json() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    for name, level in (("headway", logging.INFO), ("uvicorn", logging.WARNING)):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(level)

@@ -7,11 +7,11 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -36,8 +36,6 @@ from headway.translator.alignments import Links
 log = logging.getLogger("headway.service")
 
 Result = TypeVar("Result")
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
 
 AUTO = "auto"
 NEAR = 0.5
@@ -73,23 +71,23 @@ class Search:
     alignments: bool = False
 
 
-class LatestCache(Generic[Key, Value]):
-    """Keeps the values that were used last, `size` of them, with `characters` together."""
+class LatestCache:
+    """Keeps the answers that were used last, `size` of them, with `characters` together."""
 
     def __init__(self, size: int, characters: int = MOST_CHARACTERS) -> None:
         self._size, self._characters = size, characters
-        self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._values: OrderedDict[tuple[Search, str], tuple[Found[str], int]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def get(self, key: Key) -> Value | None:
+    def get(self, key: tuple[Search, str]) -> Found[str] | None:
         if key not in self._values:
             return None
         self._values.move_to_end(key)
         return self._values[key][0]
 
-    def put(self, key: Key, value: Value, characters: int) -> None:
+    def put(self, key: tuple[Search, str], value: Found[str], characters: int) -> None:
         """Keeps a value that has so many characters, its key's among them."""
         _, before = self._values.pop(key, (None, 0))
         self._values[key] = value, characters
@@ -108,7 +106,7 @@ class Service:
         """Whether the server is about to end."""
         self._tidied = time.perf_counter()
         on_cpu, one_thread = pairs.first.translator.device.type == "cpu", partial(torch.set_num_threads, 1)
-        self._batcher = Batcher[Search, Found](
+        self._batcher = Batcher[Search, Found[str]](
             self._call,
             workers=torch.get_num_threads() if on_cpu else 1,
             batch_size=settings.batch_size,
@@ -118,7 +116,7 @@ class Service:
             on_failure=self._note_failure,
         )
         self.metrics = Metrics(lambda: self._batcher.waiting)
-        self._cache = LatestCache[tuple[Search, str], Found](settings.cache_size)
+        self._cache = LatestCache(settings.cache_size)
         self._text_work = ThreadPoolExecutor(1, "text")
         self._inspecting = ThreadPoolExecutor(1, "inspect", initializer=one_thread)
         self._inspections = threading.BoundedSemaphore(MOST_INSPECTIONS)
@@ -167,7 +165,7 @@ class Service:
             detected.append(best)
         return chosen, detected
 
-    async def translate(self, wanted: TranslateRequest, texts: Sequence[tuple[str, Pair | None]]) -> list[Found]:
+    async def translate(self, wanted: TranslateRequest, texts: Sequence[tuple[str, Pair | None]]) -> list[Found[str]]:
         """For each text its translation and alternatives, or the text itself where it has no pair. Raises
         QueueFullError, and UserError where a model can't follow the glossary, or isn't calibrated if `confidence` is
         asked for."""
@@ -218,7 +216,7 @@ class Service:
         call.add_done_callback(lambda _: self._inspections.release())  # it works on when nobody waits any more
         return await asyncio.wrap_future(call)
 
-    async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[Found]:
+    async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[Found[str]]:
         """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`. What has a
         glossary isn't kept: each request brings one of its own, and the cache would keep that too."""
         found = {one: kept for one in sentences if (kept := self._cache.get(one)) is not None}
@@ -231,7 +229,7 @@ class Service:
                 self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)) + aligned)
         return [found[one] for one in sentences]
 
-    def _call(self, search: Search, texts: list[str]) -> list[Found]:
+    def _call(self, search: Search, texts: list[str]) -> list[Found[str]]:
         """One call of the model, in a thread of its own."""
         start = time.perf_counter()
         translations = search.translator.translate(
