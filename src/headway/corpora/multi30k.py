@@ -82,7 +82,6 @@ def _find(folder: Path, published: str) -> bytes:
 
 
 def _download(published: str) -> bytes:
-    remedy = "download the corpus elsewhere and give its folder"
-    if published.startswith("raw/"):
-        return download(f"{URL}/{published}", gzip.decompress, remedy)
-    return download(f"{URL}/{published.removesuffix('.gz')}", bytes, remedy)
+    is_packed = published.startswith("raw/")
+    url = f"{URL}/{published if is_packed else published.removesuffix('.gz')}"
+    return download(url, gzip.decompress if is_packed else bytes, "download the corpus elsewhere and give its folder")

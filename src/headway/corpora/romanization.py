@@ -25,10 +25,7 @@ SYLLABLES = (2, 3, 4)
 """How many a name has."""
 
 INITIALS = ("g", "kk", "n", "d", "tt", "r", "m", "b", "pp", "s", "ss", "", "j", "jj", "ch", "k", "t", "p", "h")
-VOWELS = (
-    *("a", "ae", "ya", "yae", "eo", "e", "yeo", "ye", "o", "wa", "wae", "oe", "yo"),
-    *("u", "wo", "we", "wi", "yu", "eu", "ui", "i"),
-)
+VOWELS = "a ae ya yae eo e yeo ye o wa wae oe yo u wo we wi yu eu ui i".split()  # noqa: SIM905
 """Both in the order that Unicode counts syllables by."""
 FINALS = {0: "", 1: "k", 4: "n", 8: "l", 16: "m", 17: "p", 19: "t", 21: "ng"}
 """The final consonants of the corpus, by their numbers in Unicode, as they are written where no vowel follows: ㄱ, ㄴ,

@@ -105,9 +105,8 @@ def blocks_of(text: str) -> list[str | list[Element]]:
         place = match.end()
         if cutter.raw is not None:  # only its end tag is markup
             end = re.compile(f"</{re.escape(cutter.raw)}", re.IGNORECASE).search(text, place)
-            until = len(text) if end is None else end.start()
-            cutter.take_text(text[place:until])
-            place = until
+            start, place = place, end.start() if end else len(text)
+            cutter.take_text(text[start:place])
     cutter.take_text(text[place:])
     for block in cutter.blocks:
         if isinstance(block, list):

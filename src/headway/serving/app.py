@@ -32,7 +32,6 @@ from headway.text.detection import Detected
 
 def make_app(service: Service) -> ASGIApp:
     """The whole server as an ASGI app."""
-
     app = FastAPI(
         title="headway",
         version=headway.__version__,

@@ -210,20 +210,16 @@ class Batcher(Generic[Group, Answer]):
                         job.done.set_result(None)
         elif len(batch) > 1 and not call.cancelled():
             self._on_failure(error)
-            self._try_alone(batch)
+            for item in batch:  # each comes again by itself, so that the others are answered
+                if takers := [taker for taker in item.takers if not taker[0].done.done()]:
+                    again = self._items.setdefault((item.group, item.text), _Item(item.group, item.text, item.turn))
+                    again.takers += takers
+                    again.alone = True
         else:
             for job, _ in (taker for item in batch for taker in item.takers):
                 if not job.done.done():
                     job.done.set_exception(error)
         self._wake()
-
-    def _try_alone(self, batch: list[_Item[Group, Answer]]) -> None:
-        """A call has failed: each of its sentences comes again by itself, so that the others are answered."""
-        for item in batch:
-            if takers := [taker for taker in item.takers if not taker[0].done.done()]:
-                again = self._items.setdefault((item.group, item.text), _Item(item.group, item.text, item.turn))
-                again.takers += takers
-                again.alone = True
 
     def _forget(self, job: _Job[Group, Answer]) -> None:
         """Nobody waits for the job any more."""

@@ -87,9 +87,6 @@ class Watch:
         self._app, self._metrics, self._paths = app, metrics, frozenset(paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         started = time.perf_counter()
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
@@ -127,9 +124,6 @@ class Guard:
         self._working = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         has_begun, is_head = False, scope["method"] == "HEAD"
         asked = {**scope, "method": "GET"} if is_head else scope
 

@@ -18,7 +18,6 @@ FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 MOST_EDITS, MOST_CASES = 16, 4
 """Edits at a time, and lists of edits, of a request to inspect: each of these is a translation more."""
-
 MOST_ARRAYS = 32
 """Of a record, in float32."""
 MOST_TERMS = 1000

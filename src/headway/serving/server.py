@@ -65,6 +65,7 @@ def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
         make_app(service),
         http=PromptProtocol,
         ws="none",
+        lifespan="off",
         loop="asyncio",
         log_config=None,
         access_log=False,

@@ -40,8 +40,6 @@ Result = TypeVar("Result")
 AUTO = "auto"
 NEAR = 0.5
 """Share of the highest confidence that a translatable language needs to be preferred."""
-UNDETERMINED = "und"
-"""ISO 639's code for an undetermined language."""
 STUCK_AFTER = 120.0
 """Seconds after which a call of the model counts as never ending."""
 TIDY_EVERY = 10.0
@@ -160,7 +158,7 @@ class Service:
             except UserError as error:
                 if isinstance(wanted.q, str):
                     raise UserError(f"source: {error}") from None
-                best, pair = (found or [Detected(UNDETERMINED, 0.0)])[0], None
+                best, pair = found[0] if found else Detected("und", 0.0), None  # ISO 639's code for undetermined
             chosen.append(pair)
             detected.append(best)
         return chosen, detected
