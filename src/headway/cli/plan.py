@@ -32,12 +32,9 @@ def plan(
     hardware: Annotated[str | None, typer.Option(help="Each device: cpu, p100, a100, h100, h200 or l4.")] = None,
     peak: Annotated[float | None, typer.Option(help="Peak of a device in TFLOP/s. Default: as published.")] = None,
     efficiency: Annotated[float | None, typer.Option(help="Share of the peak. For training 0.3, a guess.")] = None,
-    measured: Annotated[
-        float | None, typer.Option(help="Measured speed of a device: target tokens/s, or sentences/s translated.")
-    ] = None,
+    measured: Annotated[float | None, typer.Option(help="Measured target tokens/s or sentences/s of a device.")] = None,
     sharding: Annotated[
-        Literal["none", "full"],
-        typer.Option(help="none: the whole model on each device (DDP); full: a part of it (FSDP2)."),
+        Literal["none", "full"], typer.Option(help="full: each device has a part of the model (FSDP2, not DDP).")
     ] = "none",
     translate: Annotated[float | None, typer.Option(help="Plan the translation of this many lines.")] = None,
     serve: Annotated[float | None, typer.Option(help="Plan a server for this many sentences per minute.")] = None,
@@ -62,9 +59,7 @@ def plan(
     from headway.training import planning
 
     if not arguments:
-        paper = {name: planning.paper_training(name) for name in planning.PAPER}
-        known = {name: one._asdict() for name, one in planning.HARDWARE.items()}
-        _print({"hardware": known, "paper": paper}, _lines_without_model(paper), as_json=as_json)
+        _print(*_without_model(), as_json=as_json)
         return
     recipe, in_training = _recipe(arguments), translate is None and serve is None
     if pairs is None and data is None and in_training:
@@ -85,10 +80,8 @@ def plan(
     else:
         found = planning.plan_training(config, corpus, recipe.training, using)
     if (found["efficiency"] or 0) > 1:
-        raise UserError(
-            f"--measured {measured:g}: is {found['efficiency']:,.0%} of the peak of one device; is it the speed of "
-            "all devices together?"
-        )
+        compared = f"is {found['efficiency']:,.0%} of the peak of one device"
+        raise UserError(f"--measured {measured:g}: {compared}; is it the speed of all devices together?")
     speed = f"{found['speed'] / 1e12:,.3g} TFLOP/s on a device ({hardware or 'unnamed'})"
     if highest is not None:
         speed += f", {found['efficiency']:.1%} of its {highest / 1e12:,.4g} in {'bf16' if bf16 else 'fp32'}"
@@ -161,27 +154,30 @@ def _recipe(arguments: list[str]) -> Recipe:
     return read_recipe(name, overrides)[0]
 
 
-def _lines_without_model(paper: dict[str, dict[str, float]]) -> list[str]:
-    from headway.training.planning import HARDWARE
+def _without_model() -> tuple[dict[str, Any], list[str]]:
+    """The known devices and the paper's trainings, as a document and as text."""
+    from headway.training.planning import HARDWARE, PAPER, paper_training
 
     rows = [("device", "fp32", "bf16", "memory", "source of its peaks, TFLOP/s")]
     for name, one in HARDWARE.items():
         fp32, bf16 = (f"{peak / 1e12:,.4g}" if peak else "-" for peak in (one.fp32, one.bf16))
         rows.append((name, fp32, bf16, _bytes(one.memory) if one.memory else "-", one.source))
+    paper = {preset: paper_training(preset) for preset in PAPER}
     trained = "{steps:,} steps in {hours:g} hours on 8 P100 are {work:.3g} FLOPs: {efficiency:.1%} of the peak"
-    return [*aligned(rows), "", *(f"{name:<10}{trained.format(**one)}" for name, one in paper.items())]
+    lines = [*aligned(rows), "", *(f"{preset:<10}{trained.format(**one)}" for preset, one in paper.items())]
+    return {"hardware": {name: one._asdict() for name, one in HARDWARE.items()}, "paper": paper}, lines
 
 
 def _training_lines(
     found: dict[str, Any], corpus: Corpus, places: int, devices: int, speed: str, room: float | None
 ) -> list[str]:
     """places: of a step. speed: that of a device. room: its memory in bytes."""
-    pairs, [source, target] = _counted(f"{corpus.pairs:,.0f}", "pair"), [length - 1 for length in corpus.lengths]
+    pairs, [source, target] = _counted(corpus.pairs, "pair"), [length - 1 for length in corpus.lengths]
     memory, network, disk = found["memory"], found["network"], found["disk"]
-    parts = {name: memory[name] for name in ("weights", "gradients", "optimizer")}
-    parts |= {"moving average": memory["average"], "copies of weights": memory["copies"]}
-    parts |= {f"activations of {found['tokens_per_micro_batch']:,} places": memory["activations"]}
-    kept = ", ".join(f"{name} {_bytes(size)}" for name, size in parts.items() if size)
+    labels = {"average": "moving average", "copies": "copies of weights"}
+    labels["activations"] = f"activations of {found['tokens_per_micro_batch']:,} places"
+    parts = [(labels.get(name, name), memory[name]) for name in ("weights", "gradients", "optimizer", *labels)]
+    kept = ", ".join(f"{label} {_bytes(size)}" for label, size in parts if size)
     if room is not None and memory["peak"] > room:
         kept += f". More than its {_bytes(room)}: lower training.tokens_per_micro_batch, or shard the model fully"
     lines = [
@@ -191,7 +187,7 @@ def _training_lines(
         f"steps     {found['steps']:,} of {places:,} places; an epoch has {found['steps_per_epoch']:,}",
         "work      {products:.3g} FLOPs, and {scores:.2g} for the scores of attention".format(**found["work"]),
         f"speed     {speed}",
-        f"          {found['tokens_per_second']:,.0f} target tokens/s on {_counted(f'{devices:,}', 'device')}, "
+        f"          {found['tokens_per_second']:,.0f} target tokens/s on {_counted(devices, 'device')}, "
         f"{found['seconds_per_step']:.3g} s a step",
         f"time      {_time(found['hours'])}",
         f"memory    {_bytes(memory['peak'])} at most at once on a device: {kept}",
@@ -211,24 +207,22 @@ def _sentences_lines(found: dict[str, Any], beam_and_speed: str) -> list[str]:
     """Of the translation of a text, or of a server."""
     speed = f"speed     {found['sentences_per_second']:,.4g} sentences/s on a device with {beam_and_speed}"
     if "lines" not in found:
-        load = _counted(f"{found['sentences_per_minute']:,.0f}", "sentence")
-        busy = f"{found['devices']:,}, busy {found['busy']:.0%} of the time"
-        return [f"load      {load} a minute", speed, f"devices   {busy}"]
-    devices = _counted(f"{found['devices']:,}", "device")
-    device_hours = _counted(f"{found['device_hours']:,.4g}", "hour")
+        load = f"load      {_counted(found['sentences_per_minute'], 'sentence')} a minute"
+        return [load, speed, f"devices   {found['devices']:,}, busy {found['busy']:.0%} of the time"]
+    devices, device_hours = _counted(found["devices"], "device"), _counted(found["device_hours"], "hour", ",.4g")
     time = f"time      {_time(found['hours'])} on {devices}; {device_hours} of a device"
     return [f"lines     {found['lines']:,.0f}", speed, time]
 
 
-def _counted(number: str, unit: str) -> str:
+def _counted(number: float, unit: str, spec: str = ",.0f") -> str:
     """The number with its unit, in the plural unless it is 1."""
-    return f"{number} {unit}{'' if number == '1' else 's'}"
+    return f"{number:{spec}} {unit}{'' if f'{number:{spec}}' == '1' else 's'}"
 
 
 def _time(hours: float) -> str:
     if hours < 1:
-        return _counted(f"{60 * hours:.3g}", "minute")
-    return _counted(f"{hours:,.3g}", "hour") if hours < 72 else _counted(f"{hours / 24:,.3g}", "day")
+        return _counted(60 * hours, "minute", ".3g")
+    return _counted(hours, "hour", ".3g") if hours < 72 else _counted(hours / 24, "day", ",.3g")
 
 
 def _bytes(size: float) -> str:

@@ -234,20 +234,17 @@ def training_memory(
         outside, largest = parameters - sum(layers), max(layers, default=0)
         copies = (BF16 if devices.bf16 else FP32) * (outside + min(2, len(layers)) * largest)
         copies += FP32 * max(largest, outside)
-    average = weights if options.ema_decay else 0
-    activations = activation_bytes(config, places, corpus.lengths, devices)
-    keeps_gradients = devices.count > 1 or micro_batches > 1  # else they come after the activations are freed
-    both = weights + activations if keeps_gradients else max(weights, activations)
-    return {
+    sizes = {
         "weights": weights,
         "gradients": weights,
         "optimizer": optimizer,
-        "average": average,
+        "average": weights if options.ema_decay else 0,
         "copies": copies,
-        "activations": activations,
-        "keeps_gradients": keeps_gradients,
-        "peak": weights + optimizer + average + copies + both,
+        "activations": activation_bytes(config, places, corpus.lengths, devices),
     }
+    keeps_gradients = devices.count > 1 or micro_batches > 1  # else they come after the activations are freed
+    never_together = 0 if keeps_gradients else min(weights, sizes["activations"])
+    return {**sizes, "keeps_gradients": keeps_gradients, "peak": sum(sizes.values()) - never_together}
 
 
 def activation_bytes(config: ModelConfig, places: int, mean_lengths: tuple[float, float], devices: Devices) -> float:
