@@ -11,10 +11,9 @@ from headway.model import ModelConfig
 from headway.training.planning import (
     BUSY,
     HARDWARE,
-    PAPER,
     Corpus,
     Devices,
-    paper_training,
+    paper_trainings,
     plan_serving,
     plan_training,
     plan_translating,
@@ -51,7 +50,7 @@ def on_cpu(**speed: float) -> Devices:
 
 def test_efficiencies_of_the_paper_by_hand():
     """0.945e18 FLOPs in 12 hours and 9.63e18 in 3.5 days, on 8 devices of 9.5 TFLOP/s."""
-    shares = {preset: paper_training(preset)["efficiency"] for preset in PAPER}
+    shares = {preset: one["efficiency"] for preset, one in paper_trainings().items()}
     assert shares["base"] == pytest.approx(0.945e18 / (12 * 3600 * 8 * 9.5e12), rel=0.01)
     assert shares["big"] == pytest.approx(9.63e18 / (3.5 * 86400 * 8 * 9.5e12), rel=0.01)
 
@@ -59,7 +58,7 @@ def test_efficiencies_of_the_paper_by_hand():
 def test_the_papers_time_comes_back_from_its_efficiency():
     """Where rows have no padding and scores are few."""
     config = ModelConfig.preset("base", source_vocab_size=37_000, target_vocab_size=37_000)
-    devices = Devices(8, peak=HARDWARE["p100"].fp32, efficiency=paper_training("base")["efficiency"])
+    devices = Devices(8, peak=HARDWARE["p100"].fp32, efficiency=paper_trainings()["base"]["efficiency"])
     found = plan_training(config, WMT, TrainingSection(**STEPS), devices)
     assert found["hours"] == pytest.approx(0.95 * 12, rel=0.02)
 

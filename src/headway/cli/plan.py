@@ -70,7 +70,8 @@ def plan(
     share = planning.ASSUMED_EFFICIENCY if guessed else efficiency
     if measured is None and (highest is None or share is None):
         raise UserError("how fast is a device? --measured is missing; or give --efficiency and --hardware or --peak")
-    using = planning.Devices(devices, hardware == "cpu", bf16, highest, share, measured, sharding == "full")
+    speeds = {"peak": highest, "efficiency": share, "measured": measured}
+    using = planning.Devices(devices, hardware == "cpu", bf16, sharded=sharding == "full", **speeds)
     beam = beam_size or recipe.decoding.beam_size
     work = planning.work_per_sentence(config, corpus, beam)
     if translate is not None:
@@ -156,13 +157,13 @@ def _recipe(arguments: list[str]) -> Recipe:
 
 def _without_model() -> tuple[dict[str, Any], list[str]]:
     """The known devices and the paper's trainings, as a document and as text."""
-    from headway.training.planning import HARDWARE, PAPER, paper_training
+    from headway.training.planning import HARDWARE, paper_trainings
 
     rows = [("device", "fp32", "bf16", "memory", "source of its peaks, TFLOP/s")]
     for name, one in HARDWARE.items():
         fp32, bf16 = (f"{peak / 1e12:,.4g}" if peak else "-" for peak in (one.fp32, one.bf16))
         rows.append((name, fp32, bf16, _bytes(one.memory) if one.memory else "-", one.source))
-    paper = {preset: paper_training(preset) for preset in PAPER}
+    paper = paper_trainings()
     trained = "{steps:,} steps in {hours:g} hours on 8 P100 are {work:.3g} FLOPs: {efficiency:.1%} of the peak"
     lines = [*aligned(rows), "", *(f"{preset:<10}{trained.format(**one)}" for preset, one in paper.items())]
     return {"hardware": {name: one._asdict() for name, one in HARDWARE.items()}, "paper": paper}, lines

@@ -38,13 +38,14 @@ OFFSETS = 2 * 8
 
 
 class Hardware(NamedTuple):
-    """A device, with its manufacturer's figures. None: not published, or the device has no bf16."""
+    """A device by its manufacturer's figures: FLOP/s of matrix products, bytes. None: not published, or no bf16.
+
+    fp32 doesn't mean TF32, which headway leaves off, as torch does.
+    """
 
     fp32: float | None
-    """FLOP/s of matrix products. fp32 doesn't mean TF32, which headway leaves off, as torch does."""
     bf16: float | None
     memory: float | None
-    """Bytes."""
     source: str
 
 
@@ -56,18 +57,18 @@ HARDWARE = {
     "h200": Hardware(67e12, 989e12, 141e9, "NVIDIA H200 SXM data sheet, without sparsity"),
     "l4": Hardware(30.3e12, 121e12, 24e9, "NVIDIA L4 data sheet, without sparsity"),
 }
-PAPER = {"base": (100_000, 12), "big": (300_000, 84)}
-"""Steps and hours of the trainings in section 5.2 of "Attention Is All You Need"."""
 
 
-def paper_training(preset: str) -> dict[str, float]:
-    """The efficiency that the paper's time implies: eight P100 of 9.5 TFLOP/s (footnote 5), about 25,000 source and
-    25,000 target tokens a step, a vocabulary of 37,000 (section 5.1)."""
-    steps, hours = PAPER[preset]
-    config = ModelConfig.preset(preset, source_vocab_size=37_000, target_vocab_size=37_000)
-    work, _ = forward_work(config, 25_000 * steps, 25_000 * steps, 0, 0)
-    efficiency = TRAINING * work / (hours * 3600 * 8 * 9.5e12)
-    return {"steps": steps, "hours": hours, "work": TRAINING * work, "efficiency": efficiency}
+def paper_trainings() -> dict[str, dict[str, float]]:
+    """The efficiency that the times in section 5.2 of the paper imply: on eight P100 of 9.5 TFLOP/s (footnote 5), with
+    about 25,000 source and 25,000 target tokens a step and a vocabulary of 37,000 (section 5.1)."""
+    found = {}
+    for preset, steps, hours in (("base", 100_000, 12), ("big", 300_000, 84)):
+        config = ModelConfig.preset(preset, source_vocab_size=37_000, target_vocab_size=37_000)
+        work = TRAINING * forward_work(config, 25_000 * steps, 25_000 * steps, 0, 0)[0]
+        efficiency = work / (hours * 3600 * 8 * 9.5e12)
+        found[preset] = {"steps": steps, "hours": hours, "work": work, "efficiency": efficiency}
+    return found
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from headway.model import ModelConfig, Transformer
@@ -35,8 +35,8 @@ def count(parameters: Iterable[Tensor]) -> int:
 
 
 def weights_in_products(config: ModelConfig) -> int:
-    """The weights of matrix products, those of an embedding that is also the output layer among them."""
-    return count(one.weight for one in on_meta(config).modules() if isinstance(one, nn.Linear))
+    """Each is used once, in a multiplication and an addition, where there is a place on both sides."""
+    return _work_of_places(config, 1, 1)[0] // 2
 
 
 @cache
