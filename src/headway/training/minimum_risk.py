@@ -126,7 +126,7 @@ class RiskSampler:
         corpus = self.train.corpus
         sources = self.count * sum(len(corpus.source[pair]) + 1 for pair in pairs)
         targets = sum(len(one.ids) + 1 for of_pair in drawn for one in of_pair)
-        return forward_work(self.model.config, sources, targets, *corpus.mean_lengths).total
+        return sum(forward_work(self.model.config, sources, targets, *corpus.mean_lengths))
 
     def _risks(self, reference: str, samples: Sequence[Hypothesis]) -> list[float]:
         texts = (self.tokenizer.decode(one.ids) for one in samples)
