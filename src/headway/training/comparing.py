@@ -10,9 +10,9 @@ from typing import Any
 
 from headway.errors import UserError
 from headway.training.limits import standing
-from headway.training.log import read_log
 from headway.training.reading import load_recipe
 from headway.training.recipe import BestBy
+from headway.training.reporter import read_log
 from headway.training.run_directory import flattened, is_run
 
 MEASURES: tuple[BestBy, ...] = ("valid_loss", "valid_bleu")
@@ -55,7 +55,7 @@ def read_run(folder: Path, notice: Callable[[str], None]) -> RunRecord:
         return RunRecord(folder, recipe, 0, {measure: {} for measure in MEASURES})
     damaged: list[int] = []
     last_step, curves = 0, {measure: dict[int, float]() for measure in MEASURES}
-    for number, (_, entry) in read_log(log, damaged.append):
+    for number, _, entry in read_log(log, damaged.append):
         last_step = max(last_step, entry["step"])
         points = {measure: entry[measure] for measure in MEASURES if measure in entry}
         if not all(type(value) in (int, float) and math.isfinite(value) for value in points.values()):

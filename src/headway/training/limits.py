@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from headway.evaluation import Scores
 from headway.training.checkpoint import Progress
 from headway.training.recipe import BestBy, TrainingSection
 
@@ -11,6 +12,15 @@ EPOCH_LIMITS = (100, 2000)
 """By default validation comes once an epoch, but not before and not after so many steps."""
 LEAST_BLEU = 1.0
 """A lower BLEU is noise: a few n-grams that are right by chance."""
+
+
+class Validation(NamedTuple):
+    """Result of a validation."""
+
+    loss: float
+    """Cross-entropy a target token in nats, without label smoothing."""
+    scores: Scores
+    """Of greedy translations."""
 
 
 class Outlook(NamedTuple):

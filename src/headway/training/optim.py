@@ -28,17 +28,14 @@ def make_optimizers(
     adam: one for all. muon: Muon for the matrices of encoder and decoder layers, Adam for embeddings, biases and
     normalisation. beta2: of Adam. dtype: of Muon's matrix products.
     """
-    matrices = _matrices(model) if name == "muon" else []
+    matrices: list[nn.Parameter] = []
+    if name == "muon":
+        layers = (*model.encoder.parameters(), *model.decoder.parameters())
+        matrices = [parameter for parameter in layers if parameter.dim() == 2]
     chosen = set(matrices)
     others = [parameter for parameter in model.parameters() if parameter not in chosen]
     adam = torch.optim.Adam(others, lr=0.0, betas=(BETA1, beta2), eps=EPSILON, fused=True)
     return [adam, Muon(matrices, dtype)] if matrices else [adam]
-
-
-def _matrices(model: Transformer) -> list[nn.Parameter]:
-    """Those of the layers."""
-    stacks = (model.encoder, model.decoder)
-    return [parameter for stack in stacks for parameter in stack.parameters() if parameter.dim() == 2]
 
 
 def state_like(optimizer: torch.optim.Optimizer, parameter: Tensor) -> dict[str, Tensor]:
@@ -78,19 +75,14 @@ class Muon(torch.optim.Optimizer):
             updates = []
             for matrix in matrices:
                 assert matrix.grad is not None
-                momentum = self._momentum(matrix)
+                state = self.state[matrix]
+                momentum = state["momentum"] if state else state.setdefault("momentum", torch.zeros_like(matrix))
                 gradient = torch.where(broken, momentum, matrix.grad)  # leaves the momentum as it was
                 momentum.lerp_(gradient, 1 - MOMENTUM)
                 updates.append(_wide(gradient.lerp(momentum, MOMENTUM)))
             size = -LIKE_ADAM * length**0.5 * group["lr"] * ~broken
             for matrix, update in zip(matrices, orthogonalized(torch.stack(updates), self.dtype), strict=True):
                 _wide(matrix).add_(update * size)
-
-    def _momentum(self, matrix: nn.Parameter) -> Tensor:
-        state = self.state[matrix]
-        if not state:
-            state["momentum"] = torch.zeros_like(matrix)
-        return state["momentum"]
 
 
 def orthogonalized(matrices: Tensor, dtype: torch.dtype) -> Tensor:
