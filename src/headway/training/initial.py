@@ -11,11 +11,12 @@ from typing import Any
 import torch
 
 from headway.errors import UserError
-from headway.interop.huggingface.importing import IMPOSSIBLE
 from headway.model import ModelConfig, Transformer
+from headway.model.config import IMPOSSIBLE
 from headway.storage import StoredModel, load_model
-from headway.storage.model_directory import load_named_weights, model_fingerprint, named_weights, training_work
+from headway.storage.model_directory import model_fingerprint, training_work
 from headway.storage.steps import step_folders
+from headway.storage.stored_model import load_named_weights, named_weights
 from headway.text.tokenizer import BOS_ID, UNK_ID, Tokenizer
 from headway.text.words import WordTokenizer
 from headway.training.checkpoint import read_state

@@ -14,7 +14,6 @@ from torch import nn
 
 from headway.errors import UserError
 from headway.evaluation import Scores
-from headway.insight import choose_aligner
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
 from headway.storage.atomic import remove_directory, write_json
@@ -30,6 +29,7 @@ from headway.training.ranks import Alone
 from headway.training.recipe import BestBy, Recipe
 from headway.training.run_directory import check_in_place
 from headway.training.step import TeacherForcing
+from headway.translator.aligning import choose_aligner
 
 MODELS_KEPT = 5
 """The last few model directories, beside the best."""
