@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import UserError
-from headway.training.limits import standing
 from headway.training.reading import load_recipe
 from headway.training.recipe import BestBy
 from headway.training.reporter import read_log
+from headway.training.run import standing
 from headway.training.run_directory import flattened, is_run
 
 MEASURES: tuple[BestBy, ...] = ("valid_loss", "valid_bleu")

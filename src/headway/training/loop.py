@@ -10,12 +10,20 @@ from pathlib import Path
 from headway.errors import UserError
 from headway.text.batches import MicroBatch
 from headway.training.checkpoint import Progress
-from headway.training.limits import outlook, reached
 from headway.training.ranks import join
 from headway.training.rates import rate_of_step
 from headway.training.recipe import Recipe
 from headway.training.reporter import Reporter, RunLog
-from headway.training.run import Run, check_fit_to_keep, is_better, keep_model, save_run, stored_model
+from headway.training.run import (
+    Run,
+    check_fit_to_keep,
+    is_better,
+    keep_model,
+    outlook,
+    reached,
+    save_run,
+    stored_model,
+)
 from headway.training.run_directory import only_trainer
 from headway.training.sizes import work_of_update
 from headway.training.start import start

@@ -97,10 +97,9 @@ class Together(Alone):
         self._patient = distributed.new_group(backend="gloo", timeout=PATIENCE)
 
     def joined(self, part: Sequence[Item]) -> list[Item]:
-        parts: list[Sequence[Item]] = [[]] * self.count
+        parts: list[list[Item]] = [[]] * self.count
         distributed.all_gather_object(parts, list(part), group=self._patient)
-        total = sum(map(len, parts))
-        return [parts[place % self.count][place // self.count] for place in range(total)]
+        return [parts[place % self.count][place // self.count] for place in range(sum(map(len, parts)))]
 
     def exchanging(self, loss_of: nn.Module) -> nn.Module:
         with warnings.catch_warnings():

@@ -1,5 +1,5 @@
-"""A run in progress, as one record, and what it keeps: checkpoints, its best and its last models, each with its card,
-and `best.json`, which names the best."""
+"""A run in progress, as one record; when it validates, when it ends, and what it keeps: checkpoints, its best and its
+last models, each with its card, and `best.json`, which names the best."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -22,11 +23,10 @@ from headway.text.batches import MicroBatch
 from headway.training.averaging import MovingAverage
 from headway.training.batches import Batches
 from headway.training.checkpoint import Progress, State, best_steps, conditions, save_checkpoint, states_of_ranks
-from headway.training.limits import Validation, last_step, standing, steps_between_validations
 from headway.training.minimum_risk import RiskSampler
 from headway.training.prepared import PreparedData
 from headway.training.ranks import Alone
-from headway.training.recipe import BestBy, Recipe
+from headway.training.recipe import BestBy, Recipe, TrainingSection
 from headway.training.run_directory import check_in_place
 from headway.training.step import TeacherForcing
 from headway.translator.aligning import choose_aligner
@@ -35,6 +35,10 @@ MODELS_KEPT = 5
 """The last few model directories, beside the best."""
 PAIRS_ALIGNED = 500
 """Validation pairs by which the attention that aligns words is chosen."""
+EPOCH_LIMITS = (100, 2000)
+"""By default validation comes once an epoch, but not before and not after so many steps."""
+LEAST_BLEU = 1.0
+"""A lower BLEU is noise: a few n-grams that are right by chance."""
 
 
 @dataclass
@@ -85,6 +89,70 @@ class Run:
     def minutes(self) -> float:
         """Spent so far, over all resumes."""
         return (time.monotonic() - self.started) / 60
+
+
+class Validation(NamedTuple):
+    """Result of a validation."""
+
+    loss: float
+    """Cross-entropy a target token in nats, without label smoothing."""
+    scores: Scores
+    """Of greedy translations."""
+
+
+class Outlook(NamedTuple):
+    """How far a run is, by its nearest limit; None where no limit tells."""
+
+    done: float | None
+    """The share of the run that is done, 0 to 1."""
+    minutes_left: float | None
+
+
+def steps_between_validations(options: TrainingSection, steps_per_epoch: int) -> int:
+    """As the recipe says, or once an epoch."""
+    return options.validate_every or min(max(steps_per_epoch, EPOCH_LIMITS[0]), EPOCH_LIMITS[1])
+
+
+def last_step(options: TrainingSection, steps_per_epoch: int) -> int | None:
+    """By the recipe's steps and epochs. Each epoch has its own plan, so that of epochs is a good estimate."""
+    by_epochs = options.max_epochs and options.max_epochs * steps_per_epoch
+    return min((limit for limit in (options.max_steps, by_epochs) if limit), default=None)
+
+
+def standing(best_by: BestBy, loss: float, bleu: float) -> tuple[float, float]:
+    """Sort key of a validation, the highest for the best: the recipe's measure, then the loss. The loss alone decides
+    between validations whose BLEU is noise."""
+    score = -loss if best_by == "valid_loss" else bleu if bleu >= LEAST_BLEU else 0.0
+    return score, -loss
+
+
+def reached(options: TrainingSection, progress: Progress, minutes: float, *, epoch_over: bool) -> str | None:
+    """The recipe's limit that ends the run, such as `training.max_steps=800`, if one is reached. epoch_over: the
+    epoch that the run is in has no step left."""
+    spent = {
+        "max_steps": progress.step,
+        "max_epochs": progress.epoch + epoch_over,
+        "max_minutes": minutes,
+        "patience": progress.validations_without_better,
+    }
+    for name, value in spent.items():
+        limit = getattr(options, name)
+        if limit is not None and value >= limit:
+            return f"training.{name}={limit:g}"
+    return None
+
+
+def outlook(options: TrainingSection, progress: Progress, last_step: int | None) -> Outlook:
+    """How far the run is, by the steps and the minutes that it may have."""
+    shares = []
+    if last_step is not None:
+        shares.append(progress.step / last_step)
+    if options.max_minutes is not None:
+        shares.append(progress.minutes / options.max_minutes)
+    if not shares:
+        return Outlook(None, None)
+    done = min(1.0, max(shares))
+    return Outlook(done, progress.minutes * (1 - done) / done)
 
 
 def stored_model(run: Run) -> StoredModel:

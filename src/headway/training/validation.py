@@ -11,10 +11,9 @@ from headway.devices import autocast
 from headway.evaluation import Scores, score_translations, tokenization
 from headway.storage import StoredModel
 from headway.training.batches import Batches
-from headway.training.limits import Validation
 from headway.training.ranks import Alone
 from headway.training.recipe import Recipe
-from headway.training.run import Run
+from headway.training.run import Run, Validation
 from headway.training.step import naming_batch, naming_memory
 from headway.translator import Translator
 
