@@ -22,6 +22,7 @@ from headway.training.minimum_risk import EXTRA_TOKENS, RiskSampler, WeightedPai
 from headway.training.ranks import Alone
 from headway.training.recipe import TrainingSection
 from headway.training.sizes import work_of_step, work_of_update
+from headway.training.step import accumulate
 from headway.training.stopping import Interrupted
 
 RISK = {"risk_samples": 4, "max_steps": 24, "learning_rate": 1e-3}
@@ -208,3 +209,34 @@ def test_a_step_without_a_lesson_has_no_weights(sampler, monkeypatch):
     assert risk_of(found) == pytest.approx(0.3 * sampler.count * sum(len(one.pairs) for one in step_of(sampler)))
     assert len(found.batches) == 1
     assert not found.batches[0][3].any()
+
+
+class OneWithMore(Alone):
+    """Another rank has two batches more."""
+
+    def highest(self, batches):
+        return (batches + 2,)
+
+
+def test_all_ranks_have_as_many_batches(sampler):
+    """Those without a sample change neither the loss nor the gradients."""
+    alone, together = (sampler.step(step_of(sampler), 1, ranks) for ranks in (Alone(), OneWithMore()))
+    assert len(together.batches) == len(alone.batches) + 2
+    assert risk_of(together) == risk_of(alone)
+    loss_of, gradients = TranslationLoss(sampler.model).eval(), []
+    for found in (alone, together):
+        losses = accumulate(loss_of, found.batches, found.divisor, torch.float32)
+        assert losses.sum().item() == pytest.approx(risk_of(found))
+        gradients.append([weight.grad.clone() for weight in loss_of.parameters()])
+        loss_of.zero_grad()
+    assert all(map(torch.equal, *gradients))
+
+
+def test_a_loss_has_the_value_of_the_risk_and_the_gradient_of_the_weighted_sum(sampler):
+    loss_of = TranslationLoss(sampler.model).eval()
+    *batch, risk = sampler.step(step_of(sampler), 1, Alone()).batches[0]
+    of_sum, of_risk = loss_of(*batch), loss_of(*batch, risk)
+    gradients = [torch.autograd.grad(loss, sampler.model.output.weight)[0] for loss in (of_sum, of_risk)]
+    assert of_risk.item() == risk.item() != pytest.approx(of_sum.item())
+    assert torch.equal(*gradients)
+    assert gradients[0].any()
