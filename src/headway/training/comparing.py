@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,11 +68,3 @@ def read_run(folder: Path, notice: Callable[[str], None]) -> RunRecord:
     if not any(curves.values()):
         notice(f"warning: {folder}: has no validation in its log.jsonl; it has no curves")
     return RunRecord(folder, recipe, last_step, {name: dict(sorted(curve.items())) for name, curve in curves.items()})
-
-
-def differing_keys(recipes: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The keys, as `section.key`, that are not the same in all recipes, and the value in each; None where it has no
-    such key."""
-    keys = dict.fromkeys(key for recipe in recipes for key in recipe)
-    values = {key: [recipe.get(key) for recipe in recipes] for key in keys}
-    return {key: of_key for key, of_key in values.items() if any(value != of_key[0] for value in of_key)}

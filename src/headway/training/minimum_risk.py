@@ -57,10 +57,8 @@ class WeightedPairs:
         if not self.source:
             return []
         source, target = (np.array([len(ids) + 1 for ids in side]) for side in (self.source, self.target))
-        shares, (mean_source, mean_target) = [CorpusShare(len(source))], mean_lengths
-        plan = Plan(
-            lambda pairs: (source[pairs], target[pairs]), (mean_source + 1, mean_target + 1), shares, budget, budget
-        )
+        means = mean_lengths[0] + 1, mean_lengths[1] + 1
+        plan = Plan(lambda pairs: (source[pairs], target[pairs]), means, [CorpusShare(len(source))], budget, budget)
         return [one for step in plan.steps(0) for one in step]
 
 

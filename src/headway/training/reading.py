@@ -93,8 +93,9 @@ def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
     document = _with_initial_sections(_anchored(_merged(document, changes), Path.cwd()), asked)
     try:
         recipe = Recipe.model_validate(document)
-    except ValidationError as error:
-        raise _Problems(*_problems(error)) from None
+    except ValidationError as error:  # unknown keys first: what lacks may stand under a misspelt name
+        problems = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        raise _Problems(*map(_told, problems)) from None
     for corpus in (*recipe.data.corpora, *recipe.data.valid, *recipe.data.held_out):
         for file in (*corpus.source, *corpus.target):
             check_name(file)
@@ -238,11 +239,6 @@ def _anchored(value: Any, folder: Path, key: str = "", *, exists: bool = True) -
         path = path.expanduser()
     place = (folder / path).absolute()
     return str(place) if exists else os.path.normpath(place)
-
-
-def _problems(error: ValidationError) -> list[str]:
-    """Unknown keys first: what lacks may stand under a misspelt name."""
-    return [_told(problem) for problem in sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")]
 
 
 _NEEDED = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -131,12 +131,8 @@ def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
     as it was when the run began, as `model_dump` gives it."""
     with suppress(ValidationError):  # a key has gone since
         before = Recipe.model_validate(before).model_dump(mode="json")  # with the keys that have come since
-    old, new = flattened(before), flattened(after.model_dump(mode="json"))
-    changed = [
-        f"{key} ({old.get(key)} -> {new.get(key)})"
-        for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key) and key not in CHANGEABLE
-    ]
+    differing = differing_keys([flattened(before), flattened(after.model_dump(mode="json"))])
+    changed = [f"{key} ({old} -> {new})" for key, (old, new) in sorted(differing.items()) if key not in CHANGEABLE]
     if changed:
         raise UserError(f"a resumed run can't change {', '.join(changed)}; start a new run with another --out")
 
@@ -171,3 +167,11 @@ def flattened(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in document.items():
         flat |= flattened(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
     return flat
+
+
+def differing_keys(recipes: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    """The keys, as `section.key`, that are not the same in all recipes, and the value in each; None where it has no
+    such key."""
+    keys = dict.fromkeys(key for recipe in recipes for key in recipe)
+    values = {key: [recipe.get(key) for recipe in recipes] for key in keys}
+    return {key: of_key for key, of_key in values.items() if any(value != of_key[0] for value in of_key)}
