@@ -14,16 +14,7 @@ from headway.training.ranks import join
 from headway.training.rates import rate_of_step
 from headway.training.recipe import Recipe
 from headway.training.reporter import Reporter, RunLog
-from headway.training.run import (
-    Run,
-    check_fit_to_keep,
-    is_better,
-    keep_model,
-    outlook,
-    reached,
-    save_run,
-    stored_model,
-)
+from headway.training.run import Run, check_fit_to_keep, keep_model, outlook, reached, save_run, stored_model
 from headway.training.run_directory import only_trainer
 from headway.training.sizes import work_of_update
 from headway.training.start import start
@@ -144,7 +135,7 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter
                 f"step {progress.step}: the validation loss is not finite; begin a new run with a lower "
                 "training.learning_rate, or with training.precision: fp32"
             )
-        better, bleu = is_better(progress, found, run.recipe.training.best_by), found.scores.bleu
+        better, bleu = keep_model(run, stored, found), found.scores.bleu
         work = {} if progress.flops is None else {"petaflop": round(progress.flops / 1e15, 6)}
         if log is not None:
             log.write({"step": progress.step, "valid_loss": found.loss, "valid_bleu": round(bleu, 2), **work})
@@ -152,7 +143,6 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter
             f"step {progress.step:,}  epoch {progress.epoch + 1}  valid loss {found.loss:.3f}  BLEU {bleu:.2f}"
             f"{'  best' if better else ''}  {run.minutes():.1f} min"
         )
-        keep_model(run, stored, found, better=better)
 
 
 def _save(run: Run, log: RunLog | None) -> tuple[int, int]:

@@ -118,19 +118,14 @@ def _blamed(document: dict[str, Any], overrides: Sequence[str], problem: str) ->
 
     if problem in problems_with([]):
         return ""
-    named = [one for one in overrides if _names(problem, one)]
+    words = set(re.findall(r"\w+", problem)) - Recipe.model_fields.keys()  # names of sections prove nothing
+    named = [one for one in overrides if not words.isdisjoint(one.partition("=")[0].split("."))]
     guilty = []
     for index, one in enumerate(overrides):
         left = problems_with([*overrides[:index], *overrides[index + 1 :]])
         if not left or (problem not in left and one in named):
             guilty.append(one)
     return " ".join(guilty or named)
-
-
-def _names(problem: str, override: str) -> bool:
-    """Whether the problem's text has a key of the override in it; names of sections prove nothing."""
-    keys = set(override.partition("=")[0].split(".")) - Recipe.model_fields.keys()
-    return not keys.isdisjoint(re.findall(r"\w+", problem))
 
 
 def _with_initial_sections(document: dict[str, Any], vocab_size: Any) -> dict[str, Any]:

@@ -178,9 +178,10 @@ def is_better(progress: Progress, validation: Validation, best_by: BestBy) -> bo
     return standing(best_by, validation.loss, validation.scores.bleu) > before
 
 
-def keep_model(run: Run, stored: StoredModel, validation: Validation, *, better: bool) -> None:
-    """Saves the model that was validated; where it is better than those before, best.json names it."""
+def keep_model(run: Run, stored: StoredModel, validation: Validation) -> bool:
+    """Saves the model that was validated. Returns whether it is better than those before; best.json names it then."""
     progress, best_by = run.progress, run.recipe.training.best_by
+    better = is_better(progress, validation, best_by)
     if run.ranks.leads:
         sides = (run.valid.corpus.source, run.valid.corpus.target)
         aligned = range(min(len(run.valid.corpus), PAIRS_ALIGNED))
@@ -196,6 +197,7 @@ def keep_model(run: Run, stored: StoredModel, validation: Validation, *, better:
     else:
         progress.validations_without_better += 1
     progress.validated_step = progress.step
+    return better
 
 
 def write_best(folder: Path, progress: Progress, best_by: BestBy) -> None:
