@@ -53,36 +53,43 @@ def style_sheet(folder: Traversable, name: str = STYLE) -> str:
 def page_of(document: dict[str, Any], modules: Mapping[str, str], style: str, language: str | None = None) -> str:
     """The page of a record's JSON form. modules: the texts of the ES modules by file name, ENTRY among them. Raises
     ValueError for a module that can't be joined."""
-    script = joined(modules, ENTRY)
-    for name, text in (("script", script), ("style", style)):
-        if f"</{name}" in text.lower() or "<!--" in text:
-            raise ValueError(f"the page's {name} holds </{name} or <!--, which would end it or hide its end")
+    script, style = inline("script", joined(modules, ENTRY)), inline("style", style)
     groups = grouped(document["arrays"])
     index = {**document, "arrays": {name: list(entries) for name, entries in groups.items()}}
-    title = html.escape(f"{document['source']['text'][:80]} · headway")
-    policy = f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'"
-    policy += "; base-uri 'none'; form-action 'none'"
+    policy = f"script-src '{digest(script)}'; style-src '{digest(style)}'"
     data = "\n".join(
         f'<script type="application/json" id="{name}">{inert(value)}</script>'
         for name, value in (("record", index), *((f"arrays.{name}", entries) for name, entries in groups.items()))
     )
+    body = f'<main id="glass"></main>\n{data}\n<script>{script}</script>'
+    title = f"{document['source']['text'][:80]} · headway"
+    return html_page(title, policy, f"<style>{style}</style>", body, language)
+
+
+def html_page(title: str, policy: str, head: str, body: str, language: str | None) -> str:
+    """A document of HTML. policy: what may be loaded and run; nothing else may."""
     lang = f' lang="{language}"' if language else ""
     return f"""<!DOCTYPE html>
 <html{lang}>
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; {policy}; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{style}</style>
+<title>{html.escape(title)}</title>
+{head}
 </head>
 <body>
-<main id="glass"></main>
-{data}
-<script>{script}</script>
+{body}
 </body>
 </html>
 """
+
+
+def inline(element: str, text: str) -> str:
+    """The text of a script or style within a page. Raises ValueError for one that would end its element."""
+    if f"</{element}" in text.lower() or "<!--" in text:
+        raise ValueError(f"the page's {element} holds </{element} or <!--, which would end it or hide its end")
+    return text
 
 
 def grouped(arrays: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

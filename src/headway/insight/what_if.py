@@ -12,16 +12,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from torch import Tensor, nn
 
 from headway.errors import UserError
-from headway.insight.maps import AttentionKind
+from headway.insight.maps import AttentionKind, attentions
 from headway.insight.sharing import sharing_copy
-from headway.model import DecoderLayer, EncoderLayer, ModelConfig, MultiHeadAttention, Transformer
+from headway.model import ModelConfig, MultiHeadAttention, Transformer
 
 _WORD = re.compile(r"\S+")
 SHORT = 8
@@ -69,6 +69,7 @@ class SwapWords(_Edit):
 
 Edit = Annotated[HeadOff | PositionsOff | LookAheadOff | ScalingOff | SwapWords, Field(discriminator="kind")]
 _EDITS: TypeAdapter[list[Edit]] = TypeAdapter(list[Edit])
+Form = TypeVar("Form")
 
 
 @dataclass(frozen=True)
@@ -111,12 +112,16 @@ class WhatIf:
 
 def read_edits(document: Any) -> list[Edit]:
     """Edits from their JSON form, a list of objects with `kind`. Raises UserError."""
+    return read_as(_EDITS, document, "edits")
+
+
+def read_as(form: TypeAdapter[Form], document: Any, name: str) -> Form:
+    """The document of this name in its form. Raises UserError."""
     try:
-        return _EDITS.validate_python(document)
+        return form.validate_python(document)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"edits{'.' if place else ''}{place}: {first['msg']}") from None
+        raise UserError(f"{'.'.join(map(str, (name, *first['loc'])))}: {first['msg']}") from None
 
 
 def usual_cases(config: ModelConfig, text: str) -> list[list[Edit]]:
@@ -152,19 +157,19 @@ def changes_model(edits: Iterable[Edit]) -> bool:
 def edited_model(model: Transformer, edits: Sequence[Edit]) -> Transformer:
     """A copy after the edits; weights that none of them changes are shared with the model. Raises UserError."""
     model = sharing_copy(model)
+    every = attentions(model)
     for edit in edits:
         if isinstance(edit, HeadOff):
-            _switch_off(_attention(model, edit), edit)
+            _switch_off(every[edit.attention], edit)
         elif isinstance(edit, PositionsOff):
             model.source_positions = NoPositions(model.source_embedding.weight)
             model.target_positions = NoPositions(model.target_embedding.weight)
+        elif isinstance(edit, LookAheadOff):
+            for attention in every["decoder"]:
+                attention.register_forward_pre_hook(_without_mask, with_kwargs=True)
         elif isinstance(edit, ScalingOff):
-            for module in model.modules():
-                if isinstance(module, MultiHeadAttention):
-                    _undo_scaling(module)
-    if sees_ahead(edits):
-        for layer in _decoder_layers(model):
-            layer.self_attention.register_forward_pre_hook(_without_mask, with_kwargs=True)
+            for attention in (one for layers in every.values() for one in layers):
+                _undo_scaling(attention)
     return model
 
 
@@ -204,21 +209,14 @@ def _swapped(text: str, edit: SwapWords) -> str:
     return f"{text[: one.start()]}{other[0]}{text[one.end() : other.start()]}{one[0]}{text[other.end() :]}"
 
 
-def _attention(model: Transformer, edit: HeadOff) -> MultiHeadAttention:
-    layers = model.encoder.layers if edit.attention == "encoder" else model.decoder.layers
-    if edit.layer >= len(layers):
-        raise UserError(f"edits: {edit.attention} attention has no layer {edit.layer}, only {len(layers)}, from 0")
-    layer = cast(EncoderLayer | DecoderLayer, layers[edit.layer])
-    attention = cast(DecoderLayer, layer).cross_attention if edit.attention == "cross" else layer.self_attention
-    if edit.head >= attention.num_heads:
-        raise UserError(
-            f"edits: {edit.attention} attention has no head {edit.head}, only {attention.num_heads}, from 0"
-        )
-    return attention
-
-
 @torch.no_grad()
-def _switch_off(attention: MultiHeadAttention, edit: HeadOff) -> None:
+def _switch_off(layers: Sequence[MultiHeadAttention], edit: HeadOff) -> None:
+    name = f"edits: {edit.attention} attention"
+    if edit.layer >= len(layers):
+        raise UserError(f"{name} has no layer {edit.layer}, only {len(layers)}, from 0")
+    attention = layers[edit.layer]
+    if edit.head >= attention.num_heads:
+        raise UserError(f"{name} has no head {edit.head}, only {attention.num_heads}, from 0")
     size = attention.output.in_features // attention.num_heads
     weight = attention.output.weight.clone()
     weight[:, edit.head * size : (edit.head + 1) * size] = 0.0  # torch's weight is W_O transposed
@@ -230,7 +228,3 @@ def _undo_scaling(attention: MultiHeadAttention) -> None:
     factor = math.sqrt(attention.query.out_features / attention.num_heads)
     attention.query.weight = nn.Parameter(attention.query.weight * factor)
     attention.query.bias = nn.Parameter(attention.query.bias * factor)
-
-
-def _decoder_layers(model: Transformer) -> list[DecoderLayer]:
-    return list(cast(Iterable[DecoderLayer], model.decoder.layers))

@@ -10,8 +10,7 @@ from typing import Any, cast
 import headway
 from headway.decoding import SearchOptions
 from headway.errors import UserError
-from headway.glass.analyses import head_importance_document
-from headway.glass.document import order_document
+from headway.glass.document import head_importance_document, plain
 from headway.insight import WordOrder
 from headway.insight.analyses import Analyses, HeadImportance
 from headway.interop.faithful import check_faithful, check_positions
@@ -46,9 +45,15 @@ def export_web(
     that the page's engine is the model is made in float32. Raises UserError."""
     check_positions(stored.model.config, "the page")
     about = _about(stored, examples, order, heads)
-    file = web_model(stored, about, precision)
-    check_size(len(file), precision)
-    check_engine(stored, file if precision == "float32" else web_model(stored, about, "float32"))
+    file = _model_file(stored, about, precision)
+    if len(file) > LARGEST:
+        smaller = "" if precision == "int8" else "; --precision int8 takes a quarter of float32's bytes"
+        raise UserError(
+            f"the model takes {len(file) / 1e6:,.0f} MB in {precision}, a page can have {LARGEST / 1e6:,.0f}: it would "
+            f"load too long, and a phone has no memory for it{smaller}"
+        )
+    exact = file if precision == "float32" else _model_file(stored, about, "float32")
+    check_faithful(stored, _opened(stored, exact), "the page's engine")
     if output.suffix == ONE_FILE_SUFFIX:
         output.parent.mkdir(parents=True, exist_ok=True)
         write_file(output, one_file(file).encode("utf-8"))
@@ -64,10 +69,8 @@ def export_web(
 def open_web(stored: StoredModel, output: Path) -> JavaScriptModel:
     """What was exported. Raises UserError."""
     if output.suffix == ONE_FILE_SUFFIX:
-        file = model_in(output.read_text(encoding="utf-8"))
-    else:
-        file = (output / MODEL_FILE).read_bytes()
-    return _opened(stored, file)
+        return _opened(stored, model_in(output.read_text(encoding="utf-8")))
+    return _opened(stored, (output / MODEL_FILE).read_bytes())
 
 
 def as_precision(name: str | None) -> Precision:
@@ -78,25 +81,9 @@ def as_precision(name: str | None) -> Precision:
     return cast(Precision, wanted)
 
 
-def web_model(stored: StoredModel, about: dict[str, Any], precision: Precision) -> bytes:
-    """The model's file."""
+def _model_file(stored: StoredModel, about: dict[str, Any], precision: Precision) -> bytes:
     weights = {name: weight.float().cpu().numpy() for name, weight in named_weights(stored.model).items()}
     return model_file(about, weights, precision)
-
-
-def check_size(size: int, precision: str) -> None:
-    """Raises UserError for a model that is too large for a page."""
-    if size > LARGEST:
-        smaller = "" if precision == "int8" else "; --precision int8 takes a quarter of float32's bytes"
-        raise UserError(
-            f"the model takes {size / 1e6:,.0f} MB in {precision}, a page can have {LARGEST / 1e6:,.0f}: it would load "
-            f"too long, and a phone has no memory for it{smaller}"
-        )
-
-
-def check_engine(stored: StoredModel, file: bytes) -> None:
-    """Raises UserError unless the page's engine is the model. file: in float32."""
-    check_faithful(stored, _opened(stored, file), "the page's engine")
 
 
 def _opened(stored: StoredModel, file: bytes) -> JavaScriptModel:
@@ -125,7 +112,7 @@ def _about(
         },
         "never_generated": target.never_generated,
         "alignment": (stored.aligner or Aligner()).to_dict(),
-        "order": None if order is None else order_document(order),
+        "order": plain(order),
         "head_importance": None if heads is None else _measured(heads),
         "step": step_of(stored.name),
         "examples": list(examples),

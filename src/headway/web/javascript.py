@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from headway.errors import UserError
-from headway.web.modules import ON_IDS, script
+from headway.web.page import ON_IDS, script
 
 
 class JavaScriptModel:

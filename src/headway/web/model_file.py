@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
+from headway.glass.document import LARGEST_HALF, quantized
 
 MAGIC = b"HEADWAY1"
 ALIGNED = 16
 Precision = Literal["int8", "float16", "float32"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
-LARGEST_HALF = 65504.0
 
 
 def model_file(about: dict[str, Any], weights: dict[str, NDArray[np.float32]], precision: Precision) -> bytes:
@@ -57,10 +57,3 @@ def model_file(about: dict[str, Any], weights: dict[str, NDArray[np.float32]], p
     header += b" " * (-(len(MAGIC) + 32 + 4 + len(header)) % ALIGNED)
     rest = struct.pack("<I", len(header)) + header + bytes(data)
     return MAGIC + hashlib.sha256(rest).digest() + rest
-
-
-def quantized(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """(rows, columns) -> the same in int8, and the scale of each row, so that its largest number is 127 of them."""
-    largest = np.abs(weight).max(axis=1, initial=0.0)
-    scales = np.where(largest > 0.0, largest / 127.0, 1.0).astype("<f4")
-    return np.rint(weight / scales[:, None]).astype(np.int8), scales

@@ -51,59 +51,47 @@ def faithfulness(
 ) -> Faithfulness:
     """attributions: by name, each (target, source): what is most needed is largest; <eos>, the last column, is never
     deleted. foils: an id for each step."""
-    words, steps = reading.words, len(reading.given)
-    counts = _counts(words)
+    words = reading.words
+    counts = [0, *(1 << power for power in range(words.bit_length()) if 1 << power < words), words]
     pairs = torch.stack([reading.given, reading.given.new_tensor(list(foils))], dim=1)  # (target, 2)
     orders = {name: [np.argsort(-one[:, :words], axis=1, kind="stable")] for name, one in attributions.items()}
     generator = np.random.default_rng(seed)
-    every = np.tile(np.arange(words), (steps, 1))  # (target, words)
+    every = np.tile(np.arange(words), (len(pairs), 1))  # (target, words)
     orders["random"] = [generator.permuted(every, axis=1) for _ in range(RANDOM_ORDERS)]
-    first, last = _ends(model, reading, pairs)
+    ends = torch.cat([nothing_erased(reading), words_erased(reading)])  # the same in any order
+    first, last = (_means(model, hidden, pairs) for hidden in hidden_without(model, reading, ends))
     found = {}
     for name, some in orders.items():
-        between = np.mean([_between(model, reading, order, counts[1:-1], pairs) for order in some], axis=0)
-        found[name] = np.concatenate([first, between, last])  # (points, 2)
-    return Faithfulness(counts, *(_summed({name: one[:, kind] for name, one in found.items()}) for kind in (0, 1)))
+        between = [
+            np.mean([_mean_without(model, reading, order, count, pairs) for order in some], axis=0)
+            for count in counts[1:-1]
+        ]
+        found[name] = np.stack([first, *between, last])  # (points, 2)
+    return Faithfulness(counts, *(_curves({name: one[:, kind] for name, one in found.items()}) for kind in (0, 1)))
 
 
-def _counts(words: int) -> list[int]:
-    """0, 1, 2, 4, 8, ... and all: what a ranking is worth shows in its first places."""
-    return [0, *(1 << power for power in range(words.bit_length()) if 1 << power < words), words]
-
-
-def _summed(curves: Mapping[str, NDArray[np.float64]]) -> DeletionCurves:
+def _curves(found: Mapping[str, NDArray[np.float64]]) -> DeletionCurves:
     return DeletionCurves(
-        {name: curve.tolist() for name, curve in curves.items()},
-        {name: float(curve[1:].mean()) for name, curve in curves.items()},
+        {name: curve.tolist() for name, curve in found.items()},
+        {name: float(curve[1:].mean()) for name, curve in found.items()},
     )
 
 
-def _ends(model: Transformer, reading: Reading, pairs: Tensor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """With nothing and with everything erased: the same in any order. -> (1, 2) each, as of `_between`"""
-    erased = torch.cat([nothing_erased(reading), words_erased(reading)])
-    first, last = _means(model, hidden_without(model, reading, erased), pairs)[:, None]
-    return first, last
-
-
-def _between(
-    model: Transformer, reading: Reading, order: NDArray[np.intp], counts: Sequence[int], pairs: Tensor
+def _mean_without(
+    model: Transformer, reading: Reading, order: NDArray[np.intp], count: int, pairs: Tensor
 ) -> NDArray[np.float64]:
-    """At each of the counts the mean probability of the tokens, and that against their foils. order: for each step the
-    source's tokens, first to be deleted first, (target, words); pairs: tokens and foils, (target, 2) -> (points, 2)"""
-    steps, words = order.shape
-    rank = order.argsort(axis=1)  # of each token in its step's order
-    points = []
-    for count in counts:
-        erased = np.zeros((steps, words + 1), dtype=bool)  # row i is for step i
-        erased[:, :words] = rank < count
-        hidden = hidden_without(model, reading, torch.from_numpy(erased).to(reading.source.device))
-        points.append(_means(model, hidden[range(steps), range(steps)][None], pairs)[0])
-    return np.stack(points) if points else np.zeros((0, 2))
+    """`_means` with the first `count` tokens of the source erased. order: for each step the source's tokens, first to
+    be deleted first, (target, words)"""
+    erased = np.zeros((len(order), len(reading.source)), dtype=bool)  # row i is for step i
+    np.put_along_axis(erased, order[:, :count], True, axis=1)
+    hidden = hidden_without(model, reading, torch.from_numpy(erased).to(reading.source.device))
+    steps = range(len(order))
+    return _means(model, hidden[steps, steps], pairs)
 
 
 def _means(model: Transformer, hidden: Tensor, pairs: Tensor) -> NDArray[np.float64]:
-    """hidden: (points, target, d_model), pairs: (target, 2) -> (points, 2)"""
-    both = model.output(hidden).softmax(dim=-1).gather(2, pairs.expand(len(hidden), -1, -1))  # (points, target, 2)
-    token = both[..., 0]
-    shares = torch.stack([token, token / both.sum(dim=-1)], dim=-1).cpu()  # where there is double precision
-    return shares.double().mean(dim=1).numpy()
+    """The mean probability of the tokens, and that against their foils. hidden: (target, d_model); pairs: tokens and
+    foils, (target, 2) -> (2,)"""
+    both = model.output(hidden).softmax(dim=-1).gather(1, pairs)
+    shares = torch.stack([both[:, 0], both[:, 0] / both.sum(dim=1)], dim=1).cpu()  # where there is double precision
+    return shares.double().mean(dim=0).numpy()

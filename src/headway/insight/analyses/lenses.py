@@ -9,12 +9,10 @@ first layer reads. With `norm: pre` the stack's last norm stands in between, as 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 
 import torch
-from torch import Tensor, nn
 
-from headway.insight.analyses.reading import Reading, decoded_with
+from headway.insight.analyses.reading import Reading, decoded_with, log_probabilities_of_given, states
 from headway.insight.maps import Floats
 from headway.insight.sharing import sharing_copy
 from headway.insight.what_if import Outcome
@@ -49,15 +47,10 @@ class DecoderLens:
 @torch.inference_mode()
 def logit_lens(model: Transformer, reading: Reading) -> LogitLens:
     """Every layer's output through the decoder's last norm, where it has one, and the output layer."""
-    memory = model.encode(reading.source[None])
-    x = model.embed_target(reading.read[None])
-    mask = causal_mask(x.size(1), x.device)
-    outputs = [x]
-    for layer in model.decoder.layers:
-        outputs.append(layer(outputs[-1], memory, mask))
+    memory, y = model.encode(reading.source[None]), model.embed_target(reading.read[None])
     given, ids, probabilities = [], [], []
-    for output in outputs:
-        logarithms = model.output(model.decoder.norm(output[0])).log_softmax(dim=-1)  # (target, vocabulary)
+    for state in states(model.decoder, y, memory, causal_mask(y.size(1), y.device)):
+        logarithms = model.output(model.decoder.norm(state[0])).log_softmax(dim=-1)  # (target, vocabulary)
         best = logarithms.topk(min(LIKELIEST, logarithms.size(1)))
         given.append(logarithms.gather(1, reading.given[:, None])[:, 0])
         ids.append(best.indices.tolist())
@@ -69,21 +62,16 @@ def logit_lens(model: Transformer, reading: Reading) -> LogitLens:
 def given_by_encoder_layer(model: Transformer, reading: Reading) -> Floats:
     """Log-probabilities of the translation's tokens, the decoder reading each encoder layer's output.
     -> (layers + 1, target)"""
-    rows = [_given(model, reading, cut.encode(reading.source[None])) for cut in cut_encoders(model)]
+    rows = []
+    for cut in cut_encoders(model):
+        [hidden] = decoded_with(cut, reading, cut.encode(reading.source[None]))
+        rows.append(log_probabilities_of_given(cut, reading, hidden))
     return torch.stack(rows).float().cpu().numpy()
 
 
 def cut_encoders(model: Transformer) -> list[Transformer]:
     """Copies that share the weights and end the encoder after 0, 1, ..., all of its layers."""
-    cut = []
-    for count in range(len(model.encoder.layers) + 1):
-        copied = sharing_copy(model)
-        copied.encoder.layers = nn.ModuleList(islice(copied.encoder.layers, count))
-        cut.append(copied)
+    cut = [sharing_copy(model) for _ in range(len(model.encoder.layers) + 1)]
+    for count, one in enumerate(cut):
+        one.encoder.layers = one.encoder.layers[:count]
     return cut
-
-
-def _given(model: Transformer, reading: Reading, memory: Tensor) -> Tensor:
-    """memory: (1, source, d_model) -> (target,)"""
-    logits = model.output(decoded_with(model, reading, memory)[0])
-    return logits.log_softmax(dim=-1).gather(1, reading.given[:, None])[:, 0]

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headway.errors import UserError
-from headway.insight.analyses.reading import TOKENS_AT_ONCE, Reading
+from headway.insight.analyses.reading import Reading, output_from, states
 from headway.insight.maps import Floats
 from headway.model import Transformer, causal_mask
 
@@ -70,23 +70,22 @@ def patching(model: Transformer, reading: Reading, other: Tensor, text: str) -> 
 
     read = reading.read[None, : step + 1]
     y, causal = model.embed_target(read), causal_mask(step + 1, read.device)
+    mine, others = (model.encode(one[None]) for one in (reading.source, other))
 
     def share_from(memory: Tensor) -> Tensor:
         return share(model.decoder(y.expand(len(memory), -1, -1), memory, causal)[:, -1])
 
-    rows = max(1, TOKENS_AT_ONCE // (len(other) + step + 1))
     encoder = _patched(
-        _states(model.encoder.layers, model.embed_source(reading.source[None])),
-        _states(model.encoder.layers, model.embed_source(other[None])),
-        lambda layer, x: share_from(_through(model.encoder, layer, x)),
-        rows,
+        states(model.encoder, model.embed_source(reading.source[None])),
+        states(model.encoder, model.embed_source(other[None])),
+        lambda layer, x: share_from(output_from(model.encoder, layer, x)),
+        reading.rows_at_once,
     )
-    mine, others = (model.encode(one[None]) for one in (reading.source, other))
     decoder = _patched(
-        _states(model.decoder.layers, y, mine, causal),
-        _states(model.decoder.layers, y, others, causal),
-        lambda layer, x: share(_through(model.decoder, layer, x, mine.expand(len(x), -1, -1), causal)[:, -1]),
-        rows,
+        states(model.decoder, y, mine, causal),
+        states(model.decoder, y, others, causal),
+        lambda layer, x: share(output_from(model.decoder, layer, x, mine.expand(len(x), -1, -1), causal)[:, -1]),
+        reading.rows_at_once,
     )
     return Patching(
         text,
@@ -107,27 +106,6 @@ def _first_other(logits: Tensor, theirs: Tensor, given: Tensor) -> int | None:
     own = logits.gather(1, given[:, None]) > logits.gather(1, best[:, None])
     steps = torch.nonzero((best != given) & own[:, 0])
     return int(steps[0]) if len(steps) else None
-
-
-def _states(layers: nn.ModuleList, x: Tensor, memory: Tensor | None = None, mask: Tensor | None = None) -> list[Tensor]:
-    """The input of the first layer and the output of each, (1, length, d_model)."""
-    found = [x]
-    for layer in layers:
-        found.append(_apply(layer, found[-1], memory, mask))
-    return found
-
-
-def _through(
-    stack: nn.Module, first: int, x: Tensor, memory: Tensor | None = None, mask: Tensor | None = None
-) -> Tensor:
-    """The rest of a stack, from the input of layer `first` on, and its last norm."""
-    for layer in list(stack.layers)[first:]:  # type: ignore[arg-type]
-        x = _apply(layer, x, memory, mask)
-    return stack.norm(x)  # type: ignore[operator]
-
-
-def _apply(layer: nn.Module, x: Tensor, memory: Tensor | None, mask: Tensor | None) -> Tensor:
-    return layer(x, mask) if memory is None else layer(x, memory, mask)
 
 
 def _patched(mine: list[Tensor], theirs: list[Tensor], rest: Callable[[int, Tensor], Tensor], rows: int) -> Tensor:

@@ -9,14 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 
-from headway.insight.analyses.asking import Analyses
-from headway.insight.analyses.contrast import Contrast
-from headway.insight.analyses.contributions import Contributions
-from headway.insight.analyses.erasure import Erasure
-from headway.insight.analyses.faithfulness import Faithfulness
-from headway.insight.analyses.head_importance import HeadImportance
-from headway.insight.analyses.lenses import DecoderLens, LogitLens
-from headway.insight.analyses.patching import Patching
+from headway.insight.analyses import (
+    Analyses,
+    Contrast,
+    Contributions,
+    DecoderLens,
+    Erasure,
+    Faithfulness,
+    HeadImportance,
+    LogitLens,
+    Patching,
+)
 from headway.insight.maps import KINDS
 from headway.insight.terminal import draw_map, draw_numbers, shown
 
@@ -31,22 +34,8 @@ class Teller:
 
     def tell(self, found: Analyses) -> Iterator[str]:
         """A title and lines, for each that there is."""
-        if found.contributions is not None:
-            yield from self.contributions(found.contributions)
-        if found.erasure is not None:
-            yield from self.erasure(found.erasure)
-        if found.contrast is not None:
-            yield self.contrast(found.contrast)
-        if found.logit_lens is not None:
-            yield self.logit_lens(found.logit_lens)
-        if found.decoder_lens is not None:
-            yield self.decoder_lens(found.decoder_lens)
-        if found.patching is not None:
-            yield from self.patching(found.patching)
-        if found.head_importance is not None:
-            yield from self.head_importance(found.head_importance)
-        if found.faithfulness is not None:
-            yield self.faithfulness(found.faithfulness)
+        for name, one in found.found().items():
+            yield from getattr(self, name)(one)
 
     def contributions(self, found: Contributions) -> Iterator[str]:
         yield f"contributions of the source (ALTI+)\n\n{draw_map(found.source, self.target, self.source)}"
@@ -62,22 +51,21 @@ class Teller:
         title = "what each token gains in log-probability from the source as a whole"
         yield f"{title}, {found.mean_gain:.2f} on average{warning}\n\n{_table(rows)}"
 
-    def contrast(self, found: Contrast) -> str:
-        rows = [
-            [shown(piece), "rather than", self._piece(foil), f"{difference:+.2f}", "because of", *self._speaks(row)]
-            for piece, foil, difference, row in zip(
-                self.target, found.foils, found.difference, found.erasure, strict=True
-            )
-        ]
-        return f"contrast: log-probability over a foil, and what it falls by without a source token\n\n{_table(rows)}"
+    def contrast(self, found: Contrast) -> Iterator[str]:
+        rows = []
+        for piece, foil, difference, row in zip(self.target, found.foils, found.difference, found.erasure, strict=True):
+            best = int(row.argmax())  # the source token that speaks most for the token and against its foil
+            pair = [shown(piece), "rather than", self._piece(foil), f"{difference:+.2f}"]
+            rows.append([*pair, "because of", shown(self.source[best]), f"{row[best]:+.2f}"])
+        yield f"contrast: log-probability over a foil, and what it falls by without a source token\n\n{_table(rows)}"
 
-    def logit_lens(self, found: LogitLens) -> str:
+    def logit_lens(self, found: LogitLens) -> Iterator[str]:
         rows = [[_layer(number), *(self._piece(step[0]) for step in layer)] for number, layer in enumerate(found.ids)]
-        return f"logit lens: the likeliest token after each decoder layer\n\n{_table(rows)}"
+        yield f"logit lens: the likeliest token after each decoder layer\n\n{_table(rows)}"
 
-    def decoder_lens(self, found: DecoderLens) -> str:
+    def decoder_lens(self, found: DecoderLens) -> Iterator[str]:
         rows = [[_layer(number), one.text, f"{one.score:.2f}"] for number, one in enumerate(found.translations)]
-        return f"DecoderLens: what the decoder makes of each encoder layer\n\n{_table(rows)}"
+        yield f"DecoderLens: what the decoder makes of each encoder layer\n\n{_table(rows)}"
 
     def patching(self, found: Patching) -> Iterator[str]:
         flip = f"{self._piece(found.word)} -> {self._piece(found.other_word)}"
@@ -93,23 +81,14 @@ class Teller:
                 if kind in values:
                     yield f"{name}, importance of heads by {how}, {over}\n\n{_heads(values[kind])}"
 
-    def faithfulness(self, found: Faithfulness) -> str:
-        pairs = [
-            (name, found.probability.areas[name], found.against_foil.areas[name]) for name in found.probability.areas
-        ]
-        rows = [
-            ["", "probability", "against foil"],
-            *([name, f"{one:.3f}", f"{other:.3f}"] for name, one, other in pairs),
-        ]
-        return f"faithfulness: area below the deletion curve; the smaller, the more faithful\n\n{_table(rows)}"
+    def faithfulness(self, found: Faithfulness) -> Iterator[str]:
+        rows = [["", "probability", "against foil"]]
+        for name, area in found.probability.areas.items():
+            rows.append([name, f"{area:.3f}", f"{found.against_foil.areas[name]:.3f}"])
+        yield f"faithfulness: area below the deletion curve; the smaller, the more faithful\n\n{_table(rows)}"
 
     def _piece(self, id_: int) -> str:
         return shown(self.vocabulary[id_].removeprefix("▁"))
-
-    def _speaks(self, row: NDArray[np.float32]) -> list[str]:
-        """The source token that speaks most for a token and against its foil."""
-        best = int(row.argmax())
-        return [shown(self.source[best]), f"{row[best]:+.2f}"]
 
 
 def _layer(number: int) -> str:
