@@ -36,7 +36,7 @@ from headway.insight.analyses import (
     logit_lens,
     patching,
 )
-from headway.insight.analyses.reading import each_erased, hidden_without
+from headway.insight.analyses.erasing import each_erased, hidden_without
 from headway.insight.recomputing import prefix_logits
 from headway.insight.recording import recording_copy
 from headway.interop import faithful, onnx

@@ -18,6 +18,7 @@ from headway.errors import UserError
 from headway.insight import BeamTree, Text, TranslationRecord
 from headway.insight.analyses import Analyses, HeadImportance
 from headway.insight.maps import SUBLAYERS, word_groups
+from headway.insight.record import Step
 
 FORMAT, FORMAT_VERSION = "headway-record", 1
 HALF_PRECISION_UP_TO = 3_000_000
@@ -41,7 +42,7 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
         "target": {**_text(record.target), "score": plain(record.score), "given": record.target_given},
         "start": {"id": record.config.bos_id, "piece": record.maps.read[0]},
         "alternatives": plain(record.alternatives),
-        "steps": [_step(record, number) for number in range(len(record.steps))],
+        "steps": [_step(step, record.vocabulary) for step in record.steps],
         "beam": None if record.beam is None else _beam(record.beam, record.vocabulary),
         "attention": {
             kind: {
@@ -110,13 +111,12 @@ def _token(id_: int, vocabulary: Sequence[str]) -> dict[str, Any]:
     return {"id": id_, "piece": vocabulary[id_]}
 
 
-def _step(record: TranslationRecord, number: int) -> dict[str, Any]:
-    step = record.steps[number]
+def _step(step: Step, vocabulary: Sequence[str]) -> dict[str, Any]:
     return {
         "log_probability": plain(step.log_probability),
         "rank": step.rank,
         "top": [
-            {**_token(id_, record.vocabulary), "logit": plain(logit), "probability": plain(probability)}
+            {**_token(id_, vocabulary), "logit": plain(logit), "probability": plain(probability)}
             for id_, logit, probability in zip(step.ids, step.logits, step.probabilities, strict=True)
         ],
     }
@@ -159,7 +159,10 @@ def _analyses(analyses: Analyses, vocabulary: Sequence[str]) -> dict[str, Any]:
 
 def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, dict[str, Any]]]:
     if not isinstance(wanted, str):
-        yield from _exact(record, wanted)
+        for name in wanted:
+            if name not in record.arrays:
+                raise UserError(f"arrays: the record has no {name!r}")
+            yield name, _entry("float32", record.arrays[name].astype("<f4"))
         return
     analyses, sums = dict(record.analyses.arrays()), dict(_sums(record))
     arrays = record.arrays
@@ -184,14 +187,6 @@ def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, d
             yield name, _entry("bool", array.astype(np.uint8))
         else:
             yield name, _numbers(array, half or name in analyses or name.endswith((".scores", ".weights")))
-
-
-def _exact(record: TranslationRecord, names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Arrays by their names, in float32. Raises UserError."""
-    for name in names:
-        if name not in record.arrays:
-            raise UserError(f"arrays: the record has no {name!r}")
-        yield name, _entry("float32", record.arrays[name].astype("<f4"))
 
 
 def _sums(record: TranslationRecord) -> Iterator[tuple[str, list[str]]]:

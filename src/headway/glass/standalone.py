@@ -125,20 +125,20 @@ def joined(modules: Mapping[str, str], entry: str) -> str:
 def needed(modules: Mapping[str, str], entry: str) -> list[str]:
     """The names of `entry` and of all that it imports, each after those that it imports itself. Raises ValueError."""
     order: list[str] = []
-    _visit(entry, modules, order, ())
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        if name in above:
+            others = above[above.index(name) + 1 :]
+            raise ValueError(f"{name}: imports itself by way of {', '.join(others) or 'itself'}")
+        if name not in modules:
+            raise ValueError(f"{above[-1] if above else 'the page'}: imports {name}, which is not there")
+        if name not in order:
+            for found in _IMPORT.finditer(modules[name]):
+                visit(_named(found["file"], name), (*above, name))
+            order.append(name)
+
+    visit(entry, ())
     return order
-
-
-def _visit(name: str, modules: Mapping[str, str], order: list[str], above: tuple[str, ...]) -> None:
-    if name in above:
-        raise ValueError(f"{name}: imports itself by way of {', '.join(above[above.index(name) + 1 :]) or 'itself'}")
-    if name in order:
-        return
-    if name not in modules:
-        raise ValueError(f"{above[-1] if above else 'the page'}: imports {name}, which is not there")
-    for found in _IMPORT.finditer(modules[name]):
-        _visit(_named(found["file"], name), modules, order, (*above, name))
-    order.append(name)
 
 
 def _named(file: str, importer: str) -> str:
@@ -151,7 +151,7 @@ def _as_function(name: str, text: str, numbers: Mapping[str, str]) -> str:
     exports: list[str] = []
 
     def imported(found: re.Match[str]) -> str:
-        what = found["all"] or "{" + ", ".join(_renamed(found["names"], ": ")) + "}"
+        what = found["all"] or f"{{{', '.join(_properties(found['names']))}}}"
         return f"const {what} = {numbers[_named(found['file'], name)]};"
 
     def exported(found: re.Match[str]) -> str:
@@ -159,7 +159,7 @@ def _as_function(name: str, text: str, numbers: Mapping[str, str]) -> str:
         return ""
 
     def listed(found: re.Match[str]) -> str:
-        exports.extend(_renamed(found[1], ": ", swapped=True))
+        exports.extend(_properties(found[1], swapped=True))
         return ""
 
     body = _EXPORT_LIST.sub(listed, _EXPORTED_NAME.sub(exported, _IMPORT.sub(imported, text)))
@@ -169,10 +169,7 @@ def _as_function(name: str, text: str, numbers: Mapping[str, str]) -> str:
     return f"const {numbers[name]} = (() => {{\n{body}\nreturn {{{', '.join(exports)}}};\n}})();"
 
 
-def _renamed(names: str, sign: str, *, swapped: bool = False) -> list[str]:
+def _properties(names: str, *, swapped: bool = False) -> list[str]:
     """`a, b as c` as properties of an object: what an import takes, or, swapped, what an export gives."""
-    pairs = [one.split() for one in names.split(",") if one.strip()]
-    found = [(one[0], one[-1]) for one in pairs]
-    return [
-        theirs if theirs == ours else sign.join((ours, theirs) if swapped else (theirs, ours)) for theirs, ours in found
-    ]
+    pairs = [one.split()[::2] for one in names.split(",") if one.strip()]
+    return [": ".join(reversed(pair) if swapped else pair) for pair in pairs]

@@ -145,8 +145,18 @@ def edited_text(text: str, edits: Iterable[Edit]) -> str:
     """The text after the edits that change it. Raises UserError."""
     for edit in edits:
         if isinstance(edit, SwapWords):
-            text = _swapped(text, edit)
+            words = list(_WORD.finditer(text))
+            low, high = sorted((edit.first, edit.second))
+            if high >= len(words):
+                raise UserError(f"edits: there is no word {high}, the text has {len(words)}, numbered from 0")
+            text = swapped(words[low], words[high]) if low != high else text
     return text
+
+
+def swapped(one: re.Match[str], other: re.Match[str]) -> str:
+    """The text in which two words were found, the first one first, with each in the other's place."""
+    text = one.string
+    return f"{text[: one.start()]}{other[0]}{text[one.end() : other.start()]}{one[0]}{text[other.end() :]}"
 
 
 def changes_model(edits: Iterable[Edit]) -> bool:
@@ -196,17 +206,6 @@ def _without_mask(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A hook for an attention: the mask, its fourth input, is left out."""
     return inputs[:3], {**named, "mask": None}
-
-
-def _swapped(text: str, edit: SwapWords) -> str:
-    words = list(_WORD.finditer(text))
-    low, high = sorted((edit.first, edit.second))
-    if high >= len(words):
-        raise UserError(f"edits: there is no word {high}, the text has {len(words)}, numbered from 0")
-    one, other = words[low], words[high]
-    if low == high:
-        return text
-    return f"{text[: one.start()]}{other[0]}{text[one.end() : other.start()]}{one[0]}{text[other.end() :]}"
 
 
 @torch.no_grad()

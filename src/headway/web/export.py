@@ -20,9 +20,8 @@ from headway.storage.model_directory import named_weights
 from headway.storage.steps import step_of
 from headway.text.tokenizer import fingerprint
 from headway.web.javascript import JavaScriptModel
-from headway.web.model_file import PRECISIONS, Precision, model_file
+from headway.web.model_file import PRECISIONS, Precision, model_file, tokenizer_description
 from headway.web.page import folder_files, model_in, one_file
-from headway.web.tokenizer import tokenizer_description
 
 FORMAT, FORMAT_VERSION = "headway-web", 1
 MODEL_FILE, ONE_FILE_SUFFIX = "model.headway", ".html"

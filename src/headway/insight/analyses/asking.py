@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from headway.insight.analyses.contributions import Contributions
-from headway.insight.analyses.erasing import Contrast, Erasure
-from headway.insight.analyses.faithfulness import Faithfulness
+from headway.insight.analyses.erasing import Contrast, Erasure, Faithfulness
 from headway.insight.analyses.head_importance import HeadImportance
-from headway.insight.analyses.lenses import DecoderLens, LogitLens
-from headway.insight.analyses.patching import Patching
+from headway.insight.analyses.layers import DecoderLens, LogitLens, Patching
 from headway.insight.what_if import read_as
 
 AnalysisName = Literal[

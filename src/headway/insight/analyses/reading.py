@@ -1,8 +1,4 @@
-"""One source and its translation, read again by a model with some of the source's tokens erased.
-
-A token is erased as word dropout does it in training: its embedding is zero, its position stays, so that the sequence
-keeps its length. Passes are teacher-forced.
-"""
+"""One source and its translation, read again by a model or by some of its layers. Passes are teacher-forced."""
 
 from __future__ import annotations
 
@@ -48,12 +44,6 @@ class Reading:
         return max(1, TOKENS_AT_ONCE // (len(self.source) + len(self.read)))
 
 
-def source_embeddings(model: Transformer, reading: Reading, erased: Tensor) -> Tensor:
-    """What the encoder adds positions to: 0 where erased. erased: bool, (rows, source length)
-    -> (rows, source length, d_model)"""
-    return model.source_embedding(reading.source).masked_fill(erased[..., None], 0.0)
-
-
 def decoded_from(model: Transformer, reading: Reading, embeddings: Tensor) -> Tensor:
     """The decoder's output over the whole target, for each row of source embeddings. (rows, source length, d_model)
     -> (rows, target length, d_model)"""
@@ -66,38 +56,9 @@ def decoded_with(model: Transformer, reading: Reading, memory: Tensor) -> Tensor
     return model.decoder(y, memory, causal_mask(len(reading.read), y.device))
 
 
-@torch.inference_mode()
-def hidden_without(model: Transformer, reading: Reading, erased: Tensor) -> Tensor:
-    """`decoded_from` of the source with tokens erased. erased: bool, (rows, source length)
-    -> (rows, target length, d_model)"""
-    return torch.cat(
-        [
-            decoded_from(model, reading, source_embeddings(model, reading, rows))
-            for rows in erased.split(reading.rows_at_once)
-        ]
-    )
-
-
 def log_probabilities_of_given(model: Transformer, reading: Reading, hidden: Tensor) -> Tensor:
     """Of the translation's tokens. hidden: the decoder's output, (target length, d_model) -> (target length,)"""
     return model.output(hidden).log_softmax(dim=-1).gather(1, reading.given[:, None])[:, 0]
-
-
-def nothing_erased(reading: Reading) -> Tensor:
-    """-> (1, source length)"""
-    return torch.zeros(1, len(reading.source), dtype=torch.bool, device=reading.source.device)
-
-
-def words_erased(reading: Reading) -> Tensor:
-    """All but <eos>. -> (1, source length)"""
-    erased = ~nothing_erased(reading)
-    erased[:, -1] = False
-    return erased
-
-
-def each_erased(reading: Reading) -> Tensor:
-    """Row j has token j of the source erased. -> (source length, source length)"""
-    return torch.eye(len(reading.source), dtype=torch.bool, device=reading.source.device)
 
 
 def states(stack: Encoder | Decoder, x: Tensor, *others: Tensor, first: int = 0) -> list[Tensor]:
