@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.glass.decoding import decoded
-from tests.translator.test_inspecting import random_translator
 
 from headway.errors import UserError
 from headway.glass import ShownRecord
 from headway.glass import document as document_module
 from headway.insight import PositionsOff, SwapWords
 from headway.translator import Translator
+from tests.glass.decoding import decoded
+from tests.glass.test_inspecting import random_translator
 
 
 @pytest.fixture(scope="module")
