@@ -17,8 +17,17 @@ from numpy.typing import NDArray
 
 from headway.insight.analyses import Analyses
 from headway.insight.beams import BeamTree
-from headway.insight.heads import MEAN, HeadMeasures, alignment, measure_heads
-from headway.insight.maps import AttentionKind, AttentionMaps, Floats, attention_names, word_groups
+from headway.insight.maps import (
+    MEAN,
+    AttentionKind,
+    AttentionMaps,
+    Floats,
+    HeadMeasures,
+    alignment,
+    attention_names,
+    measure_heads,
+    word_groups,
+)
 from headway.insight.order import WordOrder
 from headway.insight.what_if import Edit, Outcome, Tried, WhatIf, Word
 from headway.model import ModelConfig

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headway.errors import UserError
-from headway.insight.recomputing import prefix_logits
+from headway.insight.what_if import prefix_logits
 from headway.model import (
     Decoder,
     DecoderLayer,

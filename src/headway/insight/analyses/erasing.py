@@ -71,8 +71,7 @@ class Erasure:
 @torch.inference_mode()
 def erasure(model: Transformer, reading: Reading) -> Erasure:
     """Erases each token of the source by itself, and all words together."""
-    rows = torch.cat([nothing_erased(reading), words_erased(reading), each_erased(reading)])
-    hidden = hidden_without(model, reading, rows)  # (2 + source, target, d_model)
+    hidden = hidden_without(model, reading, erasures(reading))  # (2 + source, target, d_model)
     given = torch.stack([log_probabilities_of_given(model, reading, one) for one in hidden])  # (2 + source, target)
     effect = (given[0] - given[2:]).T.float().cpu().numpy()
     return Erasure(effect, needed(effect), gain=(given[0] - given[1]).tolist())
@@ -105,8 +104,8 @@ class Contrast:
 def contrast(model: Transformer, reading: Reading, chosen: Mapping[int, int]) -> Contrast:
     """chosen: foils by the number of their step; of all other steps the foil is the likeliest other token."""
     with torch.inference_mode():
-        rows = torch.cat([nothing_erased(reading), each_erased(reading)])
-        hidden = hidden_without(model, reading, rows)  # (1 + source, target, d_model)
+        nothing, _, *each = erasures(reading)
+        hidden = hidden_without(model, reading, torch.stack([nothing, *each]))  # (1 + source, target, d_model)
         foils = model.output(hidden[0]).scatter(1, reading.given[:, None], -torch.inf).argmax(dim=1)  # (target,)
         for step, foil in chosen.items():
             foils[step] = foil
@@ -177,8 +176,8 @@ def faithfulness(
     generator = np.random.default_rng(seed)
     every = np.tile(np.arange(words), (len(pairs), 1))  # (target, words)
     orders["random"] = [generator.permuted(every, axis=1) for _ in range(RANDOM_ORDERS)]
-    ends = torch.cat([nothing_erased(reading), words_erased(reading)])  # the same in any order
-    first, last = (_means(model, hidden, pairs) for hidden in hidden_without(model, reading, ends))
+    ends = hidden_without(model, reading, erasures(reading)[:2])  # the same in any order
+    first, last = (_means(model, hidden, pairs) for hidden in ends)
     found = {}
     for name, some in orders.items():
         between = [
@@ -225,18 +224,7 @@ def hidden_without(model: Transformer, reading: Reading, erased: Tensor) -> Tens
     return torch.cat([decoded_from(model, reading, words.masked_fill(rows, 0.0)) for rows in some])
 
 
-def nothing_erased(reading: Reading) -> Tensor:
-    """-> (1, source length)"""
-    return torch.zeros(1, len(reading.source), dtype=torch.bool, device=reading.source.device)
-
-
-def words_erased(reading: Reading) -> Tensor:
-    """All but <eos>. -> (1, source length)"""
-    erased = ~nothing_erased(reading)
-    erased[:, -1] = False
-    return erased
-
-
-def each_erased(reading: Reading) -> Tensor:
-    """Row j has token j of the source erased. -> (source length, source length)"""
-    return torch.eye(len(reading.source), dtype=torch.bool, device=reading.source.device)
+def erasures(reading: Reading) -> Tensor:
+    """Nothing erased; then all but <eos>; then each token by itself. -> bool, (2 + source length, source length)"""
+    each = torch.eye(len(reading.source), dtype=torch.bool, device=reading.source.device)
+    return torch.cat([torch.zeros_like(each[:1]), ~each[-1:], each])
