@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from headway.decoding.padding import padded
+from headway.decoding.engine import padded
 from headway.insight.analyses.reading import output_from, states
 from headway.insight.maps import AttentionKind, Floats, attentions
 from headway.model import Transformer, cross_mask, padding_mask, target_mask
