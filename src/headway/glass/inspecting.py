@@ -17,29 +17,10 @@ from headway.decoding import BeamStep, Hypothesis, Searcher, SearchOptions, Torc
 from headway.errors import UserError
 from headway.glass.analysing import Analyst
 from headway.glass.record import ShownRecord
-from headway.insight import (
-    BeamTree,
-    Edit,
-    Moment,
-    Outcome,
-    PositionsOff,
-    Text,
-    Tried,
-    WhatIf,
-    WordOrder,
-    attention_names,
-    changes_model,
-    edited_model,
-    edited_text,
-    find_word_order,
-    log_probabilities,
-    record_pass,
-    sees_ahead,
-    usual_cases,
-)
+from headway.insight import BeamTree, Moment, WordOrder, attention_names, find_word_order, record_pass, what_if
 from headway.insight.analyses import Analyses, AnalysisName, AskedAnalysis, Reading, read_analyses
 from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES
-from headway.insight.what_if import RecomputingEngine, prefix_logits
+from headway.insight.record import Text, log_probabilities
 from headway.model import Transformer
 from headway.storage import Aligner, StoredModel, load_model
 from headway.storage.steps import step_of
@@ -61,8 +42,8 @@ def inspect(
     text: str,
     target: str | None = None,
     *,
-    edits: Sequence[Edit] = (),
-    cases: Sequence[Sequence[Edit]] | Literal["usual"] = (),
+    edits: Sequence[what_if.Edit] = (),
+    cases: Sequence[Sequence[what_if.Edit]] | Literal["usual"] = (),
     history: Sequence[str | Path] = (),
     analyses: Sequence[AnalysisName | AskedAnalysis] = (),
     order: bool = False,
@@ -83,11 +64,11 @@ def inspect(
     given = None if target is None else inspector.target(target)
     before = inspector.outcome(source(plain), given) if edits else None
     edited = inspector.edited(edits)
-    record = edited.record(source(edited_text(plain, edits)), given, plain)
+    record = edited.record(source(what_if.edited_text(plain, edits)), given, plain)
     found = edited.analyses(record, asked, source)
     if cases == "usual":
-        cases, order = usual_cases(translator.model.config, plain), True
-    tried = [inspector.what_if(case, source(edited_text(plain, case)), record.target) for case in cases]
+        cases, order = what_if.usual_cases(translator.model.config, plain), True
+    tried = [inspector.case(case, source(what_if.edited_text(plain, case)), record.target) for case in cases]
     models = sorted(map(Path, history), key=lambda path: (step_of(path.name) is None, step_of(path.name) or 0))
     past = [inspector.past(path, record) for path in models]
     arrays = {f"history.{i}.{name}": one for i, (_, weights) in enumerate(past) for name, one in weights.items()}
@@ -175,32 +156,32 @@ class Inspector:
             tag, plain = self.stored.source_tokenizer.split_tag(text)
             return (self.source(tag, plain) if tag else source(text)).ids
 
-        def greedy(model: Transformer) -> Outcome:
+        def greedy(model: Transformer) -> what_if.Outcome:
             options = SearchOptions(beam_size=1, max_length=self.options.max_length)
             [best] = replace(self._with(model), options=options)._search([record.source])
-            return Outcome(self.codec.decode(best.ids), best.score)
+            return what_if.Outcome(self.codec.decode(best.ids), best.score)
 
         def target_ids(text: str) -> list[int]:
             return self.target(text).ids
 
         return Analyst(self.stored.model, record, asked, source_ids, target_ids, greedy).analyses()
 
-    def outcome(self, source: Text, target: Text | None = None) -> Tried:
+    def outcome(self, source: Text, target: Text | None = None) -> what_if.Tried:
         """The translation that the search finds, or the given one, with its score and words."""
         if target is not None:
             return self._tried(source, target)
         best, _ = self._find(source)
         return self._tried(source, self._found(best), best.score)
 
-    def outcomes(self, sources: Sequence[Text]) -> list[Tried]:
+    def outcomes(self, sources: Sequence[Text]) -> list[what_if.Tried]:
         """As `outcome`, of several sources at once."""
         found = zip(sources, self._search(sources), strict=True)
         return [self._tried(source, self._found(best), best.score) for source, best in found]
 
-    def what_if(self, edits: Sequence[Edit], source: Text, before: Text) -> WhatIf:
+    def case(self, edits: Sequence[what_if.Edit], source: Text, before: Text) -> what_if.WhatIf:
         """What the edits do. source: as they leave it; before: the translation without them. Raises UserError."""
         edited = self.edited(edits)
-        return WhatIf(list(edits), source.text, edited.outcome(source), edited.outcome(source, before))
+        return what_if.WhatIf(list(edits), source.text, edited.outcome(source), edited.outcome(source, before))
 
     def word_order(self, tag: str, texts: Iterable[str]) -> WordOrder | None:
         """What `find_word_order` finds among texts, all with the tag in front of them where it isn't empty."""
@@ -210,10 +191,10 @@ class Inspector:
             [ids] = self.codec.sources([f"{tag} {text}" if tag else text])
             return ids if ids and len(ids) <= self.codec.longest_source else None
 
-        def translations(inspector: Inspector, texts: Sequence[str]) -> list[Tried]:
+        def translations(inspector: Inspector, texts: Sequence[str]) -> list[what_if.Tried]:
             return inspector.outcomes([self.source(tag, text) for text in texts])
 
-        inspectors = self, self.edited([PositionsOff()]), fast
+        inspectors = self, self.edited([what_if.PositionsOff()]), fast
         return find_word_order(texts, tokens, *(partial(translations, one) for one in inspectors))
 
     def past(self, path: Path, record: ShownRecord) -> tuple[Moment, dict[str, Any]]:
@@ -232,14 +213,16 @@ class Inspector:
         weights = {name: arrays[name] for names in attention_names(stored.model.config).values() for name in names}
         return Moment(path.name, step_of(path.name), float(given.sum())), weights
 
-    def edited(self, edits: Sequence[Edit]) -> Inspector:
+    def edited(self, edits: Sequence[what_if.Edit]) -> Inspector:
         """One of a copy of the model with the edits. Raises UserError."""
-        return self._with(edited_model(self.stored.model, edits), sees_ahead(edits)) if changes_model(edits) else self
+        if not what_if.changes_model(edits):
+            return self
+        return self._with(what_if.edited_model(self.stored.model, edits), what_if.sees_ahead(edits))
 
     def _with(self, model: Transformer, rereads: bool = False) -> Inspector:
         """One of another model of the same vocabularies."""
         never = self.stored.target_tokenizer.never_generated
-        engine = RecomputingEngine(model, never) if rereads else TorchEngine(model, never)
+        engine = what_if.RecomputingEngine(model, never) if rereads else TorchEngine(model, never)
         searcher = TorchSearcher(engine, model.config.pad_id, next(model.parameters()).device)
         return replace(self, stored=replace(self.stored, model=model), searcher=searcher, rereads=rereads)
 
@@ -282,19 +265,19 @@ class Inspector:
         return [best for best, *_ in self.searcher.search(*work, *watch)]
 
     @torch.inference_mode()
-    def _tried(self, source: Text, target: Text, score: float | None = None) -> Tried:
+    def _tried(self, source: Text, target: Text, score: float | None = None) -> what_if.Tried:
         """score: that of the search; None: the sum over the tokens."""
         model, reading = self.stored.model, Reading.of(self.stored.model, source.ids, target.ids)
         ids = reading.source[None], reading.read[None]
-        [logits] = prefix_logits(model, *ids) if self.rereads else model(*ids)
+        [logits] = what_if.prefix_logits(model, *ids) if self.rereads else model(*ids)
         given = logits.float().log_softmax(dim=-1).gather(1, reading.given[:, None])[:, 0].tolist()
-        return Tried(target.text, math.fsum(given) if score is None else score, target.words(given))
+        return what_if.Tried(target.text, math.fsum(given) if score is None else score, target.words(given))
 
 
-def _alternatives(beam: BeamTree, best: str) -> list[Outcome]:
+def _alternatives(beam: BeamTree, best: str) -> list[what_if.Outcome]:
     """The other translations that the beam has finished, best first, each text once."""
-    others: dict[str, Outcome] = {}
+    others: dict[str, what_if.Outcome] = {}
     for one in beam.finished:
         if one.text != best:
-            others.setdefault(one.text, Outcome(one.text, one.score))
+            others.setdefault(one.text, what_if.Outcome(one.text, one.score))
     return list(others.values())[:ALTERNATIVES]

@@ -12,17 +12,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 from torch import Tensor
 
-from headway.insight.analyses import (
-    Analyses,
-    Contrast,
-    Contributions,
-    DecoderLens,
-    Erasure,
-    Faithfulness,
-    HeadImportance,
-    LogitLens,
-    Patching,
-)
+from headway.insight import analyses
 from headway.insight.maps import KINDS
 
 SHADES = " ░▒▓█"
@@ -112,17 +102,17 @@ class Teller:
     target: Sequence[str]
     vocabulary: Sequence[str]
 
-    def tell(self, found: Analyses) -> Iterator[str]:
+    def tell(self, found: analyses.Analyses) -> Iterator[str]:
         """A title and lines, for each that there is."""
         for name, one in found.found().items():
             yield from getattr(self, name)(one)
 
-    def contributions(self, found: Contributions) -> Iterator[str]:
+    def contributions(self, found: analyses.Contributions) -> Iterator[str]:
         yield f"contributions of the source (ALTI+)\n\n{draw_map(found.source, self.target, self.source)}"
         rows = [[shown(piece), f"{share:.0%}"] for piece, share in zip(self.target, found.source_share, strict=True)]
         yield f"the source's share of the contributions to each token\n\n{_table(rows)}"
 
-    def erasure(self, found: Erasure) -> Iterator[str]:
+    def erasure(self, found: analyses.Erasure) -> Iterator[str]:
         lost = 1.0 - np.exp(-np.maximum(found.effect, 0.0))  # (target, source)
         title = "erasure: the share of its probability that each token loses without a token of the source"
         yield f"{title}\n\n{draw_map(lost, self.target, self.source)}"
@@ -131,7 +121,7 @@ class Teller:
         title = "what each token gains in log-probability from the source as a whole"
         yield f"{title}, {found.mean_gain:.2f} on average{warning}\n\n{_table(rows)}"
 
-    def contrast(self, found: Contrast) -> Iterator[str]:
+    def contrast(self, found: analyses.Contrast) -> Iterator[str]:
         rows = []
         for piece, foil, difference, row in zip(self.target, found.foils, found.difference, found.erasure, strict=True):
             best = int(row.argmax())  # the source token that speaks most for the token and against its foil
@@ -139,29 +129,29 @@ class Teller:
             rows.append([*pair, "because of", shown(self.source[best]), f"{row[best]:+.2f}"])
         yield f"contrast: log-probability over a foil, and what it falls by without a source token\n\n{_table(rows)}"
 
-    def logit_lens(self, found: LogitLens) -> Iterator[str]:
+    def logit_lens(self, found: analyses.LogitLens) -> Iterator[str]:
         rows = [[_layer(number), *(self._piece(step[0]) for step in layer)] for number, layer in enumerate(found.ids)]
         yield f"logit lens: the likeliest token after each decoder layer\n\n{_table(rows)}"
 
-    def decoder_lens(self, found: DecoderLens) -> Iterator[str]:
+    def decoder_lens(self, found: analyses.DecoderLens) -> Iterator[str]:
         rows = [[_layer(number), one.text, f"{one.score:.2f}"] for number, one in enumerate(found.translations)]
         yield f"DecoderLens: what the decoder makes of each encoder layer\n\n{_table(rows)}"
 
-    def patching(self, found: Patching) -> Iterator[str]:
+    def patching(self, found: analyses.Patching) -> Iterator[str]:
         flip = f"{self._piece(found.word)} -> {self._piece(found.other_word)}"
         title = f"patching from {found.other!r}: how far each place moves {flip}"
         yield f"{title}, encoder\n\n{_layers(found.encoder, self.source)}"
         read = ["<sos>", *self.target][: found.step + 1]
         yield f"{title}, decoder\n\n{_layers(found.decoder, read)}"
 
-    def head_importance(self, found: HeadImportance) -> Iterator[str]:
+    def head_importance(self, found: analyses.HeadImportance) -> Iterator[str]:
         over = f"over {found.sentences} sentences, nats a token"
         for kind, name in KINDS.items():
             for how, values in (("ablation", found.ablation), ("gradient", found.gradient)):
                 if kind in values:
                     yield f"{name}, importance of heads by {how}, {over}\n\n{_heads(values[kind])}"
 
-    def faithfulness(self, found: Faithfulness) -> Iterator[str]:
+    def faithfulness(self, found: analyses.Faithfulness) -> Iterator[str]:
         rows = [["", "probability", "against foil"]]
         for name, area in found.probability.areas.items():
             rows.append([name, f"{area:.3f}", f"{found.against_foil.areas[name]:.3f}"])

@@ -13,7 +13,7 @@ from headway.decoding.faithful import check_faithful, check_positions
 from headway.errors import UserError
 from headway.glass.document import head_importance_document, plain
 from headway.insight import WordOrder
-from headway.insight.analyses import Analyses, HeadImportance
+from headway.insight.analyses import HeadImportance
 from headway.storage import Aligner, StoredModel
 from headway.storage.atomic import write_directory, write_file
 from headway.storage.steps import step_of
@@ -120,7 +120,7 @@ def _about(
 
 
 def _measured(heads: HeadImportance) -> dict[str, Any]:
-    """The fields of the analysis, and its arrays by their names in a record, without what these begin with."""
-    arrays = Analyses(head_importance=heads).arrays()
-    named = {name.removeprefix("analyses.head_importance."): array.tolist() for name, array in arrays}
+    """The fields of the analysis, and its arrays by the ends of their names in a record."""
+    arrays = {"ablation": heads.ablation, "gradient": heads.gradient}
+    named = {f"{name}.{kind}": array.tolist() for name, of_kind in arrays.items() for kind, array in of_kind.items()}
     return {"fields": head_importance_document(heads), "arrays": named}

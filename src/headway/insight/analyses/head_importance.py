@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from headway.decoding.engine import padded
 from headway.insight.analyses.reading import output_from, states
@@ -57,8 +58,8 @@ def head_importance(model: Transformer, sources: Ids, targets: Ids) -> HeadImpor
     tokens = sum(map(len, targets))
     total = 0.0
     for batch in _batches(model, sources, targets):
-        total += _gradients(gated, batch, gradient)
-        _ablate(gated, batch, ablation)
+        total += _gradients(gated, *batch, gradient)
+        _ablate(gated, *batch, ablation)
     return HeadImportance(
         ablation={kind: (one / tokens).astype(np.float32) for kind, one in ablation.items()},
         gradient={kind: (one / tokens).astype(np.float32) for kind, one in gradient.items()},
@@ -66,18 +67,6 @@ def head_importance(model: Transformer, sources: Ids, targets: Ids) -> HeadImpor
         tokens=tokens,
         log_probability=total / tokens,
     )
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """Padded pairs."""
-
-    source: Tensor
-    """(sentences, source length)"""
-    read: Tensor
-    """What the decoder reads, (sentences, target length)"""
-    given: Tensor
-    """What its steps give, (sentences, target length)"""
 
 
 class _Gated:
@@ -100,22 +89,19 @@ class _Gated:
         gates, [x] = self.gates.get(place), inputs
         return None if gates is None else (x.unflatten(-1, (gates.size(2), -1)) * gates.to(x.dtype)).flatten(-2)
 
-    def log_probabilities(self, batch: _Batch, hidden: Tensor) -> Tensor:
-        """Of each sentence's translation. hidden: the decoder's output -> (sentences,)"""
-        real = batch.given != self.model.config.pad_id
-        logits = self.model.output(hidden[real])  # (tokens, vocabulary)
-        tokens = logits.float().log_softmax(dim=-1).gather(1, batch.given[real][:, None])[:, 0]
-        return torch.zeros(real.shape, device=hidden.device).masked_scatter(real, tokens).sum(dim=1)
+    def log_probability(self, hidden: Tensor, given: Tensor) -> Tensor:
+        """Of all translations. hidden: the decoder's output; given: (sentences, target length) -> ()"""
+        real = given != self.model.config.pad_id
+        return -F.cross_entropy(self.model.output(hidden[real]).float(), given[real], reduction="sum")
 
 
-def _gradients(gated: _Gated, batch: _Batch, found: Sums) -> float:
+def _gradients(gated: _Gated, source: Tensor, read: Tensor, given: Tensor, found: Sums) -> float:
     """Adds |d log p / d gate| of each sentence. Returns the log-probability of all."""
-    rows, device = len(batch.source), batch.source.device
     for kind, (layers, heads) in gated.shapes.items():
         for layer in range(layers):
-            gated.gates[kind, layer] = torch.ones(rows, 1, heads, 1, device=device, requires_grad=True)
+            gated.gates[kind, layer] = torch.ones(len(source), 1, heads, 1, device=source.device, requires_grad=True)
     with torch.enable_grad():
-        total = gated.log_probabilities(batch, gated.model.hidden_states(batch.source, batch.read)).sum()
+        total = gated.log_probability(gated.model.hidden_states(source, read), given)
     gradients = torch.autograd.grad(total, list(gated.gates.values()))
     for (kind, layer), gradient in zip(gated.gates, gradients, strict=True):
         found[kind][layer] += gradient[:, 0, :, 0].abs().sum(dim=0).cpu().numpy()
@@ -124,15 +110,15 @@ def _gradients(gated: _Gated, batch: _Batch, found: Sums) -> float:
 
 
 @torch.inference_mode()
-def _ablate(gated: _Gated, batch: _Batch, found: Sums) -> None:
+def _ablate(gated: _Gated, source: Tensor, read: Tensor, given: Tensor, found: Sums) -> None:
     """Adds what the translations lose without each head. What comes before its layer is computed once."""
     model, pad = gated.model, gated.model.config.pad_id
-    mask = padding_mask(batch.source, pad)
-    masks = target_mask(batch.read, pad), cross_mask(mask)
-    encoder = states(model.encoder, model.embed_source(batch.source), mask)
+    mask = padding_mask(source, pad)
+    masks = target_mask(read, pad), cross_mask(mask)
+    encoder = states(model.encoder, model.embed_source(source), mask)
     memory = model.encoder.norm(encoder[-1])
-    decoder = states(model.decoder, model.embed_target(batch.read), memory, *masks)
-    whole = gated.log_probabilities(batch, model.decoder.norm(decoder[-1])).sum()
+    decoder = states(model.decoder, model.embed_target(read), memory, *masks)
+    whole = gated.log_probability(model.decoder.norm(decoder[-1]), given)
     for kind, (layers, heads) in gated.shapes.items():
         for layer in range(layers):
             for head in range(heads):
@@ -144,12 +130,13 @@ def _ablate(gated: _Gated, batch: _Batch, found: Sums) -> None:
                     hidden = output_from(model.decoder, 0, decoder[0], changed, *masks)
                 else:
                     hidden = output_from(model.decoder, layer, decoder[layer], memory, *masks)
-                found[kind][layer, head] += float(whole - gated.log_probabilities(batch, hidden).sum())
+                found[kind][layer, head] += float(whole - gated.log_probability(hidden, given))
             del gated.gates[kind, layer]
 
 
-def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[_Batch]:
-    """Pairs of like length together."""
+def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Pairs of like length together, padded: the sources, what the decoder reads, and what its steps give, (sentences,
+    length) each."""
     lengths = [len(source) + len(target) for source, target in zip(sources, targets, strict=True)]
     left = sorted(range(len(lengths)), key=lengths.__getitem__)
     config, device = model.config, next(model.parameters()).device
@@ -159,4 +146,4 @@ def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[_Batch]
             count += 1
         some, left = left[:count], left[count:]
         source, given = (padded([side[i] for i in some], config.pad_id).to(device) for side in (sources, targets))
-        yield _Batch(source, torch.cat([given.new_full((count, 1), config.bos_id), given[:, :-1]], dim=1), given)
+        yield source, torch.cat([given.new_full((count, 1), config.bos_id), given[:, :-1]], dim=1), given

@@ -72,9 +72,9 @@ def given_by_encoder_layer(model: Transformer, reading: Reading) -> Floats:
     """Log-probabilities of the translation's tokens, the decoder reading each encoder layer's output.
     -> (layers + 1, target)"""
     rows = []
-    for cut in cut_encoders(model):
-        [hidden] = decoded_with(cut, reading, cut.encode(reading.source[None]))
-        rows.append(log_probabilities_of_given(cut, reading, hidden))
+    for state in states(model.encoder, model.embed_source(reading.source[None])):
+        [hidden] = decoded_with(model, reading, model.encoder.norm(state))
+        rows.append(log_probabilities_of_given(model, reading, hidden))
     return torch.stack(rows).float().cpu().numpy()
 
 
