@@ -11,8 +11,6 @@ from headway.insight import Outcome, TranslationRecord, analyses
 from headway.insight.analyses import Analyses, AskContrast, AskedAnalysis, AskHeadImportance, AskPatching, Reading
 from headway.model import Transformer
 
-Ids = list[int]
-
 
 @dataclass
 class Analyst:
@@ -22,9 +20,9 @@ class Analyst:
     """Of which the record is."""
     record: TranslationRecord
     asked: Sequence[AskedAnalysis]
-    source_ids: Callable[[str], Ids]
+    source_ids: Callable[[str], list[int]]
     """Of a text in the source language, <eos> last. Raises UserError."""
-    target_ids: Callable[[str], Ids]
+    target_ids: Callable[[str], list[int]]
     """Of a text in the target language, <eos> last. Raises UserError."""
     greedy: Callable[[Transformer], Outcome]
     """How another model translates the record's source."""

@@ -39,9 +39,14 @@ _LEFT_OVER = re.compile(r"^\s*(?:import\b|export\b).*$|\bimport\s*[(.].*$", re.M
 
 def record_page(record: TranslationRecord, language: str | None = None) -> str:
     """The page as HTML. `language`: `en` or `ko`; None: as the reader's browser."""
-    folder = files("headway.glass") / "page"
-    modules = {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".js")}
-    return page_of(record_document(record, "layers"), modules, style_sheet(folder), language)
+    style = style_sheet(files("headway.glass") / "page")
+    return page_of(record_document(record, "layers"), modules_of("glass"), style, language)
+
+
+def modules_of(room: str) -> dict[str, str]:
+    """The text of each ES module of a room's page by its name."""
+    every = (files(f"headway.{room}") / "page").iterdir()
+    return {one.name: one.read_text(encoding="utf-8") for one in every if one.name.endswith(".js")}
 
 
 def style_sheet(folder: Traversable, name: str = STYLE) -> str:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headway.errors import UserError
+from headway.insight.analyses.reading import Reading
 from headway.insight.what_if import prefix_logits
 from headway.model import (
     Decoder,
@@ -87,13 +88,12 @@ def record_pass(
     array. `rereads` is for a model whose tokens see later ones, which the pass has and a search has not: its logits are
     those of each prefix of the target, read by itself; all else is of the last step, which reads the whole.
     """
-    device = next(model.parameters()).device
-    source = torch.tensor([list(source_ids)], device=device)
-    target = torch.tensor([[model.config.bos_id, *target_ids[:-1]]], device=device)
+    reading = Reading.of(model, source_ids, target_ids)
+    ids = reading.source[None], reading.read[None]
     seen: dict[str, Tensor] = {}
-    recording_copy(model, lambda name, tensor: seen.update({name: tensor}))(source, target)
+    recording_copy(model, lambda name, tensor: seen.update({name: tensor}))(*ids)
     if rereads:
-        seen["logits"] = prefix_logits(model, source, target)
+        seen["logits"] = prefix_logits(model, *ids)
     return _arrays(seen)
 
 

@@ -149,7 +149,10 @@ class Teller:
         for kind, name in KINDS.items():
             for how, values in (("ablation", found.ablation), ("gradient", found.gradient)):
                 if kind in values:
-                    yield f"{name}, importance of heads by {how}, {over}\n\n{_heads(values[kind])}"
+                    layers, heads = (range(1, count + 1) for count in values[kind].shape)
+                    rows, columns = [f"layer {layer}" for layer in layers], [f"head {head}" for head in heads]
+                    table = draw_numbers(values[kind], rows, columns)
+                    yield f"{name}, importance of heads by {how}, {over}\n\n{table}"
 
     def faithfulness(self, found: analyses.Faithfulness) -> Iterator[str]:
         rows = [["", "probability", "against foil"]]
@@ -168,13 +171,6 @@ def _layer(number: int) -> str:
 def _layers(values: NDArray[np.float32], columns: Sequence[str]) -> str:
     """Shares of which 1 is dark. (layers + 1, positions)"""
     return draw_map(np.clip(values, 0.0, 1.0), list(map(_layer, range(len(values)))), columns)
-
-
-def _heads(values: NDArray[np.float32]) -> str:
-    """(layers, heads)"""
-    layers, heads = values.shape
-    rows, columns = [f"layer {layer + 1}" for layer in range(layers)], [f"head {head + 1}" for head in range(heads)]
-    return draw_numbers(values, rows, columns)
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

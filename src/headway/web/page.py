@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 from headway.errors import UserError
-from headway.glass.standalone import digest, html_page, inline, joined, needed, style_sheet
+from headway.glass.standalone import digest, html_page, inline, joined, modules_of, needed, style_sheet
 
 TITLE = "headway"
 ON_IDS = "web/on_ids.js"
@@ -32,11 +32,7 @@ NEEDS_A_HOST = (
 
 def modules() -> dict[str, str]:
     """The text of each ES module by its path in an export. Raises UserError."""
-    found = {}
-    for room in ("glass", "web"):
-        for one in (files(f"headway.{room}") / "page").iterdir():
-            if one.name.endswith(".js"):
-                found[f"{room}/{one.name}"] = one.read_text(encoding="utf-8")
+    found = {f"{room}/{name}": text for room in ("glass", "web") for name, text in modules_of(room).items()}
     return {**found, "web/kernel_code.js": kernel_module()}
 
 

@@ -80,10 +80,8 @@ def erasure(model: Transformer, reading: Reading) -> Erasure:
 def needed(effect: Floats) -> list[int | None]:
     """For each row the column of its largest number, or None where that is less than NEED; the last column, <eos>,
     left out. (target, source) -> (target,)"""
-    words: NDArray[np.float32] = effect[:, :-1]
-    if not words.shape[1]:
-        return [None] * len(effect)
-    return [int(row.argmax()) if row.max() >= NEED else None for row in words]
+    words = effect[:, :-1]
+    return [int(row.argmax()) if row.max(initial=-np.inf) >= NEED else None for row in words]
 
 
 @dataclass(frozen=True)

@@ -123,10 +123,13 @@ def patching(model: Transformer, reading: Reading, other: Tensor, text: str) -> 
             f"patching: {text!r} must have as many tokens as the sentence, {reading.words}; it has {len(other) - 1}"
         )
     logits, theirs = (model(one[None], reading.read[None])[0] for one in (reading.source, other))
-    step = _first_other(logits, theirs, reading.given)
-    if step is None:
+    best = theirs.argmax(dim=1)  # (target,)
+    likelier = (logits.gather(1, reading.given[:, None]) > logits.gather(1, best[:, None]))[:, 0]
+    steps = torch.nonzero((best != reading.given) & likelier)
+    if not len(steps):
         raise UserError(f"patching: the model gives {text!r} the same translation, so that no place can flip a word")
-    pair = torch.stack([reading.given[step], theirs[step].argmax()])
+    step = int(steps[0])
+    pair = torch.stack([reading.given[step], best[step]])
     here, there = (float(one[step, pair[0]] - one[step, pair[1]]) for one in (logits, theirs))
 
     def share(hidden: Tensor) -> Tensor:
@@ -153,25 +156,8 @@ def patching(model: Transformer, reading: Reading, other: Tensor, text: str) -> 
         lambda layer, x: share(output_from(model.decoder, layer, x, mine.expand(len(x), -1, -1), causal)[:, -1]),
         reading.rows_at_once,
     )
-    return Patching(
-        text,
-        step,
-        word=int(pair[0]),
-        other_word=int(pair[1]),
-        difference=here,
-        other_difference=there,
-        encoder=encoder.cpu().numpy(),
-        decoder=decoder.cpu().numpy(),
-    )
-
-
-def _first_other(logits: Tensor, theirs: Tensor, given: Tensor) -> int | None:
-    """The first step whose token the one source makes likelier than the token that the other source makes likeliest.
-    (target, vocabulary) twice, (target,)"""
-    best = theirs.argmax(dim=1)  # (target,)
-    own = logits.gather(1, given[:, None]) > logits.gather(1, best[:, None])
-    steps = torch.nonzero((best != given) & own[:, 0])
-    return int(steps[0]) if len(steps) else None
+    word, other_word = pair.tolist()
+    return Patching(text, step, word, other_word, here, there, encoder.cpu().numpy(), decoder.cpu().numpy())
 
 
 def _patched(mine: list[Tensor], theirs: list[Tensor], rest: Callable[[int, Tensor], Tensor], rows: int) -> Tensor:
