@@ -185,11 +185,12 @@ class TranslationRecord:
         return self._maps(f"history.{number}.")
 
     def _maps(self, below: str) -> AttentionMaps:
-        attention: dict[AttentionKind, Any] = {}
-        for kind, names in attention_names(self.config).items():
-            if names:
-                attention[kind] = [self.arrays[f"{below}{name}"] for name in names]
-        return AttentionMaps(self.source.pieces, self.target.pieces, attention)
+        layers = attention_names(self.config).items()
+        return AttentionMaps(
+            self.source.pieces,
+            self.target.pieces,
+            {kind: [self.arrays[f"{below}{name}"] for name in names] for kind, names in layers if names},
+        )
 
 
 def log_probabilities(logits: Floats) -> NDArray[np.float64]:

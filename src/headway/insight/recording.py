@@ -118,9 +118,8 @@ class _RecordedAttention(nn.Module):
             weights = weights.masked_fill(~mask, 0.0)
             self.record(f"{self.name}.mask", mask)
         heads = weights @ value  # (batch, heads, query, d_head)
-        named = {"scores": scores, "masked_scores": visible, "weights": weights}
-        named |= {"queries": query, "keys": key, "values": value, "heads": heads}
-        for name, tensor in named.items():
+        of_scores = {"scores": scores, "masked_scores": visible, "weights": weights}
+        for name, tensor in {**of_scores, "queries": query, "keys": key, "values": value, "heads": heads}.items():
             self.record(f"{self.name}.{name}", tensor)
         return join_heads(heads), weights if return_weights else None
 

@@ -202,9 +202,7 @@ class NoPositions(nn.Module):
         return self.zero.expand(length, -1)
 
 
-def _without_mask(
-    _: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _without_mask(_: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """A hook for an attention: the mask, its fourth input, is left out."""
     return inputs[:3], {**named, "mask": None}
 
