@@ -54,7 +54,7 @@ def dates_corpus(
     held_out = max(days // 20, 1)
     pools = {"valid": dates[:held_out], "test": dates[held_out : 2 * held_out], "train": dates[2 * held_out :]}
 
-    def drawn(pool: list[datetime.date]) -> tuple[Written, Written]:
+    def drawn(pool: list[datetime.date]) -> tuple[WrittenDate, WrittenDate]:
         """A moment in both languages."""
         time = datetime.time(randomness.randrange(24), randomness.randrange(60))
         moment = datetime.datetime.combine(randomness.choice(pool), time)
@@ -77,7 +77,7 @@ def dates_corpus(
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenDate:
     """A moment as it is written."""
 
     text: str
@@ -106,7 +106,7 @@ def _forms(locale: Locale) -> list[DateTimePattern]:
     return [*whole, _skeleton("yMMMEd", locale), *_numeric(locale)]
 
 
-def _written(patterns: list[DateTimePattern], moment: datetime.datetime, locale: Locale) -> Written:
+def _written(patterns: list[DateTimePattern], moment: datetime.datetime, locale: Locale) -> WrittenDate:
     """Narrow and no-break spaces, which some locales put before AM and PM, become plain ones."""
     said: list[tuple[str, str]] = []  # each character with what it says
     for pattern in patterns:
@@ -117,7 +117,7 @@ def _written(patterns: list[DateTimePattern], moment: datetime.datetime, locale:
                 said += [(character, FIELDS[part[0]]) for character in parse_pattern(part).apply(moment, locale)]
     words = [[*word] for is_space, word in groupby(said, lambda one: one[0].isspace()) if not is_space]
     text = " ".join("".join(character for character, _ in word) for word in words)
-    return Written(text, [{field for _, field in word if field} for word in words])
+    return WrittenDate(text, [{field for _, field in word if field} for word in words])
 
 
 def _skeleton(skeleton: str, locale: Locale) -> DateTimePattern:

@@ -23,7 +23,7 @@ from headway.languages import english_name
 from headway.serving import schemas
 from headway.serving.batcher import QueueFullError
 from headway.serving.guard import Guard, Watch, error_response
-from headway.serving.pairs import Pair
+from headway.serving.pairs import LanguagePair
 from headway.serving.requests import Access
 from headway.serving.service import AUTO, Service, links_of, record
 from headway.serving.settings import Settings
@@ -189,7 +189,7 @@ def _named(code: str) -> dict[str, str]:
     return {"code": code, "name": english_name(code)}
 
 
-def _with_pairs(analysis: Any, pair: Pair) -> Any:
+def _with_pairs(analysis: Any, pair: LanguagePair) -> Any:
     """An analysis as it is asked for; that of the heads gets the model's validation pairs. Raises UserError."""
     if analysis not in ("head_importance", {"kind": "head_importance"}):
         return analysis

@@ -33,7 +33,7 @@ _DAY = date(2017, 6, 12)
 
 
 @dataclass(frozen=True)
-class Pair:
+class LanguagePair:
     """One direction of one model."""
 
     source: str
@@ -70,7 +70,7 @@ class Pairs:
         self, translators: Iterable[Translator], examples: Mapping[Translator, Sequence[tuple[str, str]]] | None = None
     ) -> None:
         """examples: pairs that a model was validated on, with the tags of their target languages."""
-        self._pairs: dict[tuple[str, str], Pair] = {}
+        self._pairs: dict[tuple[str, str], LanguagePair] = {}
         for translator in translators:
             source = translator.stored.source_language
             prefixes = {tag: f"{language_tag(tag)} " for tag in translator.target_languages}
@@ -81,18 +81,18 @@ class Pairs:
                 found = examples_among(((text.removeprefix(prefix), other) for text, other in own), source, target)
                 short = (one for one in own if can_be_analysed(translator, *one))
                 validated = tuple(islice(short, MOST_PAIRS))
-                self._pairs[source, target] = Pair(source, target, translator, prefix, tuple(found), validated)
+                self._pairs[source, target] = LanguagePair(source, target, translator, prefix, tuple(found), validated)
         if not self._pairs:
             raise UserError("a server needs a model")
 
-    def __iter__(self) -> Iterator[Pair]:
+    def __iter__(self) -> Iterator[LanguagePair]:
         return iter(self._pairs.values())
 
-    def find(self, source: str, target: str) -> Pair | None:
+    def find(self, source: str, target: str) -> LanguagePair | None:
         return self._pairs.get((source, target))
 
     @property
-    def first(self) -> Pair:
+    def first(self) -> LanguagePair:
         return next(iter(self))
 
     def sources(self, target: str | None = None) -> list[str]:

@@ -25,7 +25,7 @@ from headway.insight.analyses import LONGEST_ANALYSED
 from headway.languages import read_code, same_language
 from headway.serving.batcher import Batcher, QueueFullError
 from headway.serving.guard import Metrics, places
-from headway.serving.pairs import Pair, Pairs
+from headway.serving.pairs import LanguagePair, Pairs
 from headway.serving.schemas import AlignRequest, InspectRequest, TranslateRequest
 from headway.serving.settings import LONGEST_INSPECTED, Settings
 from headway.text.detection import Detected, detect
@@ -138,7 +138,7 @@ class Service:
 
     async def choose(
         self, wanted: TranslateRequest | InspectRequest | AlignRequest, texts: Sequence[str]
-    ) -> tuple[list[Pair | None], list[Detected] | None]:
+    ) -> tuple[list[LanguagePair | None], list[Detected] | None]:
         """The pair for each text, None for one that stays as it is, and with `auto` the language detected in each. A
         single text in a language that isn't translated is refused; in a list it stays as it is, so that the others get
         their translations. Raises UserError."""
@@ -163,7 +163,9 @@ class Service:
             detected.append(best)
         return chosen, detected
 
-    async def translate(self, wanted: TranslateRequest, texts: Sequence[tuple[str, Pair | None]]) -> list[Found[str]]:
+    async def translate(
+        self, wanted: TranslateRequest, texts: Sequence[tuple[str, LanguagePair | None]]
+    ) -> list[Found[str]]:
         """For each text its translation and alternatives, or the text itself where it has no pair. Raises
         QueueFullError, and UserError where a model can't follow the glossary, or isn't calibrated if `confidence` is
         asked for."""
@@ -263,7 +265,7 @@ def _words(text: str, format_: TextFormat) -> str:
     return " ".join(one for one in elements if isinstance(one, str))
 
 
-def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, Pair | None]:
+def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, LanguagePair | None]:
     """The language of a text, from those that `detect` found, and the pair that translates it: the first one for text
     without letters, none for text in the target language. Raises UserError if the language is unclear or isn't
     translated."""
@@ -283,7 +285,7 @@ def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tupl
     raise UserError(f"the text seems to be {found[0].language}; what is translated is {', '.join(candidates)}")
 
 
-def record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
+def record(pair: LanguagePair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
     """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises UserError."""
     asked = options["analyses"]
     sources = [text, *(source for one in asked for source in one.sources)]
@@ -296,7 +298,7 @@ def record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> by
     return pair.translator.inspect(pair.prefix + text, **options).to_json(arrays).encode()
 
 
-def links_of(texts: Sequence[tuple[Pair | None, str, str]]) -> list[Links]:
+def links_of(texts: Sequence[tuple[LanguagePair | None, str, str]]) -> list[Links]:
     """The links between the words of each text and its translation; none without a pair. Raises UserError."""
     found: list[Links] = [[] for _ in texts]
     for pair in dict.fromkeys(pair for pair, _, _ in texts if pair is not None):
