@@ -21,7 +21,7 @@ ORDER = (
 )
 """Every room, after those that it may import; rooms of one row don't know each other."""
 KNOW_NO_ROOM = {"text", "evaluation", "corpora"}
-KNOW = {"model": {"kernels"}, "decoding": {"kernels", "model"}}
+KNOW = {"model": {"kernels"}, "decoding": {"kernels", "model", "text"}}
 """Rooms that know fewer others than their row would let them."""
 ANYWHERE = {"errors", "languages"}
 

@@ -23,6 +23,7 @@ from headway.decoding.padding import padded
 from headway.insight.maps import AttentionKind, Floats
 from headway.insight.sharing import sharing_copy
 from headway.model import DecoderLayer, MultiHeadAttention, Transformer, cross_mask, padding_mask, target_mask
+from headway.text.by_length import batches_by_length
 
 TOKENS_AT_ONCE = 1 << 12
 """Padded tokens of both sides that are read together, at most, unless one pair has more."""
@@ -194,15 +195,13 @@ def _ablate(gated: _Gated, batch: _Batch, found: Sums) -> None:
 
 
 def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[_Batch]:
-    """Pairs of like length together."""
+    """Pairs of similar length together."""
     device, config = next(model.parameters()).device, model.config
-    batch: list[int] = []
-    for number in sorted(range(len(sources)), key=lambda i: len(sources[i]) + len(targets[i])):
-        if batch and (len(batch) + 1) * (len(sources[number]) + len(targets[number])) > TOKENS_AT_ONCE:
-            yield _batch(config.pad_id, config.bos_id, [sources[i] for i in batch], [targets[i] for i in batch], device)
-            batch = []
-        batch.append(number)
-    if batch:
+    for batch in batches_by_length(
+        range(len(sources)),
+        lambda i: (len(sources[i]) + len(targets[i]),),
+        lambda count, longest: count * longest[0] <= TOKENS_AT_ONCE,
+    ):
         yield _batch(config.pad_id, config.bos_id, [sources[i] for i in batch], [targets[i] for i in batch], device)
 
 
