@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headway.errors import UserError
 from headway.text import batches as batches_module
-from headway.text.batches import CorpusShare, MicroBatch, Plan, collate, epoch_order, pad, row_shape, share_of_step
+from headway.text.batches import CorpusShare, MicroBatch, Plan, collate, epoch_order, row_shape, share_of_step
 from headway.text.corpus import Pair
 from headway.text.packing import pack
 from headway.text.shards import ParallelIds, write_ids
@@ -245,10 +245,6 @@ def test_ranks_add_little_padding(ranks):
     alone = sum(one.places for step in steps for one in step)
     together = sum(one.places for step in steps for rank in range(ranks) for one in share_of_step(step, rank, ranks))
     assert together <= 1.05 * alone
-
-
-def test_pad_by_hand():
-    assert pad([[7, 8], [9]]).tolist() == [[7, 8], [9, 0]]
 
 
 def pairs_of(tmp_path, *texts):

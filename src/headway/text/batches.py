@@ -287,14 +287,6 @@ class PackedIds:
         return cls(ids, sentences, positions, longest=int(positions.max()) + 1)
 
 
-def pad(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """Sequences of ids as rows of one array, padded at the end to the longest's length."""
-    rows = np.full((len(sequences), max(map(len, sequences))), PAD_ID, dtype=np.int64)
-    for row, sequence in zip(rows, sequences, strict=True):
-        row[: len(sequence)] = sequence
-    return rows
-
-
 def share_of_step(micro_batches: list[MicroBatch], rank: int, ranks: int) -> list[MicroBatch]:
     """One rank's share of a step: every `ranks`-th row of each shape, in the fewest micro-batches that aren't larger
     than those of the step. All ranks have the same number of micro-batches, of the same shapes. Some end in empty

@@ -110,12 +110,8 @@ class EncodingSettings:
     """The pairs, without tags, that the filter `overlap` compares with."""
     valid: tuple[tuple[str, str], ...] = ()
     """The pairs, with tags, to look for among the kept ones."""
-    versions: int = 1
-    """How often each pair is encoded."""
-    segmentation_alpha: float | None = None
-    """How random the segmentation of each version is (`Tokenizer.sample`); None: all have the usual one."""
     noise: Noise | None = None
-    """Of the sources of each version."""
+    """Of the sources. Each pair is encoded as often as it has versions."""
 
 
 @dataclass
@@ -180,8 +176,9 @@ class Encoder:
         counts = PairCounts(kept=len(sources))
         for line in sorted(dropped):
             counts.drop(dropped[line], chunk.source_file, line)
-        if self._settings.versions > 1:
-            sources, targets = self._versions(texts, sources, targets, self._prefixes[chunk.corpus])
+        if self._settings.noise is not None:
+            prefix = self._prefixes[chunk.corpus]
+            sources, targets = self._versions(self._settings.noise, texts, sources, targets, prefix)
         return EncodedChunk(
             corpus=chunk.corpus,
             done=chunk.done,
@@ -212,31 +209,18 @@ class Encoder:
         return lines, texts
 
     def _versions(
-        self, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str
+        self, noise: Noise, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """All versions of each pair, with noise and random segmentations. They depend on its text and their number
-        alone. Where one is too long, the pair's usual ids stand in its place, so that no version lacks a pair. prefix:
-        the tag that the sources begin with."""
-        made: tuple[list[list[int]], list[list[int]]] = ([], [])
-        noise = self._settings.noise
-        for (source, target), *usual in zip(texts, sources, targets, strict=True):
-            for number in range(self._settings.versions):
-                noisy = prefix + noise.applied(source[len(prefix) :], number) if noise else source
-                ids = self._version(noisy, target, number, *usual, same_source=noisy == source)
-                for side, of_side in zip(made, usual if self._unfit(*ids) else ids, strict=True):
-                    side.append(of_side)
-        return made
-
-    def _version(
-        self, source: str, target: str, number: int, usual_source: list[int], usual_target: list[int], same_source: bool
-    ) -> tuple[list[int], list[int]]:
-        """The ids of a pair by the segmentation of this number; the usual ones if there is one segmentation alone."""
-        alpha = self._settings.segmentation_alpha
-        if alpha is None:
-            return usual_source if same_source else self._source.encode(source, tagged=True), usual_target
-        seeds = [hash_of(f"{number}\n{text}") for text in (source, target)]
-        source_ids = self._source.sample(source, alpha, seeds[0], tagged=True)
-        return source_ids, self._target.sample(target, alpha, seeds[1])
+        """All versions of each pair. The noise depends on the text and the number of the version alone. Where a noisy
+        source is too long, the usual one stands in its place, so that no version lacks a pair. prefix: the tag that the
+        sources begin with."""
+        noisy_sources: list[list[int]] = []
+        for (text, _), source, target in zip(texts, sources, targets, strict=True):
+            for number in range(noise.versions):
+                noisy = prefix + noise.applied(text[len(prefix) :], number)
+                ids = source if noisy == text else self._source.encode(noisy, tagged=True)
+                noisy_sources.append(source if self._unfit(ids, target) else ids)
+        return noisy_sources, [target for target in targets for _ in range(noise.versions)]
 
     def _unfit(self, source: list[int], target: list[int]) -> str | None:
         return unfit(source, target, self._settings.max_length, self._settings.max_tokens)

@@ -17,7 +17,6 @@ import sentencepiece
 
 from headway.errors import UserError
 from headway.text.characters import is_blank, visible, visible_spans
-from headway.text.sampling import Sampler
 from headway.text.sentencepiece_model import check_normalizers
 from headway.text.tokenizer import (
     BOS_ID,
@@ -100,15 +99,6 @@ class SubwordTokenizer:
         if tagged and self._tags:
             return [self.encode(text, tagged=True) for text in texts]
         return self._processor.encode([_normalized(text) for text in texts], num_threads=1)
-
-    def sample(self, text: str, alpha: float, seed: int, *, tagged: bool = False) -> list[int]:
-        tag, start = self._leading_tag(text) if tagged else (None, 0)
-        ids = self._sampler.sample(_normalized(text[start:]), alpha, seed)
-        return [self._tags[tag.text], *ids] if tag and ids else ids
-
-    @cached_property
-    def _sampler(self) -> Sampler:
-        return Sampler(self._processor, self.kind)
 
     def split_tag(self, text: str) -> tuple[str, str]:
         tag, start = self._leading_tag(text)

@@ -234,7 +234,7 @@ class _Preparing:
         write_json(self.folder / REPORT, _report(self.train, journal.counts))
 
     def _settings(self, tokenizers: Tokenizers, valid_texts: Texts, held_out: Texts) -> EncodingSettings:
-        data, options = self.recipe.data, self.recipe.tokenizer
+        data = self.recipe.data
         source, target = tokenizers
         return EncodingSettings(
             tokenizers=((source.suffix, source.to_bytes()), (target.suffix, target.to_bytes())),
@@ -247,8 +247,6 @@ class _Preparing:
             filters=data.filters.chosen(),
             held_out=tuple(held_out),
             valid=tuple(valid_texts),
-            versions=self.recipe.versions,
-            segmentation_alpha=options.segmentation_alpha if options.segmentations > 1 else None,
             noise=data.noise.chosen() if data.noise else None,
         )
 
@@ -271,7 +269,7 @@ class _Preparing:
         shards.sync()
         journal.write()
         self._check_corpora(journal, range(len(self.train)))
-        shards.finish(len(self.train), settings.versions)
+        shards.finish(len(self.train), self.recipe.versions)
 
     def _check_corpora(self, journal: Journal, corpora: range) -> None:
         for corpus in corpora:

@@ -167,11 +167,11 @@ class NoiseSection(Section):
     final `punctuation`, no `diacritics`."""
     versions: int = Field(8, ge=2, le=1000)
     """Number of times that the training text is prepared, each time with different noise; each epoch uses the next
-    version. If `tokenizer.segmentations` is larger, that number counts. Prepared data grow in proportion."""
+    version. Prepared data grow in proportion."""
 
     def chosen(self) -> Noise:
         """As `text.encoding` takes it."""
-        return Noise(self.share, tuple(dict.fromkeys(self.kinds)))
+        return Noise(self.share, tuple(dict.fromkeys(self.kinds)), self.versions)
 
 
 class DataSection(Section):
