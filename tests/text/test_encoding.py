@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from headway.errors import UserError
-from headway.text import chunks
-from headway.text.chunks import CorpusFiles, read_chunks
+from headway.text import corpus as corpus_module
+from headway.text.corpus import CorpusFiles, read_chunks
 from headway.text.duplicates import SeenHashes
 from headway.text.encoding import CorpusKind, Encoder, EncodingSettings, PairCounts
 from headway.text.filters import Filters
@@ -27,7 +27,7 @@ WORDS = WordTokenizer(NAMES)
 
 @pytest.fixture
 def corpus(tmp_path, monkeypatch) -> CorpusFiles:
-    monkeypatch.setattr(chunks, "LINES", 20)
+    monkeypatch.setattr(corpus_module, "LINES", 20)
     for side in (0, 1):
         (tmp_path / f"a.{side}").write_text("".join(f"{pair[side]}\n" for pair in PAIRS))
     return CorpusFiles((tmp_path / "a.0",), (tmp_path / "a.1",))

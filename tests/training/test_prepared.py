@@ -12,7 +12,8 @@ import pytest
 
 from headway.errors import UserError
 from headway.storage.changes import first_change
-from headway.text import chunks, shards
+from headway.text import corpus as corpus_module
+from headway.text import shards
 from headway.text.shards import ParallelIds
 from headway.training import journal
 from headway.training import prepare as preparing
@@ -37,7 +38,7 @@ class Killed(BaseException):
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     """With the text of two training corpora, one of them in several files, and one to validate on."""
-    monkeypatch.setattr(chunks, "LINES", 16)
+    monkeypatch.setattr(corpus_module, "LINES", 16)
     monkeypatch.setattr(shards, "PAIRS", 60)
     monkeypatch.setattr(journal, "ON_DISK_EVERY", 0.0)
     chooser = random.Random(2)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.text.characters import is_blank
-from headway.text.chunks import Chunk
+from headway.text.corpus import Chunk
 from headway.text.duplicates import hash_of
 from headway.text.filters import DuplicateOf, Filters, HeldOut, filter_tests
 from headway.text.noise import Noise
@@ -197,7 +197,7 @@ class Encoder:
         tests, prefix, max_length = self._tests[chunk.corpus], self._prefixes[chunk.corpus], self._settings.max_length
         lines: list[int] = []
         texts: Texts = []
-        for line, (source, target) in enumerate(zip(*chunk.texts(), strict=True), start=chunk.first):
+        for line, (source, target) in enumerate(chunk.texts(), start=chunk.first):
             reason = unusable(source, target, max_length)
             if reason is None and tests:
                 reason = next((name for name, test in tests if test(source, target)), None)

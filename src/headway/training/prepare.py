@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_file, write_json
 from headway.text.characters import is_blank
-from headway.text.chunks import CorpusFiles, read_chunks
-from headway.text.corpus import Pair, is_plain, read_lines, same_text, unchanged
+from headway.text.compressed import is_plain, unchanged
+from headway.text.corpus import CorpusFiles, Pair, read_chunks, read_lines, same_text
 from headway.text.encoding import CorpusKind, EncodingSettings, PairCounts, Texts, ids_dtype, unusable
 from headway.text.filters import HeldOut
 from headway.text.processes import LOOK_AROUND_EVERY, encode_chunks

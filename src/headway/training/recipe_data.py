@@ -19,8 +19,7 @@ from pydantic import (
 )
 
 from headway.storage.model_directory import LONGEST_DOMAIN
-from headway.text.chunks import CorpusFiles, as_corpus
-from headway.text.corpus import is_pattern, is_two_sided
+from headway.text.corpus import CorpusFiles, as_corpus, is_pattern, is_two_sided
 from headway.text.filters import DuplicateOf, Filters, Overlap
 from headway.text.noise import KINDS, Noise, NoiseKind
 

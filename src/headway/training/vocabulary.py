@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.text.chunks import Chunk, CorpusFiles, read_chunks
-from headway.text.corpus import Pair
+from headway.text.corpus import Chunk, CorpusFiles, Pair, read_chunks
 from headway.text.encoding import Texts, unusable
 from headway.text.filters import Filters, HeldOut, filter_tests
 from headway.text.subwords import SubwordTokenizer
