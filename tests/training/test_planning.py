@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.ids import write_ids
 
 from headway.model import ModelConfig
-from headway.text import shards
+from headway.text.shards import ParallelIds
 from headway.training.planning import (
     BUSY,
     HARDWARE,
@@ -126,11 +127,9 @@ def test_prepared_data_is_as_large_as_it_is_said(tmp_path):
         def encode(self, text, tagged=False):
             return [5] * len(text.split())
 
-    lines = [("a b c", "d e"), ("f", "g h i j")] * 10
-    pairs = [shards.Pair(source, target, "file", number) for number, (source, target) in enumerate(lines)]
-    shards.write_ids(tmp_path, [pairs], Words(), Words(), max_length=50, max_tokens=100)
+    write_ids(tmp_path, [[("a b c", "d e"), ("f", "g h i j")] * 10], Words())
     written = sum(file.stat().st_size for file in tmp_path.iterdir() if file.suffix in (".ids", ".offsets"))
-    ids = shards.ParallelIds(tmp_path)
+    ids = ParallelIds(tmp_path)
     assert Corpus(len(ids), *np.array(ids.mean_lengths) + 1, bytes_per_id=4).bytes_on_disk == written
 
 

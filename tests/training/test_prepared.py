@@ -246,6 +246,29 @@ def test_what_a_kill_leaves_half_written_is_no_harm(place, folder, monkeypatch):
     assert files(output) == files(folder / "whole")
 
 
+def test_validation_is_what_has_text_on_both_sides(folder):
+    """As ids also what isn't too long; of each corpus something must be left."""
+    (folder / "more.tsv").write_text(f"ant bee\tcat\n\tdog\nelk\t \n{'fox ' * MAX_LENGTH}\tgnu\nhen\tibx jay\n")
+    more = f"data.valid=[{{source: {folder / 'valid.de'}, target: {folder / 'valid.en'}}}, {{source: more.tsv}}]"
+    recipe = recipe_of(folder, more.replace("more.tsv", str(folder / "more.tsv")))
+    told = make(recipe, folder / "out")
+    sides = [(folder / f"valid.{side}").read_text().splitlines() for side in ("de", "en")]
+    rows = [tuple(line.split("\t")) for line in (folder / "more.tsv").read_text().splitlines()]
+    texts = [pair for pair in (*zip(*sides, strict=True), *rows) if all(map(str.strip, pair))]
+    assert json.loads((folder / "out" / "valid.json").read_text()) == [list(pair) for pair in texts]
+    ids, tokenizer = ParallelIds(folder / "out" / "valid"), find_tokenizer(folder / "out", "source")
+    wanted = [pair for pair in texts if len(pair[0].split()) < MAX_LENGTH]
+    assert ids.sizes == [9, 2]
+    assert [[side[i].tolist() for side in (ids.source, ids.target)] for i in range(11)] == [
+        [tokenizer.encode(text) for text in pair] for pair in wanted
+    ]
+    dropped = f"2 dropped because a side is blank, 1 dropped because they are too long (first: {folder / 'more.tsv'}:4)"
+    assert f"valid: 11 pairs, {dropped}" in told
+    (folder / "more.tsv").write_text(f"\tdog\n{'fox ' * MAX_LENGTH}\tgnu\n")
+    with pytest.raises(UserError, match=r"more\.tsv: holds no usable pair \(1 blank, 1 longer than model"):
+        make(recipe, folder / "other")
+
+
 def test_the_report_adds_up_and_names_lines_that_were_dropped(folder):
     told = make(recipe_of(folder), folder / "out")
     report = json.loads((folder / "out" / "report.json").read_text())

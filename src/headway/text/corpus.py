@@ -318,7 +318,7 @@ def as_corpus(sources: Sequence[Path], targets: Sequence[Path], languages: Sides
     for source, target, these, those in zip(sources, targets, *found, strict=False):
         if len(these) != len(those):
             raise UserError(f"{source} is {len(these)} files, but {target} is {len(those)}: each needs its translation")
-    return CorpusFiles(*(tuple(chain.from_iterable(side)) for side in found), languages)
+    return CorpusFiles(tuple(chain.from_iterable(found[0])), tuple(chain.from_iterable(found[1])), languages)
 
 
 def matching_files(path: Path) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -17,7 +17,6 @@ from headway.text.duplicates import hash_of
 from headway.text.filters import DuplicateOf, Filters, HeldOut, filter_tests
 from headway.text.noise import Noise
 from headway.text.tokenizer import Tokenizer, is_too_long, language_tag
-from headway.text.tokenizer_files import parse_tokenizer
 
 IDS_DTYPE = np.dtype("<i4")
 SMALL_IDS_DTYPE = np.dtype("<u2")
@@ -87,6 +86,14 @@ class PairCounts:
         ]
 
 
+def total(counts: Iterable[PairCounts]) -> PairCounts:
+    """Those of several corpora together."""
+    together = PairCounts()
+    for one in counts:
+        together.add(one)
+    return together
+
+
 @dataclass(frozen=True)
 class CorpusKind:
     """What encoding must know of a corpus besides its files."""
@@ -100,8 +107,8 @@ class CorpusKind:
 class EncodingSettings:
     """Everything that decides the ids of a text. It can be sent to other processes."""
 
-    tokenizers: tuple[tuple[str, bytes], tuple[str, bytes]]
-    """For each side, the name and the bytes of its file."""
+    tokenizers: tuple[Tokenizer, Tokenizer]
+    """Those of source and target."""
     max_length: int
     max_tokens: int
     corpora: tuple[CorpusKind, ...]
@@ -112,6 +119,11 @@ class EncodingSettings:
     """The pairs, with tags, to look for among the kept ones."""
     noise: Noise | None = None
     """Of the sources. Each pair is encoded as often as it has versions."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the ids."""
+        return ids_dtype(max(tokenizer.vocab_size for tokenizer in self.tokenizers))
 
 
 @dataclass
@@ -142,8 +154,7 @@ class Encoder:
 
     def __init__(self, settings: EncodingSettings) -> None:
         self._settings = settings
-        self._source, self._target = _tokenizers_of(settings)
-        self._dtype = ids_dtype(max(self._source.vocab_size, self._target.vocab_size))
+        self._source, self._target = settings.tokenizers
         held_out = HeldOut.of(settings.held_out)
         languages = [(kind.source_language, kind.target_language) for kind in settings.corpora]
         tests = {pair: filter_tests(settings.filters, pair, held_out) for pair in dict.fromkeys(languages)}
@@ -151,14 +162,15 @@ class Encoder:
         self._prefixes = [f"{language_tag(kind.tag)} " if kind.tag else "" for kind in settings.corpora]
         self._valid = {pair: place for place, pair in enumerate(settings.valid)}
 
-    def encode(self, chunk: Chunk, first_of: FirstOf) -> EncodedChunk:
-        """Raises UserError for a fault in the text, such as a line that isn't UTF-8."""
+    def encode(self, chunk: Chunk, first_of: FirstOf | None = None) -> EncodedChunk:
+        """first_of: needed to drop duplicates. Raises UserError for a fault in the text, such as a line that isn't
+        UTF-8."""
         dropped: dict[int, str] = {}
-        lines, texts = self._passed(chunk, dropped)
+        lines, texts = self.passed(chunk, dropped)
         kinds = self._settings.filters.duplicates
         hashes = np.array([[hash_of(_compared(pair, kind)) for pair in texts] for kind in kinds], dtype=np.uint64)
         hashes = hashes.reshape(len(kinds), len(texts))
-        if kinds:
+        if first_of is not None and kinds:
             repeats = [not all(first) for first in first_of(hashes).T.tolist()]
             dropped |= {line: "duplicates" for line, repeated in zip(lines, repeats, strict=True) if repeated}
             lines = [line for line, repeated in zip(lines, repeats, strict=True) if not repeated]
@@ -191,7 +203,7 @@ class Encoder:
             hashes=hashes,
         )
 
-    def _passed(self, chunk: Chunk, dropped: dict[int, str]) -> tuple[list[int], Texts]:
+    def passed(self, chunk: Chunk, dropped: dict[int, str]) -> tuple[list[int], Texts]:
         """The numbers and texts, with tags, of the lines that pass: not blank, not far too long, dropped by no filter.
         Adds the reasons of the others to `dropped`."""
         tests, prefix, max_length = self._tests[chunk.corpus], self._prefixes[chunk.corpus], self._settings.max_length
@@ -226,19 +238,12 @@ class Encoder:
         return unfit(source, target, self._settings.max_length, self._settings.max_tokens)
 
     def _flat(self, sentences: list[list[int]]) -> NDArray[Any]:
-        return np.fromiter(chain.from_iterable(sentences), dtype=self._dtype, count=sum(map(len, sentences)))
+        return np.fromiter(chain.from_iterable(sentences), dtype=self._settings.dtype, count=sum(map(len, sentences)))
 
 
 def ids_dtype(vocab_size: int) -> np.dtype[Any]:
     """The smallest type of the two that holds all ids of the vocabulary."""
     return SMALL_IDS_DTYPE if vocab_size <= 2**16 else IDS_DTYPE
-
-
-def _tokenizers_of(settings: EncodingSettings) -> tuple[Tokenizer, Tokenizer]:
-    """Those of source and target: the same object if their bytes are equal."""
-    source, target = settings.tokenizers
-    first = parse_tokenizer(source[1], Path(source[0]))
-    return first, first if source[1] == target[1] else parse_tokenizer(target[1], Path(target[0]))
 
 
 def unusable(source: str, target: str, max_length: int) -> str | None:

@@ -1,9 +1,9 @@
 """Ids on disk, memory-mapped: a corpus of any size is read as if it were in memory.
 
 A shard is a folder of raw little-endian arrays: `source.ids` and `target.ids` (all sentences, concatenated),
-`source.offsets` and `target.offsets` (int64, the start of each sentence, and the end). Ids on disk are either one shard
-with a file `sizes` (int64, the number of sentences of each corpus; ids are int32), or a folder of shards `00000`,
-`00001`, ... with `shards.json`, which describes them.
+`source.offsets` and `target.offsets` (int64, the start of each sentence, and the end). Ids on disk are a folder of
+shards `00000`, `00001`, ... with `shards.json`, which describes them. Earlier versions wrote one shard alone, with a
+file `sizes` (int64, the number of sentences of each corpus) and ids as int32.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -23,9 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.text.corpus import Pair
-from headway.text.encoding import IDS_DTYPE, EncodedChunk, PairCounts, unfit, unusable
-from headway.text.tokenizer import Tokenizer
+from headway.text.encoding import IDS_DTYPE, EncodedChunk
 
 OFFSETS_DTYPE = np.dtype("<i8")
 SIDES = ("source", "target")
@@ -278,72 +274,6 @@ class ShardsWriter:
         self.close()
         name = shard_name(len(self.book.shards) - 1)
         (self.folder / f"{name}{UNFINISHED}").rename(self.folder / name)
-
-
-def write_ids(
-    folder: Path,
-    corpora: Sequence[Iterable[Pair]],
-    source_tokenizer: Tokenizer,
-    target_tokenizer: Tokenizer,
-    *,
-    max_length: int,
-    max_tokens: int,
-) -> PairCounts:
-    """Encodes the pairs into `folder`, as one shard. Drops and counts pairs with a blank side, with a side of more than
-    `max_length` tokens, or with more than `max_tokens` on both sides, including the start or end symbol. Raises
-    UserError for a corpus without a usable pair."""
-    counts, sizes = PairCounts(), []
-    folder.mkdir(parents=True, exist_ok=True)
-    offsets = (array("q", [0]), array("q", [0]))
-    with ExitStack() as files:
-        ids_files = [files.enter_context(open(folder / f"{side}.ids", "wb")) for side in SIDES]
-        for corpus in corpora:
-            before = counts.kept
-            for pair_ids in _encoded(corpus, source_tokenizer, target_tokenizer, counts, max_length, max_tokens):
-                for ids, file, side_offsets in zip(pair_ids, ids_files, offsets, strict=True):
-                    file.write(np.asarray(ids, dtype=IDS_DTYPE).tobytes())
-                    side_offsets.append(side_offsets[-1] + len(ids))
-            sizes.append(counts.kept - before)
-    for side, side_offsets in zip(SIDES, offsets, strict=True):
-        np.frombuffer(side_offsets, dtype=np.int64).astype(OFFSETS_DTYPE).tofile(folder / f"{side}.offsets")
-    np.asarray(sizes, dtype=OFFSETS_DTYPE).tofile(folder / "sizes")
-    return counts
-
-
-def no_usable_pair(place: object, counts: PairCounts, max_length: int, max_tokens: int) -> UserError:
-    """The error for a corpus of which no pair is left."""
-    filtered = counts.read - counts.kept - counts.blank - counts.too_long
-    return UserError(
-        f"{place}: holds no usable pair "
-        f"({counts.blank} blank, {counts.too_long} longer than "
-        f"model.max_length={max_length} or {max_tokens} tokens on both sides"
-        f"{f', {filtered} dropped by data.filters' if filtered else ''})"
-    )
-
-
-def _encoded(
-    corpus: Iterable[Pair],
-    source_tokenizer: Tokenizer,
-    target_tokenizer: Tokenizer,
-    counts: PairCounts,
-    max_length: int,
-    max_tokens: int,
-) -> Iterator[tuple[list[int], list[int]]]:
-    place: object = "the corpus"
-    kept_before = counts.kept
-    for pair in corpus:
-        place = pair.file
-        reason, source, target = unusable(pair.source, pair.target, max_length), [], []
-        if reason is None:
-            source, target = source_tokenizer.encode(pair.source, tagged=True), target_tokenizer.encode(pair.target)
-            reason = unfit(source, target, max_length, max_tokens)
-        if reason is None:
-            counts.kept += 1
-            yield source, target
-        else:
-            counts.drop(reason, pair.file, pair.line)
-    if counts.kept == kept_before:
-        raise no_usable_pair(place, counts, max_length, max_tokens)
 
 
 def _mapped(file: Path, dtype: np.dtype[Any], *, scattered: bool = False) -> NDArray[Any]:

@@ -121,13 +121,6 @@ class Journal:
         self._unwritten.clear()
         _sync(self._log)
 
-    def total(self) -> PairCounts:
-        """The counts of all corpora together."""
-        total = PairCounts()
-        for counts in self.counts:
-            total.add(counts)
-        return total
-
     def close(self) -> None:
         for file in (self._log, *self._hashes):
             file.close()
