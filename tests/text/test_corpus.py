@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway.text.compressed import MAGIC, unchanged
+from headway.text.compressed import MAGIC, fault_of_line, unchanged
 from headway.text.corpus import CorpusFiles, Pair, read_lines, read_pairs, same_text
-from headway.text.signatures import fault_of_line
 
 
 def write(path, data: bytes):

@@ -11,8 +11,7 @@ import pytest
 from headway.errors import UserError
 from headway.text import corpus as corpus_module
 from headway.text.corpus import CorpusFiles, read_chunks
-from headway.text.duplicates import SeenHashes
-from headway.text.encoding import CorpusKind, Encoder, EncodingSettings, PairCounts
+from headway.text.encoding import CorpusKind, Encoder, EncodingSettings, PairCounts, SeenHashes
 from headway.text.filters import Filters
 from headway.text.processes import encode_chunks
 from headway.text.words import WordTokenizer

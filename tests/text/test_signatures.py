@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from headway.errors import UserError
 from headway.text import corpus as corpus_module
+from headway.text.compressed import fault_of_line
 from headway.text.corpus import CorpusFiles, read_chunks, read_lines
 from headway.text.lines import span_of_shard
-from headway.text.signatures import fault_of_line
 
 TEXTS = ["Ein Hund läuft.\nEr ist braun.\n", "Собака бежит\nпо лугу\n", "Ο σκύλος\nτρέχει\n", "\nNein danke\n", "Nein"]
 

@@ -240,23 +240,18 @@ def _deal(rows: list[list[int]], count: int, random: np.random.Generator) -> lis
     return [rows[start:end] + [[]] * (count - end + start) for start, end in itertools.pairwise(cuts)]
 
 
-class IdsOfPairs(Protocol):
-    """The ids of pairs by their numbers, without control ids."""
-
-    @property
-    def source(self) -> IdsByNumber: ...
-    @property
-    def target(self) -> IdsByNumber: ...
-
-
 class IdsByNumber(Protocol):
+    """Ids of sentences, without control ids."""
+
     def __getitem__(self, number: int, /) -> NDArray[Any]: ...
 
 
-def collate(corpus: IdsOfPairs, batch: MicroBatch) -> tuple[PackedIds, PackedIds, NDArray[np.int64]]:
+def collate(
+    source: IdsByNumber, target: IdsByNumber, batch: MicroBatch
+) -> tuple[PackedIds, PackedIds, NDArray[np.int64]]:
     """Source + <eos> and <bos> + target of each pair, and the labels: target + <eos>, (rows, target length)."""
-    sources = [[[*corpus.source[pair].tolist(), EOS_ID] for pair in row] for row in batch.rows]
-    targets = [[corpus.target[pair].tolist() for pair in row] for row in batch.rows]
+    sources = [[[*source[pair].tolist(), EOS_ID] for pair in row] for row in batch.rows]
+    targets = [[target[pair].tolist() for pair in row] for row in batch.rows]
     return (
         PackedIds.of(sources, batch.source_length),
         PackedIds.of([[[BOS_ID, *ids] for ids in row] for row in targets], batch.target_length),

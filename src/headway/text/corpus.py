@@ -21,8 +21,7 @@ from typing import IO
 
 from headway.errors import UserError
 from headway.text.characters import is_blank
-from headway.text.compressed import damages, is_plain, open_text, plain_name, raw_lines
-from headway.text.signatures import LOW, fault_of_line
+from headway.text.compressed import LOW, damages, fault_of_line, is_plain, open_text, plain_name, raw_lines
 from headway.text.two_sided import HEAD, NO_LANGUAGES, Form, Sides, form_of
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from headway.text.characters import is_blank
 from headway.text.corpus import Chunk
-from headway.text.duplicates import hash_of
 from headway.text.filters import DuplicateOf, Filters, HeldOut, filter_tests
 from headway.text.noise import Noise
 from headway.text.tokenizer import Tokenizer, is_too_long, language_tag
@@ -171,20 +171,17 @@ class Encoder:
         hashes = np.array([[hash_of(_compared(pair, kind)) for pair in texts] for kind in kinds], dtype=np.uint64)
         hashes = hashes.reshape(len(kinds), len(texts))
         if first_of is not None and kinds:
-            repeats = [not all(first) for first in first_of(hashes).T.tolist()]
-            dropped |= {line: "duplicates" for line, repeated in zip(lines, repeats, strict=True) if repeated}
-            lines = [line for line, repeated in zip(lines, repeats, strict=True) if not repeated]
-            texts = [pair for pair, repeated in zip(texts, repeats, strict=True) if not repeated]
+            new = [all(first) for first in first_of(hashes).T.tolist()]
+            dropped |= {line: "duplicates" for line, is_new in zip(lines, new, strict=True) if not is_new}
+            lines, texts = list(compress(lines, new)), list(compress(texts, new))
         found = (self._valid.pop(pair, None) for pair in texts) if self._valid else ()
         valid = [place for place in found if place is not None]
         sources = self._source.encode_all([source for source, _ in texts], tagged=True)
         targets = self._target.encode_all([target for _, target in texts])
         reasons = [self._unfit(source, target) for source, target in zip(sources, targets, strict=True)]
-        if any(reasons):
-            dropped |= {line: reason for line, reason in zip(lines, reasons, strict=True) if reason}
-            texts = [pair for pair, reason in zip(texts, reasons, strict=True) if not reason]
-            sources = [ids for ids, reason in zip(sources, reasons, strict=True) if not reason]
-            targets = [ids for ids, reason in zip(targets, reasons, strict=True) if not reason]
+        dropped |= {line: reason for line, reason in zip(lines, reasons, strict=True) if reason}
+        fit = [reason is None for reason in reasons]
+        texts, sources, targets = list(compress(texts, fit)), list(compress(sources, fit)), list(compress(targets, fit))
         counts = PairCounts(kept=len(sources))
         for line in sorted(dropped):
             counts.drop(dropped[line], chunk.source_file, line)
@@ -269,3 +266,33 @@ def _compared(pair: tuple[str, str], kind: DuplicateOf) -> str:
     """The text to hash. The line end separates the sides, because no text contains one."""
     source, target = pair[0].strip(), pair[1].strip()
     return f"{source}\n{target}" if kind == "pair" else source if kind == "source" else target
+
+
+def hash_of(text: str) -> int:
+    """64 bits of BLAKE2b. Among a billion texts the chance that any two different ones share a hash is 3%."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest(), "little")
+
+
+class SeenHashes:
+    """The hashes seen so far, in sorted arrays, each at least twice as long as the next. Each takes 8 bytes of memory,
+    and for a moment twice that while arrays are merged."""
+
+    def __init__(self) -> None:
+        self._sorted: list[NDArray[np.uint64]] = []
+
+    def first(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Says for each hash whether it is new. Of equal hashes only the first one is."""
+        unique, places = np.unique(hashes, return_index=True)
+        new = np.ones(len(unique), dtype=bool)
+        for seen in self._sorted:
+            found = np.minimum(np.searchsorted(seen, unique), len(seen) - 1)
+            new &= seen[found] != unique
+        if new.any():
+            self._sorted.append(unique[new])
+        while len(self._sorted) > 1 and len(self._sorted[-2]) < 2 * len(self._sorted[-1]):
+            both = np.concatenate([self._sorted.pop(), self._sorted.pop()])
+            both.sort(kind="stable")  # merges, because both parts are sorted
+            self._sorted.append(both)
+        first = np.zeros(len(hashes), dtype=bool)
+        first[places[new]] = True
+        return first

@@ -1,5 +1,5 @@
 """The filters that drop pairs of a corpus, as the recipe chooses, and their tests. Each looks at one pair. Duplicates
-are found by `text.duplicates`, because that needs all earlier pairs.
+are found by `text.encoding`, because that needs all earlier pairs.
 """
 
 from __future__ import annotations

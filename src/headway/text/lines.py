@@ -160,28 +160,28 @@ def chunks(items: Iterable[Item | None], size: Callable[[Item], int]) -> Iterato
 def with_pauses(items: Iterable[Item]) -> Iterator[Item | None]:
     """The items, and None each time that the next one takes longer than PAUSE, as after the last line that a program
     has written to a pipe. A thread reads them, because Windows can't tell whether a pipe has more."""
-    arrived: Queue[tuple[Item | None, Exception | None]] = Queue(READ_AHEAD)
+    arrived: Queue[tuple[Item] | Exception | None] = Queue(READ_AHEAD)
 
     def read() -> None:
         try:
             for item in items:
-                arrived.put((item, None))
-            arrived.put((None, StopIteration()))
+                arrived.put((item,))
+            arrived.put(None)
         except Exception as error:
-            arrived.put((None, error))
+            arrived.put(error)
 
     Thread(target=read, daemon=True).start()
     while True:
         try:
-            item, end = arrived.get(timeout=PAUSE)
+            found = arrived.get(timeout=PAUSE)
         except Empty:
             yield None
             continue
-        if isinstance(end, StopIteration):
+        if found is None:
             return
-        if end is not None:
-            raise end
-        yield item
+        if isinstance(found, Exception):
+            raise found
+        yield found[0]
 
 
 def _size(path: Path) -> int:

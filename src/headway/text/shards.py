@@ -12,7 +12,7 @@ import json
 import mmap
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
@@ -136,31 +136,6 @@ class Shard:
         return self.pairs >= PAIRS
 
 
-@dataclass
-class ShardsBook:
-    """The account of all shards so far. It follows from the chunks alone."""
-
-    shards: list[Shard] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    """Pairs of each corpus so far."""
-    longest: int = 0
-    longest_tokens: int = -1
-
-    def add(self, corpus: int, entry: ChunkEntry) -> Shard:
-        """Counts the chunk, and returns the shard that its pairs go to."""
-        if entry.longest_tokens > self.longest_tokens:
-            self.longest, self.longest_tokens = sum(self.sizes) + entry.longest, entry.longest_tokens
-        self.sizes += [0] * (corpus + 1 - len(self.sizes))
-        self.sizes[corpus] += entry.pairs
-        if not self.shards or self.shards[-1].full:
-            self.shards.append(Shard())
-        shard = self.shards[-1]
-        shard.pairs += entry.pairs
-        shard.source_tokens += entry.source_tokens
-        shard.target_tokens += entry.target_tokens
-        return shard
-
-
 @dataclass(frozen=True)
 class ChunkEntry:
     """What the account of the shards must know of a chunk."""
@@ -188,12 +163,16 @@ class ShardsWriter:
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], before: Iterable[tuple[int, ChunkEntry]] = ()) -> None:
         """before: corpus and entry of each chunk that is on disk already."""
-        self.folder, self._dtype, self.book = folder, dtype, ShardsBook()
+        self.folder, self._dtype = folder, dtype
+        self._shards: list[Shard] = []
+        self._sizes: list[int] = []
+        """Pairs of each corpus so far."""
+        self._longest, self._longest_tokens = 0, -1
         self._files: dict[str, IO[bytes]] = {}
         folder.mkdir(parents=True, exist_ok=True)
         for corpus, entry in before:
-            self.book.add(corpus, entry)
-        for number, shard in enumerate(self.book.shards):
+            self._count(corpus, entry)
+        for number, shard in enumerate(self._shards):
             if not (folder / shard_name(number)).exists():
                 self._open(number, shard)
                 self.close_full()
@@ -201,9 +180,9 @@ class ShardsWriter:
     def add(self, chunk: EncodedChunk) -> ChunkEntry:
         """Writes the pairs. They are on disk after the next `sync`."""
         entry = ChunkEntry.of(chunk)
-        before = len(self.book.shards)
-        shard = self.book.add(chunk.corpus, entry)
-        if len(self.book.shards) > before:
+        before = len(self._shards)
+        shard = self._count(chunk.corpus, entry)
+        if len(self._shards) > before:
             self._open(before, Shard())
         for side, ids, lengths in (
             ("source", chunk.source, chunk.source_lengths),
@@ -214,10 +193,25 @@ class ShardsWriter:
             self._files[f"{side}.offsets"].write((start + np.cumsum(lengths)).astype(OFFSETS_DTYPE).tobytes())
         return entry
 
+    def _count(self, corpus: int, entry: ChunkEntry) -> Shard:
+        """Adds the chunk to the account, which follows from the chunks alone, and returns the shard that its pairs go
+        to."""
+        if entry.longest_tokens > self._longest_tokens:
+            self._longest, self._longest_tokens = sum(self._sizes) + entry.longest, entry.longest_tokens
+        self._sizes += [0] * (corpus + 1 - len(self._sizes))
+        self._sizes[corpus] += entry.pairs
+        if not self._shards or self._shards[-1].full:
+            self._shards.append(Shard())
+        shard = self._shards[-1]
+        shard.pairs += entry.pairs
+        shard.source_tokens += entry.source_tokens
+        shard.target_tokens += entry.target_tokens
+        return shard
+
     @property
     def full(self) -> bool:
         """Whether the open shard must be closed before the next `add`."""
-        return bool(self._files) and self.book.shards[-1].full
+        return bool(self._files) and self._shards[-1].full
 
     def sync(self) -> None:
         """Returns when everything that was added is on disk."""
@@ -235,15 +229,14 @@ class ShardsWriter:
         self.sync()
         if self._files:
             self._end()
-        book = self.book
         document = {
             "format_version": FORMAT_VERSION,
             "dtype": self._dtype.str,
-            "sizes": [size // versions for size in (*book.sizes, *[0] * (corpora - len(book.sizes)))],
+            "sizes": [size // versions for size in (*self._sizes, *[0] * (corpora - len(self._sizes)))],
             **({"segmentations": versions} if versions > 1 else {}),
-            "longest": book.longest,
-            "longest_tokens": book.longest_tokens,
-            "shards": [asdict(shard) for shard in book.shards],
+            "longest": self._longest,
+            "longest_tokens": self._longest_tokens,
+            "shards": [asdict(shard) for shard in self._shards],
         }
         (self.folder / DESCRIPTION).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
@@ -272,7 +265,7 @@ class ShardsWriter:
 
     def _end(self) -> None:
         self.close()
-        name = shard_name(len(self.book.shards) - 1)
+        name = shard_name(len(self._shards) - 1)
         (self.folder / f"{name}{UNFINISHED}").rename(self.folder / name)
 
 

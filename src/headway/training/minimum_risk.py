@@ -133,7 +133,7 @@ class RiskSampler:
         return [1 - sentence_bleu(text, reference, self.tokenize) / 100 for text in texts]
 
     def _weighted(self, samples: WeightedPairs, micro_batch: MicroBatch) -> WeightedBatch:
-        source, target, labels = collate(samples, micro_batch)
+        source, target, labels = collate(samples.source, samples.target, micro_batch)
         weights = np.zeros(labels.shape, dtype=np.float32)
         for of_row, row in zip(weights, micro_batch.rows, strict=True):
             of_sentences = [one for pair in row for one in samples.weights[pair]]
