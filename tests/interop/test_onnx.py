@@ -21,12 +21,12 @@ import torch
 from torch import nn
 
 from headway.decoding import Constraints, TorchEngine, beam_search, greedy
+from headway.decoding.engine import padded
 from headway.errors import UserError
 from headway.interop import onnx as interop
 from headway.interop.onnx import export_onnx
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
-from headway.text.batches import pad
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.translator import Translator
@@ -73,7 +73,9 @@ def stored(tokenizer="pieces", **changes) -> StoredModel:
         for parameter in model.parameters():
             if parameter.dim() == 1:
                 parameter.add_(0.3 * torch.randn_like(parameter))
-    return StoredModel(model, tokenizer, tokenizer, "en", "en")
+    return StoredModel(
+        model=model, source_tokenizer=tokenizer, target_tokenizer=tokenizer, source_language="en", target_language="en"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +224,7 @@ def test_weights_that_are_shared_are_stored_once(exports):
 def test_greedy_search_repeats_nothing(exports, no_repeat):
     one, folder = exports(PLAIN)
     sources = random_sources(one)
-    rows = torch.from_numpy(pad([[*source, 3] for source in sources]))
+    rows = padded([[*source, 3] for source in sources], 0)
     engine, constraints = TorchEngine(one.model, [1]), Constraints(no_repeat_ngram=no_repeat)
     ours = greedy(engine, rows, [20] * len(sources), constraints)
     model = loop.Model(folder, threads=1)
