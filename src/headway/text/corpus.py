@@ -268,11 +268,15 @@ def _taken(rows: Iterator[tuple[bytes, bytes]], most: int) -> list[tuple[bytes, 
 
 def _decoded(text: bytes, file: Path, first: int, lenient: bool) -> list[str]:
     """The lines that `decode_lines` gives, decoded all at once if none can be at fault."""
+    if first == 1 and text:  # what the file is shows in its first line
+        end = text.find(b"\n") + 1 or len(text)
+        line = decode_lines(io.BytesIO(text[:end]), str(file), lenient=lenient)
+        return [*line, *_decoded(text[end:], file, 2, lenient)]
     try:
         lines = text.decode("utf-8").split("\n")
     except UnicodeDecodeError:
         lines = None
-    if lines is None or first == 1 or len(text.translate(None, LOW)) < len(text):
+    if lines is None or len(text.translate(None, LOW)) < len(text):
         return list(decode_lines(io.BytesIO(text), str(file), lenient=lenient, first=first))  # names the faulty line
     if not lines[-1]:
         lines.pop()

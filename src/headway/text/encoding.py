@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from headway.text.characters import is_blank
 from headway.text.corpus import Chunk
-from headway.text.filters import DuplicateOf, Filters, HeldOut, filter_tests
+from headway.text.filters import DuplicateOf, Filters, HeldOut, Test, filter_tests
 from headway.text.noise import Noise
 from headway.text.tokenizer import Tokenizer, is_too_long, language_tag
 
@@ -53,10 +53,7 @@ class PairCounts:
         return self.dropped.get(TOO_LONG, 0)
 
     def drop(self, reason: str, file: Path, line: int) -> None:
-        self.dropped[reason] = self.dropped.get(reason, 0) + 1
-        places = self.examples.setdefault(reason, [])
-        if len(places) < NAMED:
-            places.append(f"{file}:{line}")
+        self.add(PairCounts(0, {reason: 1}, {reason: [f"{file}:{line}"]}))
 
     def add(self, others: PairCounts) -> None:
         """Adds the counts of later text."""
@@ -207,9 +204,7 @@ class Encoder:
         lines: list[int] = []
         texts: Texts = []
         for line, (source, target) in enumerate(chunk.texts(), start=chunk.first):
-            reason = unusable(source, target, max_length)
-            if reason is None and tests:
-                reason = next((name for name, test in tests if test(source, target)), None)
+            reason = unusable(source, target, max_length, tests)
             if reason is None:
                 lines.append(line)
                 texts.append((prefix + source if prefix else source, target))
@@ -232,7 +227,12 @@ class Encoder:
         return noisy_sources, [target for target in targets for _ in range(noise.versions)]
 
     def _unfit(self, source: list[int], target: list[int]) -> str | None:
-        return unfit(source, target, self._settings.max_length, self._settings.max_tokens)
+        """The reason to drop the pair of ids: a side has more than `max_length` tokens, or both sides together more
+        than `max_tokens`, including the start or end symbol. None for a usable pair."""
+        if not source or not target:  # normalisation removed every character
+            return BLANK
+        longest, total = max(len(source), len(target)), len(source) + len(target) + 2
+        return TOO_LONG if longest >= self._settings.max_length or total > self._settings.max_tokens else None
 
     def _flat(self, sentences: list[list[int]]) -> NDArray[Any]:
         return np.fromiter(chain.from_iterable(sentences), dtype=self._settings.dtype, count=sum(map(len, sentences)))
@@ -243,23 +243,13 @@ def ids_dtype(vocab_size: int) -> np.dtype[Any]:
     return SMALL_IDS_DTYPE if vocab_size <= 2**16 else IDS_DTYPE
 
 
-def unusable(source: str, target: str, max_length: int) -> str | None:
-    """The reason to drop the pair before it is tokenised; None for a usable one."""
+def unusable(source: str, target: str, max_length: int, tests: Sequence[tuple[str, Test]]) -> str | None:
+    """The reason to drop the pair before it is tokenised; None for a usable one. tests: the filters."""
     if is_blank(source) or is_blank(target):
         return BLANK
     if is_too_long(source, max_length) or is_too_long(target, max_length):
         return TOO_LONG
-    return None
-
-
-def unfit(source: Sequence[int], target: Sequence[int], max_length: int, max_tokens: int) -> str | None:
-    """The reason to drop the pair of ids: a side has more than `max_length` tokens, or both sides together more than
-    `max_tokens`, including the start or end symbol. None for a usable pair."""
-    if not source or not target:  # normalisation removed every character
-        return BLANK
-    if max(len(source), len(target)) >= max_length or len(source) + len(target) + 2 > max_tokens:
-        return TOO_LONG
-    return None
+    return next((name for name, test in tests if test(source, target)), None)
 
 
 def _compared(pair: tuple[str, str], kind: DuplicateOf) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -324,20 +325,16 @@ def _has_lines(file: Path) -> bool:
 def _in_thread(work: Callable[[], Result], look_around: Callable[[], None]) -> Result:
     """Does the work in a thread and returns its result, so that signals are noticed meanwhile: sentencepiece may be
     busy for minutes. If `look_around` raises, the thread runs on until the process ends."""
-    done: list[Result] = []
-    failed: list[BaseException] = []
+    future: Future[Result] = Future()
 
     def run() -> None:
         try:
-            done.append(work())
+            future.set_result(work())
         except BaseException as error:
-            failed.append(error)
+            future.set_exception(error)
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(LOOK_AROUND_EVERY)
+    threading.Thread(target=run, daemon=True).start()
+    while not future.done():
+        wait([future], LOOK_AROUND_EVERY)
         look_around()
-    if failed:
-        raise failed[0]
-    return done[0]
+    return future.result()

@@ -122,8 +122,7 @@ class Synthesis:
     """The model or run directory that translates."""
     key: str
     """Where the recipe names it."""
-    source_language: str
-    target_language: str
+    languages: tuple[str, str]
     """What it translates from and to."""
     sample: bool = False
     """Whether translations are samples, not what the model's own search finds."""
@@ -233,31 +232,15 @@ class DataSection(Section):
     @property
     def syntheses(self) -> list[Synthesis]:
         """What models translate before training."""
-        return [
-            *(
-                Synthesis(
-                    given=files.target,
-                    written=files.source,
-                    writer=files.reverse,
-                    key="data.monolingual.reverse",
-                    source_language=files.tag or self.target_language,
-                    target_language=self.source_language,
-                    sample=files.sample,
-                )
-                for files in self.monolingual
-            ),
-            *(
-                Synthesis(
-                    given=files.source,
-                    written=files.target,
-                    writer=files.teacher,
-                    key="data.distilled.teacher",
-                    source_language=self.source_language,
-                    target_language=files.tag or self.target_language,
-                )
-                for files in self.distilled
-            ),
-        ]
+        found = []
+        for one in self.monolingual:
+            source, target = self.languages_of(one)
+            key = "data.monolingual.reverse"
+            found.append(Synthesis(one.target, one.source, one.reverse, key, (target, source), one.sample))
+        for one in self.distilled:
+            key = "data.distilled.teacher"
+            found.append(Synthesis(one.source, one.target, one.teacher, key, self.languages_of(one)))
+        return found
 
     @property
     def languages(self) -> list[tuple[str, str]]:

@@ -72,8 +72,7 @@ def sampled_texts(recipe: Recipe, corpora: Sequence[CorpusFiles], held_out: Held
     return [
         (noise.applied(pair.source, version=0) if noise else pair.source, pair.target)
         for corpus, pair in sample(corpora, recipe.tokenizer.sample_pairs)
-        if unusable(pair.source, pair.target, max_length) is None
-        and not any(test(pair.source, pair.target) for _, test in tests[corpus])
+        if unusable(pair.source, pair.target, max_length, tests[corpus]) is None
     ]
 
 
