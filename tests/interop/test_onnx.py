@@ -21,12 +21,12 @@ import torch
 from torch import nn
 
 from headway.decoding import Constraints, TorchEngine, beam_search, greedy
+from headway.decoding.engine import padded
 from headway.errors import UserError
 from headway.interop import onnx as interop
 from headway.interop.onnx import export_onnx
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
-from headway.text.batches import pad
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.translator import Translator
@@ -224,7 +224,7 @@ def test_weights_that_are_shared_are_stored_once(exports):
 def test_greedy_search_repeats_nothing(exports, no_repeat):
     one, folder = exports(PLAIN)
     sources = random_sources(one)
-    rows = torch.from_numpy(pad([[*source, 3] for source in sources]))
+    rows = padded([[*source, 3] for source in sources], 0)
     engine, constraints = TorchEngine(one.model, [1]), Constraints(no_repeat_ngram=no_repeat)
     ours = greedy(engine, rows, [20] * len(sources), constraints)
     model = loop.Model(folder, threads=1)

@@ -70,21 +70,21 @@ def parallel_pairs(
     """The pairs of `read_pairs`. First prints notices about how files with both sides are read. model: its languages
     tell which side is which. Raises UserError."""
     from headway.storage.model_directory import model_languages
-    from headway.text.corpus import is_two_sided, notices_of, read_pairs
+    from headway.text.corpus import CorpusFiles, is_two_sided, read_pairs
     from headway.text.two_sided import NO_LANGUAGES
 
     languages = NO_LANGUAGES
     if model is not None and any(map(is_two_sided, source)):
         languages = model_languages(model)
         languages = languages[0], target_language or languages[1]
-    for notice in notices_of(source, languages):
+    for notice in CorpusFiles(source, target, languages).notices():
         typer.echo(f"headway: notice: {notice}", err=True)
     return read_pairs(source, target, lenient=lenient, languages=languages)
 
 
 def as_they_arrive(lines: Iterator[Item], *files: str | Path) -> Iterator[Item | None]:
     """The lines, with None where a pipe or terminal pauses; unchanged for plain files."""
-    from headway.text.corpus import is_plain
+    from headway.text.compressed import is_plain
     from headway.text.lines import with_pauses
 
     plain = (stat.S_ISREG(os.fstat(0).st_mode) if str(file) == "-" else is_plain(Path(file)) for file in files)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.text.chunks import Chunk
+from headway.text.corpus import Chunk
 from headway.text.encoding import EncodedChunk, Encoder, EncodingSettings, FirstOf
 
 FEW = 2

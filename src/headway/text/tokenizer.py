@@ -68,12 +68,6 @@ class Tokenizer(Protocol):
         """`encode` for each text; faster for many texts."""
         ...
 
-    def sample(self, text: str, alpha: float, seed: int, *, tagged: bool = False) -> list[int]:
-        """`encode` with a random segmentation, which depends only on text and seed. alpha: for BPE the probability of
-        skipping a merge (Provilkov et al. 2020); for unigram the exponent of a segmentation's probability, so that a
-        smaller value gives more random segmentations (Kudo 2018). Whole words have only one segmentation."""
-        ...
-
     def split_tag(self, text: str) -> tuple[str, str]:
         """The tag at the beginning of a source, empty if there is none, and the rest of the text."""
         ...
