@@ -178,7 +178,7 @@ def test_a_run_without_a_model_is_told_before_any_has_translated(folder, monkeyp
 
 def test_translations_that_would_be_tokenised_differently(folder, monkeypatch):
     kinds = iter(("13a", "zh"))
-    monkeypatch.setattr("headway.cli.compare.tokenization_for", lambda *_: next(kinds))
+    monkeypatch.setattr("headway.cli.evaluate.tokenization_for", lambda *_: next(kinds))
     with pytest.raises(UserError, match=r"differently \(one as 13a, two as zh\); choose with --tokenize"):
         run("compare", "one", "two", *TEST_SET)
 

@@ -14,7 +14,7 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.evaluate import TestSet, shown_difference, shown_score, tokenization_for
+from headway.cli.evaluate import TestSet, shown_difference, shown_score
 from headway.cli.files import load_translator
 from headway.cli.show import print_json, print_table
 from headway.cli.streams import tell
@@ -64,21 +64,20 @@ def compare(
     headway compare runs/base runs/large runs/dropout --output curves.svg
     headway compare runs/base runs/large --source test.de --reference test.en
     """
-    from headway.evaluation import check_tokenize
     from headway.insight.pictures import draw_curves, save_picture
-    from headway.threads import use_threads
     from headway.training.comparing import differing_keys, read_run
 
-    _check_runs(runs)
+    if not 2 <= len(runs) <= len(ascii_uppercase):
+        raise UserError(f"give 2 to {len(ascii_uppercase)} runs to compare, not {len(runs)}")
+    for place, run in enumerate(runs):
+        if run.resolve() in (earlier.resolve() for earlier in runs[:place]):
+            raise UserError(f"{run}: is given twice")
     given = options.given_options(context)
     if source is None and (left := given.keys() - {"output", "as_json"}):
         raise UserError(f"{given[min(left)]} is for a test set; give --source and --reference, too")
-    if tokenize is not None:
-        check_tokenize(tokenize)
-    use_threads(threads)
     test_set = None
     if source is not None:
-        test_set = TestSet.read(source, reference, metric or [], runs[0], target_language)
+        test_set = TestSet.read(source, reference, metric or [], runs[0], target_language, tokenize)
     records = [read_run(run, lambda line: tell(f"headway: {line}")) for run in runs]
     differing = differing_keys([one.recipe for one in records])
     if output is not None:
@@ -92,9 +91,9 @@ def compare(
     if not as_json:
         _show_records(records, differing)
     if test_set is not None:
-        load = partial(load_translator, device=device, precision=precision, engine=engine)
+        load = partial(load_translator, device=device, precision=precision, engine=engine, threads=threads)
         search = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr}
-        scored = _scored(runs, test_set, load, search, tokenize)
+        scored = _scored(runs, test_set, load, search)
         comparisons = [[asdict(one) for one in of_run] for of_run in scored]
         document["test_set"] = {"lines": len(test_set.sources), "comparison": comparisons}
         if not as_json:
@@ -103,25 +102,17 @@ def compare(
         print_json(document)
 
 
-def _check_runs(runs: Sequence[Path]) -> None:
-    """Raises UserError."""
-    if not 2 <= len(runs) <= len(ascii_uppercase):
-        raise UserError(f"give 2 to {len(ascii_uppercase)} runs to compare, not {len(runs)}")
-    for place, run in enumerate(runs):
-        if run.resolve() in (earlier.resolve() for earlier in runs[:place]):
-            raise UserError(f"{run}: is given twice")
-
-
 def _panels(records: Sequence[RunRecord], output: Path) -> dict[str, dict[str, tuple[list[int], list[float]]]]:
     """By measure and run its steps and values; without what has none. Raises UserError where nothing has any."""
-    panels: dict[str, dict[str, tuple[list[int], list[float]]]] = {}
-    for one in records:
-        for measure, curve in one.curves.items():
-            if curve:
-                panels.setdefault(measure, {})[str(one.folder)] = list(curve), list(curve.values())
-    if not panels:
+    panels = {
+        measure: {
+            str(one.folder): (list(found), list(found.values())) for one in records if (found := one.curves[measure])
+        }
+        for measure in FORMS
+    }
+    if not any(panels.values()):
         raise UserError(f"--output {output}: no run has a validation in its log.jsonl, so there are no curves to draw")
-    return panels
+    return {measure: curves for measure, curves in panels.items() if curves}
 
 
 def _show_records(records: Sequence[RunRecord], differing: dict[str, list[Any]]) -> None:
@@ -133,8 +124,11 @@ def _show_records(records: Sequence[RunRecord], differing: dict[str, list[Any]])
     print_table([[letter, shown(str(one.folder))] for letter, one in zip(letters, records, strict=True)])
     typer.echo("\nrecipe keys that differ" if differing else "\nthe recipes are the same")
     if differing:
-        values = ([key, *(shown(_text(value)) for value in of_key)] for key, of_key in differing.items())
-        print_table([["", *letters], *values])
+        texts = {
+            key: [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+            for key, values in differing.items()
+        }
+        print_table([["", *letters], *([key, *map(shown, of_key)] for key, of_key in texts.items())])
     rows = [["last step", *(f"{one.last_step:,}" if one.last_step else "-" for one in records)]]
     for measure in MEASURES:
         points = [one.best(measure) for one in records]
@@ -148,17 +142,8 @@ def _show_records(records: Sequence[RunRecord], differing: dict[str, list[Any]])
             typer.echo(f"\n{measure} by step\n\n{draw_plot(curves, FORMS[measure])}")
 
 
-def _text(value: Any) -> str:
-    """A recipe's value."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def _scored(
-    runs: Sequence[Path],
-    test_set: TestSet,
-    load: Callable[[Path], Translator],
-    search: dict[str, Any],
-    tokenize: str | None,
+    runs: Sequence[Path], test_set: TestSet, load: Callable[[Path], Translator], search: dict[str, Any]
 ) -> list[list[Comparison]]:
     """Of each run but the first its comparison with the first, by every metric."""
     from headway.storage import find_model
@@ -169,7 +154,7 @@ def _scored(
     systems = []
     for run in runs:
         translator = load(run)
-        tokenizations.setdefault(tokenize or tokenization_for(translator.stored, test_set.target_language), run)
+        tokenizations.setdefault(test_set.tokenization(translator.stored), run)
         if len(tokenizations) > 1:
             found = ", ".join(f"{of_run} as {name}" for name, of_run in tokenizations.items())
             raise UserError(f"BLEU would tokenise the runs' translations differently ({found}); choose with --tokenize")

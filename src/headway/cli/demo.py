@@ -11,7 +11,7 @@ from typer import Option
 from headway.cli import options
 from headway.cli.streams import tell
 from headway.cli.texts import parse_languages
-from headway.cli.train import bound_spinning, program, run_training, threads_again
+from headway.cli.train import bound_spinning, program, run_training
 from headway.errors import UserError
 from headway.text.corpus import read_lines
 
@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from headway.training.recipe import Recipe
     from headway.translator import Translation, Translator
 
+FOLDER = Path("headway-demo")
 SAMPLES = 5
 
 
 def demo(
-    output: Annotated[Path, options.output("Folder for the corpus and the model.", metavar="DIR")] = Path(
-        "headway-demo"
-    ),
+    output: Annotated[Path, options.output("Folder for the corpus and the model.", metavar="DIR")] = FOLDER,
     languages: Annotated[str, Option(help="Locales of the dates, source-target.")] = "en-ko",
     threads: options.Threads = None,
 ) -> None:
@@ -42,12 +41,10 @@ def demo(
     bound_spinning()
     from headway.corpora.dates import dates_corpus
     from headway.storage.atomic import write_directory
-    from headway.threads import use_threads
     from headway.training.reading import load_recipe
     from headway.training.run_directory import refuse_changes
     from headway.translator import Translator
 
-    use_threads(threads)
     source, target = parse_languages(languages)
     run, data = output / "run", output / "data"
     recipe = _recipe(data, source, target)
@@ -58,8 +55,7 @@ def demo(
         with write_directory(data) as folder:
             corpus.write(folder)
         tell(f"corpus: {len(corpus.pairs['train']):,} dates and times, {source} -> {target}, in {data}")
-    headway = program()
-    run_training(recipe, run, f"{headway} demo --output {output} --languages {languages}{threads_again(threads)}")
+    run_training(recipe, run, f"demo --output {output} --languages {languages}", threads)
     translator = Translator.load(run)
     sources, targets = (list(read_lines(data / f"test.{language}")) for language in (source, target))
     translations = translator.translate(sources)
@@ -69,6 +65,7 @@ def demo(
     _show_alignments(translator, sources, targets, data / "test.align")
     _show_samples(translator, sources, translations)
     _write_page(translator, sources, output / "page.html")
+    headway = program()
     typer.echo(
         f"\nTry next:\n"
         f"  head -3 {data}/test.{source} | {headway} translate {run}\n"

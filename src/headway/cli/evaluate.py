@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from headway.storage import StoredModel
     from headway.translator import Translator
 
+    System = tuple[Sequence[str], Sequence[Measured]]
+    """Its translations, and what the metrics say of them."""
+
 
 def evaluate(
     model: options.Model,
@@ -58,19 +61,15 @@ def evaluate(
     headway evaluate runs/multi30k-de-en --source test.de --reference test.en --compare runs/other
     headway evaluate runs/multi30k-de-en --source test.de --reference test.en --metric my_metrics:exact
     """
-    from headway.evaluation import check_tokenize, score_translations
-    from headway.threads import use_threads
+    from headway.evaluation import score_translations
 
     if output is not None and output.exists():
         read = [file for file in (source, reference, compare) if file is not None and file.exists()]
         if any(map(output.samefile, read)):
             raise UserError(f"--output {output}: is a file that is read here; choose another name")
-    if tokenize is not None:
-        check_tokenize(tokenize)
     sampling = options.parse_sampling(sample)
-    use_threads(threads)
-    test_set = TestSet.read(source, reference, metric or [], model, target_language)
-    load = partial(load_translator, device=device, precision=precision, engine=engine)
+    test_set = TestSet.read(source, reference, metric or [], model, target_language, tokenize)
+    load = partial(load_translator, device=device, precision=precision, engine=engine, threads=threads)
     translated = partial(
         test_set.translated, beam_size=beam_size, length_penalty=length_penalty, mbr=mbr, sample=sampling
     )
@@ -82,7 +81,7 @@ def evaluate(
     if output is not None:
         with writer(output) as file:
             file.writelines(f"{line}\n" for line in hypotheses)
-    tokenize = tokenize or tokenization_for(translator.stored, target_language)
+    tokenize = test_set.tokenization(translator.stored)
     scores = score_translations(hypotheses, test_set.references, tokenize, with_ter=True)
     measured, comparisons = test_set.measured(hypotheses), []
     if others is not None:
@@ -133,7 +132,6 @@ def score(
     headway score runs/multi30k-de-en --source test.de --target test.en
     headway score runs/multi30k-de-en --source test.de --target test.en --alignments
     """
-    from headway.threads import use_threads
     from headway.translator.alignments import to_pharaoh
     from headway.translator.lines import language_prefix, tag_fault
 
@@ -141,8 +139,7 @@ def score(
         raise UserError("--pieces says what --alignments join: give both")
     targets = [target] if target else []
     pairs = parallel_pairs([source], targets, model, target_language)
-    use_threads(threads)
-    translator = load_translator(model, device, ensemble=ensemble)
+    translator = load_translator(model, device, threads=threads, ensemble=ensemble)
     if alignments:
         tell_of_aligner(translator, model)
     tag = language_prefix(translator, target_language)
@@ -183,14 +180,23 @@ class TestSet:
     metrics: list[NamedMetric]
     target_language: str | None
     """To translate into, where a model has several."""
+    tokenize: str | None
+    """sacreBLEU's, where it isn't that of the language."""
 
     @staticmethod
     def read(
-        source: Path, reference: Path | None, metrics: Sequence[str], model: Path, target_language: str | None
+        source: Path,
+        reference: Path | None,
+        metrics: Sequence[str],
+        model: Path,
+        target_language: str | None,
+        tokenize: str | None = None,
     ) -> TestSet:
         """The test set for this model. Raises UserError, before any other work."""
-        from headway.evaluation import load_metric
+        from headway.evaluation import check_tokenize, load_metric
 
+        if tokenize is not None:
+            check_tokenize(tokenize)
         pairs = list(parallel_pairs([source], [reference] if reference else [], model, target_language))
         if not pairs:
             raise UserError(f"{source}: has no lines to translate")
@@ -198,7 +204,7 @@ class TestSet:
             tell("headway: warning: source and reference are the same text")
         sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
         loaded = [load_metric(name) for name in dict.fromkeys(metrics)]
-        return TestSet(reference or source, source, sources, references, loaded, target_language)
+        return TestSet(reference or source, source, sources, references, loaded, target_language, tokenize)
 
     def translated(self, translator: Translator, **search: Any) -> list[str]:
         """Translations of the sources. Raises UserError for references that aren't sentences, and as `tagged`."""
@@ -219,17 +225,16 @@ class TestSet:
                 raise UserError(f"{self.source_file}, line {number}: {fault}; add it, or give --target-language")
         return [tag + source for source in self.sources]
 
+    def tokenization(self, stored: StoredModel) -> str:
+        """sacreBLEU's tokenisation of what a model writes here."""
+        return self.tokenize or tokenization_for(stored, self.target_language)
+
     def measured(self, translations: Sequence[str]) -> list[Measured]:
         """What the metrics say of them."""
         return [metric.measure(self.sources, translations, self.references) for metric in self.metrics]
 
-    def compared(
-        self,
-        ours: tuple[Sequence[str], Sequence[Measured]],
-        other: tuple[Sequence[str], Sequence[Measured]],
-        tokenize: str,
-    ) -> list[Comparison]:
-        """Two systems, of each the translations and what the metrics say of them: by BLEU, chrF and each metric."""
+    def compared(self, ours: System, other: System, tokenize: str) -> list[Comparison]:
+        """Two systems, by BLEU, chrF and each metric."""
         from headway.evaluation import compare_measured, compare_translations
 
         by_metrics = [compare_measured(*pair) for pair in zip(ours[1], other[1], strict=True)]

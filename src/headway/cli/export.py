@@ -10,8 +10,8 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.evaluate import tokenization_for
-from headway.cli.files import parallel_pairs, validation_pairs
+from headway.cli.evaluate import TestSet
+from headway.cli.files import validation_pairs
 from headway.cli.make import with_shortlist
 from headway.cli.streams import tell
 from headway.errors import UserError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from headway.insight.analyses import HeadImportance
     from headway.interop.faithful import Exported
     from headway.storage import StoredModel
-    from headway.text.corpus import Pair
     from headway.translator import Translator
 
     Tool = tuple[Callable[[StoredModel, Path], None], Callable[[StoredModel, Path], Exported]]
@@ -94,26 +93,20 @@ def export(
     for flag, value in (("--target", target), ("--reference", reference)):
         if value is not None and source is None:
             raise UserError(f"{flag} {value}: needs the --source that it translates")
-    pairs = _pairs(source, reference, model) if source is not None and target is None else []
+    test_set = None
+    if source is not None and target is None:
+        test_set = TestSet.read(source, reference, [], model, None)
     use_threads(threads)
     stored = load_model(model)
     if source is not None and target is not None:
         stored = with_shortlist(stored, source, target, model)
-    found = Translator(stored, device="cpu").translate([pair.source for pair in pairs], beam_size=1)
+    found = [] if test_set is None else Translator(stored, device="cpu").translate(test_set.sources, beam_size=1)
     tell(f"{model}: exporting, and checking that the result translates as the model does")
     write, opened = _page(stored, model, precision) if to == "web" else _tool(to, quantization)
     write(stored, output)
     tell(f"{output}: written and checked")
-    if pairs:
-        _report_difference(stored, pairs, [one.text for one in found], opened(stored, output))
-
-
-def _pairs(source: Path, reference: Path | None, model: Path) -> list[Pair]:
-    """Those of the test set. Raises UserError."""
-    pairs = list(parallel_pairs([source], [reference] if reference else [], model))
-    if not pairs:
-        raise UserError(f"{source}: has no lines to translate")
-    return pairs
+    if test_set is not None:
+        _report_difference(stored, test_set, [one.text for one in found], opened(stored, output))
 
 
 def _tool(to: str, quantization: str | None) -> Tool:
@@ -167,22 +160,21 @@ def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> Hea
     return translator.inspect(*chosen[0], analyses=[AskHeadImportance(pairs=chosen)]).analyses.head_importance
 
 
-def _report_difference(stored: StoredModel, pairs: list[Pair], ours: list[str], exported: Exported) -> None:
+def _report_difference(stored: StoredModel, test_set: TestSet, ours: list[str], exported: Exported) -> None:
     """Greedy search is the same everywhere; the tools' beams differ by their length penalties."""
     from headway.evaluation import score_translations
 
     source, target, longest = stored.source_tokenizer, stored.target_tokenizer, stored.model.config.max_length - 1
     theirs = []
-    for pair in pairs:
-        ids = source.encode(pair.source, tagged=True)
+    for text in test_set.sources:
+        ids = source.encode(text, tagged=True)
         most = stored.decoding.get("max_length") or 2 * len(ids) + 50
         readable = 0 < len(ids) <= longest
         theirs.append(target.decode(exported.translate(ids, min(most, longest))) if readable else "")
-    tokenize = tokenization_for(stored)
-    references = [pair.target for pair in pairs]
-    mine, found = (score_translations(texts, references, tokenize) for texts in (ours, theirs))
+    tokenize = test_set.tokenization(stored)
+    mine, found = (score_translations(texts, test_set.references, tokenize) for texts in (ours, theirs))
     same = sum(one == other for one, other in zip(ours, theirs, strict=True))
     typer.echo(
         f"BLEU {found.bleu:.2f} as exported, {mine.bleu:.2f} in headway: {found.bleu - mine.bleu:+.2f}, greedy; "
-        f"{same} of {len(pairs)} lines are equal  {found.bleu_signature}"
+        f"{same} of {len(ours)} lines are equal  {found.bleu_signature}"
     )

@@ -123,11 +123,18 @@ def _parse_shard(text: str) -> tuple[int, int]:
 
 
 def load_translator(
-    model: Path, device: str, precision: str = "auto", ensemble: Sequence[Path] | None = None, engine: str = "torch"
+    model: Path,
+    device: str,
+    precision: str = "auto",
+    engine: str = "torch",
+    threads: int | None = None,
+    ensemble: Sequence[Path] | None = None,
 ) -> Translator:
-    """As the options say. Raises UserError."""
+    """As the options say, with the threads set before. Raises UserError."""
+    from headway.threads import use_threads
     from headway.translator import Translator
 
+    use_threads(threads)
     return Translator.load(model, device=device, precision=precision, ensemble=ensemble or [], engine=engine)  # type: ignore[arg-type]
 
 

@@ -87,15 +87,13 @@ def inspect(
     from headway.insight.analyses.telling import Teller
     from headway.insight.moving import moving_picture
     from headway.insight.pictures import draw_heat_maps, save_picture
-    from headway.threads import use_threads
     from headway.translator.lines import language_prefix
 
     chooses_maps = (kind, layers, heads, words) != ("cross", "last", "mean", False)
     suffix = _checked_suffix(output, moving=moving, chooses_maps=chooses_maps, analyses=bool(analysis))
     kinds = _kinds(kind)
     history = [] if last is None else _last_models(model, last)
-    use_threads(threads)
-    translator = load_translator(model, device)
+    translator = load_translator(model, device, threads=threads)
     translator.domain = [source for source, _ in validation_pairs(model)]
     text = language_prefix(translator, target_language) + text
     if suffix == ".html":

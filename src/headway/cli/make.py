@@ -106,12 +106,10 @@ def calibrate(
     headway translate models/mine-calibrated input.de --confidence
     """
     from headway.storage import save_model
-    from headway.threads import use_threads
     from headway.translator.confidence import learn_calibration
 
-    use_threads(threads)
     test_set = TestSet.read(source, reference, [], model, target_language)
-    translator = load_translator(model, device, engine=engine)
+    translator = load_translator(model, device, engine=engine, threads=threads)
     refuse_endless(test_set.file, test_set.references, translator)
     translations = translator.translate(test_set.tagged(translator))
     found = learn_calibration(translator.stored, translations, test_set.references)

@@ -12,6 +12,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,9 +107,6 @@ def recipe_list() -> str:
 
 def _purpose(file: Path) -> str:
     """What the file says of itself: the comment at its top, as far as the commands in it."""
-    words: list[str] = []
-    for line in file.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("# ") or line.startswith("#  "):
-            break
-        words += line.removeprefix("#").split()
-    return " ".join(words)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    purpose = takewhile(lambda line: line.startswith("# ") and not line.startswith("#  "), lines)
+    return " ".join(word for line in purpose for word in line.removeprefix("#").split())

@@ -84,7 +84,6 @@ def serve(
     from headway.devices import keep_few_matrix_kernels
     from headway.serving.pairs import Pairs
     from headway.serving.service import Service
-    from headway.threads import use_threads
 
     hosts = tuple(allowed_host or ())
     if _is_loopback(host):
@@ -92,10 +91,9 @@ def serve(
     given = {one.name: context.params[one.name] for one in fields(Settings) if one.name in context.params}
     given["api_keys"] = () if api_keys is None else _read_keys(api_keys)
     settings = Settings(**given, allowed_hosts=hosts, allowed_origins=tuple(allow_origin or ()))
-    use_threads(threads)
     taken = bind(host, port)
     keep_few_matrix_kernels()
-    loaded = {load_translator(model, device, precision, engine=engine): validation_pairs(model) for model in models}
+    loaded = {load_translator(model, device, precision, engine, threads): validation_pairs(model) for model in models}
     for translator, validated in loaded.items():
         translator.domain = [source for source, _ in validated]
     pairs = Pairs(loaded, {} if settings.api_keys else loaded)  # the examples can be seen without a key

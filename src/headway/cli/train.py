@@ -86,17 +86,13 @@ def train(
     headway train --resume runs/mine training.max_minutes=60
     """
     bound_spinning()
-    from headway.model.config import PRESETS
     from headway.storage.steps import step_folders
-    from headway.threads import use_threads
-    from headway.training.run_directory import refuse_used_folder
+    from headway.training.reading import load_recipe
+    from headway.training.run_directory import is_run, refuse_used_folder
 
     if list_recipes:
         typer.echo(recipe_list())
         return
-    if preset is not None and preset not in PRESETS:
-        raise UserError(f"--preset {preset}: unknown; choose one of {', '.join(PRESETS)}")
-
     recipes, overrides = split_arguments(arguments or [])
     files = {"source": source, "target": target, "valid_source": valid_source, "valid_target": valid_target}
     given = {"model.preset": preset, "training.init_from": init_from, "data.prepared": data}
@@ -104,14 +100,16 @@ def train(
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
     if (resume is not None) + bool(recipes) + any(files.values()) != 1:
-        given = f" (given: {recipes[0]})" if recipes else ""
+        also = f" (given: {recipes[0]})" if recipes else ""
         raise UserError(
-            f"give one of: a RECIPE; --source, --target, --valid-source, --valid-target; --resume RUN{given}"
+            f"give one of: a RECIPE; --source, --target, --valid-source, --valid-target; --resume RUN{also}"
         )
     if resume is not None:
         if output is not None:
             raise UserError("--resume goes on in its own run directory, so there is no --output")
-        recipe, run = _resumed(resume, overrides), resume
+        if not is_run(resume):
+            raise UserError(f"{resume}: is not a run directory, so there is nothing to resume")
+        recipe, run = load_recipe(resume / "recipe.yaml", overrides), resume
     else:
         recipe, run = _new(recipes, files, overrides, output)
         restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0  # by torch's launcher
@@ -123,10 +121,8 @@ def train(
         from headway.training.processes import launch
 
         raise typer.Exit(launch(sys.argv[1:], processes))
-    use_threads(threads)
     many = f" --processes {processes}" if processes > 1 else ""
-    again = f"{program()} train --resume {shlex.quote(str(run))}{threads_again(threads)}{many}"
-    progress = run_training(recipe, run, again)
+    progress = run_training(recipe, run, f"train --resume {shlex.quote(str(run))}{many}", threads)
     if not leads():
         return
     tell(f"done: {progress.step:,} steps in {progress.minutes:.1f} minutes, best after {progress.best_step:,}")
@@ -157,15 +153,6 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str], output
     return make_recipe(document, overrides, origin="command line"), output
 
 
-def _resumed(run: Path, overrides: list[str]) -> Recipe:
-    from headway.training.reading import load_recipe
-    from headway.training.run_directory import is_run
-
-    if not is_run(run):
-        raise UserError(f"{run}: is not a run directory, so there is nothing to resume")
-    return load_recipe(run / "recipe.yaml", overrides)
-
-
 def bound_spinning() -> None:
     """Lets OpenMP's threads wait busily for each other for a short while only, a 150th of the default.
 
@@ -176,14 +163,17 @@ def bound_spinning() -> None:
         os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 
-def run_training(recipe: Recipe, run: Path, again: str) -> Progress:
-    """Trains; a run that was asked to stop ends the program with 130 or 143, saved. `again` is what goes on with it."""
+def run_training(recipe: Recipe, run: Path, again: str, threads: int | None) -> Progress:
+    """Trains; a run that was asked to stop ends the program with 130 or 143, saved. again: the command that goes on
+    with it, with the same threads, because the last digits depend on them."""
+    from headway.threads import use_threads
     from headway.training.loop import train as train_run
     from headway.training.processes import end_with_parent
     from headway.training.ranks import LeadFailed
     from headway.training.reporter import Reporter
     from headway.training.stopping import Interrupted
 
+    use_threads(threads)
     end_with_parent()
     reporter = Reporter(quiet=not leads())
     try:
@@ -191,7 +181,8 @@ def run_training(recipe: Recipe, run: Path, again: str) -> Progress:
     except LeadFailed:
         raise typer.Exit(2) from None
     except Interrupted as interrupted:
-        reporter.line(f"{interrupted}: saved; go on with {again}")
+        again += "" if threads is None else f" --threads {threads}"
+        reporter.line(f"{interrupted}: saved; go on with {program()} {again}")
         raise typer.Exit(128 + interrupted.signal_number) from None
 
 
@@ -203,11 +194,6 @@ def is_rank() -> bool:
 def leads() -> bool:
     """Whether this process is the one that speaks: the first of them, or the only one."""
     return not is_rank() or os.environ.get("RANK", "0") == "0"
-
-
-def threads_again(threads: int | None) -> str:
-    """The option with which a run goes on as it was begun: the last digits depend on the threads."""
-    return "" if threads is None else f" --threads {threads}"
 
 
 def program() -> str:

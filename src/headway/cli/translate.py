@@ -17,9 +17,12 @@ from headway.text.lines import Layout, Line
 
 if TYPE_CHECKING:
     from headway.cluster.worker import Work
+    from headway.serving.client import ServerTranslator
 
 SHOWN = 20
 """Lines of a job that are named one by one on standard error."""
+FOLLOWED_BY_SERVERS = {"server", "source_language", "target_language", "beam_size", "output"}
+"""Options that don't need the model here."""
 
 
 class Notices:
@@ -28,6 +31,8 @@ class Notices:
 
     def __init__(self) -> None:
         self._lines = {"cut off": 0, "left blank": 0}
+        self.failed = 0
+        """Lines that have no translation."""
 
     def __call__(self, text: str) -> None:
         if not text.startswith("notice: "):
@@ -157,37 +162,42 @@ def translate(
     headway translate --server http://localhost:5000 input.de --output output.en
     """
     notices = Notices()
+    if cluster is None:
+        options.check_output(output)
     if server is not None:
-        _refuse_options_of_models(context)
+        given = options.given_options(context)
+        if refused := [flag for name, flag in given.items() if name not in FOLLOWED_BY_SERVERS]:
+            raise UserError(f"{refused[0]} is not for --server: the server has settings of its own")
         if files:
             raise UserError(f"{files[0]}: --server takes only one FILE, and no MODEL")
-        file = "-" if model is None else str(model)
-        failed = _on_server(server, source_language, target_language, beam_size, file, output, notices)
-        notices.end()
-        raise typer.Exit(2 if failed else 0)
-    if source_language is not None:
-        raise UserError("--source-language is for --server: a model has only one")
-    if model is None:
-        raise UserError("a MODEL is missing, or --server URL")
-    if column is not None and field is not None:
-        raise UserError("--column and --field: a line is either columns or a JSON object; give one of them")
-    from headway.cluster.worker import Work
-    from headway.translator.lines import LineOptions
+        from headway.serving.client import ServerTranslator
 
-    given = {one.name: context.params[one.name] for one in fields(LineOptions)}
-    given |= {"sample": options.parse_sampling(sample), "glossary": _read_glossary(glossary)}
-    layout = Layout(column, field)
-    work = Work(model, tuple(ensemble or ()), device, precision, engine, layout, LineOptions(**given))
-    if cluster is not None:
-        if shard is not None:
-            raise UserError("--shard is for a scheduler of your own; --cluster makes its shards itself")
-        failed = _on_cluster(work, files or [], output, cluster, threads, notices)
+        file = "-" if model is None else str(model)
+        _on_server(ServerTranslator(server, source_language, target_language), beam_size, file, output, notices)
+    elif source_language is not None:
+        raise UserError("--source-language is for --server: a model has only one")
+    elif model is None:
+        raise UserError("a MODEL is missing, or --server URL")
+    elif column is not None and field is not None:
+        raise UserError("--column and --field: a line is either columns or a JSON object; give one of them")
+    elif cluster is not None and shard is not None:
+        raise UserError("--shard is for a scheduler of your own; --cluster makes its shards itself")
+    elif cluster is None and len(files or []) > 1:
+        raise UserError("several files need --cluster; or join them: cat FILES | headway translate MODEL")
     else:
-        if len(files or []) > 1:
-            raise UserError("several files need --cluster; or join them: cat FILES | headway translate MODEL")
-        failed = _here(work, (files or ["-"])[0], output, shard, resume, threads, notices)
+        from headway.cluster.worker import Work
+        from headway.translator.lines import LineOptions
+
+        asked = {one.name: context.params[one.name] for one in fields(LineOptions)}
+        asked |= {"sample": options.parse_sampling(sample), "glossary": _read_glossary(glossary)}
+        layout = Layout(column, field)
+        work = Work(model, tuple(ensemble or ()), device, precision, engine, layout, LineOptions(**asked))
+        if cluster is None:
+            _here(work, (files or ["-"])[0], output, shard, resume, threads, notices)
+        else:
+            _on_cluster(work, files or [], output, cluster, threads, notices)
     notices.end()
-    raise typer.Exit(2 if failed else 0)
+    raise typer.Exit(2 if notices.failed else 0)
 
 
 def _read_glossary(path: Path | None) -> tuple[tuple[str, str], ...]:
@@ -203,13 +213,12 @@ def _read_glossary(path: Path | None) -> tuple[tuple[str, str], ...]:
 
 def _here(
     work: Work, file: str, output: Path | None, shard: str | None, resume: bool, threads: int | None, notices: Notices
-) -> int:
-    """Translates in this process, and returns how many lines were left blank."""
+) -> None:
+    """Translates in this process."""
     from headway.devices import keep_few_matrix_kernels
     from headway.threads import use_threads
     from headway.translator.job import Job
 
-    options.check_output(output)
     is_device = output is not None and output.exists() and not output.is_file()
     if resume and (output is None or is_device):
         raise UserError("--resume needs --output FILE, which keeps what is done")
@@ -219,19 +228,17 @@ def _here(
     translator = work.load()
     if work.options.alignments:
         tell_of_aligner(translator.translator, work.model)
+
+    def text_of(chunk: list[Line]) -> str:
+        written = translator.translate(chunk)
+        notices.failed += written.failed
+        for notice in written.notices:
+            notices(notice)
+        return written.text
+
     if output is None or is_device:
-        failed = 0
-
-        def text_of(chunk: list[Line]) -> str:
-            nonlocal failed
-            written = translator.translate(chunk)
-            failed += written.failed
-            for notice in written.notices:
-                notices(notice)
-            return written.text
-
         write_as_they_arrive(lines, file, output, text_of)
-        return failed
+        return
     output = output.resolve()  # a link keeps its place
     identity = {
         **work.identity(),
@@ -240,13 +247,13 @@ def _here(
         "shard": shard,
     }
     job = Job(output, identity, in_place=file != "-" and output.exists() and output.samefile(file))
-    return job.run(lines, translator.translate, resume=resume, notice=notices)
+    notices.failed = job.run(lines, translator.translate, resume=resume, notice=notices)
 
 
 def _on_cluster(
     work: Work, files: list[str], output: Path | None, address: str, threads: int | None, notices: Notices
-) -> int:
-    """Translates with Ray, and returns how many lines were left blank."""
+) -> None:
+    """Translates with Ray."""
     import torch
 
     from headway.cluster.engine import translate_on_cluster
@@ -263,45 +270,23 @@ def _on_cluster(
     if address == "local":
         use_threads(threads)
         threads = torch.get_num_threads()
-    return translate_on_cluster(work, inputs, output.resolve(), address, threads, notices)
-
-
-def _refuse_options_of_models(context: typer.Context) -> None:
-    """Raises UserError for an option that a server can't follow."""
-    followed = {"server", "source_language", "target_language", "beam_size", "output"}
-    for name, flag in options.given_options(context).items():
-        if name not in followed:
-            raise UserError(f"{flag} is not for --server: the server has settings of its own")
+    notices.failed = translate_on_cluster(work, inputs, output.resolve(), address, threads, notices)
 
 
 def _on_server(
-    url: str,
-    source: str | None,
-    target: str | None,
-    beam_size: int | None,
-    file: str,
-    output: Path | None,
-    notices: Notices,
-) -> int:
-    """Translates with a server, and returns how many lines were too long for it and left blank."""
-    from headway.serving.client import ServerTranslator
-
-    options.check_output(output)
-    lines = input_lines(file, Layout())
-    server = ServerTranslator(url, source, target)
-    failed = 0
+    server: ServerTranslator, beam_size: int | None, file: str, output: Path | None, notices: Notices
+) -> None:
+    """Translates with a server, and leaves blank what is too long for it."""
 
     def text_of(chunk: list[Line]) -> str:
-        nonlocal failed
         texts = server.translate([line.text for line in chunk], beam_size=beam_size)
         for line in chunk:
             if server.is_too_long(line.text):
-                failed += 1
+                notices.failed += 1
                 notices(
                     f"line {line.number} has {len(line.text):,} characters, the server takes at most "
                     f"{server.longest:,}; its translation is left blank, split the line"
                 )
         return "".join(text.replace("\n", " ") + "\n" for text in texts)
 
-    write_as_they_arrive(lines, file, output, text_of)
-    return failed
+    write_as_they_arrive(input_lines(file, Layout()), file, output, text_of)
