@@ -125,7 +125,8 @@ def test_a_missing_first_run_tells_what_makes_it(here, tmp_path, monkeypatch):
     mine.parent.mkdir()
     mine.write_text((RECIPES / "multi30k-de-en-tiny.yaml").read_text(encoding="utf-8"), encoding="utf-8")
     elsewhere = tmp_path.resolve() / "runs" / "multi30k-both-tiny"
-    assert f"run `headway train multi30k-both-tiny --output {elsewhere}` to create it" in refusal(f"headway train {mine}")
+    wanted = f"run `headway train multi30k-both-tiny --output {elsewhere}` to create it"
+    assert wanted in refusal(f"headway train {mine}")
     assert not (here / "runs").exists()
 
 

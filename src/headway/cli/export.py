@@ -19,8 +19,8 @@ from headway.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headway.decoding.faithful import Exported
     from headway.insight.analyses import HeadImportance
-    from headway.interop.faithful import Exported
     from headway.storage import StoredModel
     from headway.translator import Translator
 
@@ -122,7 +122,7 @@ def _tool(to: str, quantization: str | None) -> Tool:
         from headway.interop.argos import export_argos, open_argos
 
         return partial(export_argos, quantization=quantization), open_argos
-    from headway.interop.ctranslate2 import export_ctranslate2, open_ctranslate2
+    from headway.decoding.ctranslate2_model import export_ctranslate2, open_ctranslate2
 
     return partial(export_ctranslate2, quantization=quantization), open_ctranslate2
 

@@ -30,29 +30,28 @@ def show(model: options.Model, as_json: options.JsonOutput = False) -> None:
     \b
     headway show runs/multi30k-de-en
     """
-    from headway.storage import find_model, load_model
+    from headway.model.shapes import weight_shapes
+    from headway.storage import read_model
 
-    folder = find_model(model)
-    stored = load_model(folder)
-    config = stored.model.config
+    stored = read_model(model)
     if as_json:
         document = {
-            "folder": str(folder),
+            "folder": str(stored.folder),
             "source_language": stored.source_language,
             "target_language": stored.target_language,
             "parameters": stored.num_parameters,
-            "model": config.to_dict(),
+            "model": stored.config.to_dict(),
             "training_flops": stored.training_flops,
             "decoding": stored.decoding,
             "alignment": stored.aligner and stored.aligner.to_dict(),
-            "weights": {name: tuple(weight.shape) for name, weight in stored.model.named_parameters()},
+            "weights": weight_shapes(stored.config),
         }
         print_json(document)
         return
     languages = f"{stored.source_language} -> {stored.target_language}"
-    typer.echo(f"{folder}\n{languages}, {stored.num_parameters:,} parameters\n")
-    of_encoder = {"decoder_num_heads": config.num_heads, "decoder_d_ff": config.d_ff}
-    fields = config.to_dict().items()
+    typer.echo(f"{stored.folder}\n{languages}, {stored.num_parameters:,} parameters\n")
+    of_encoder = {"decoder_num_heads": stored.config.num_heads, "decoder_d_ff": stored.config.d_ff}
+    fields = stored.config.to_dict().items()
     print_table(
         [(name, str(value) if value is not None else f"{of_encoder[name]} (as the encoder)") for name, value in fields]
     )
