@@ -1,4 +1,4 @@
-"""The command line: one thin module a command, heavy imports inside the command.
+"""The command line: thin commands, with heavy imports inside them.
 
 Results go to standard output, everything else to standard error. Exit codes: 0; 2 for what the user can mend, in one
 line; 1 for a defect of ours, or where the reader of our output went away; 130 and 143 for a run that was ended by

@@ -68,16 +68,15 @@ def evaluate(
         if any(map(output.samefile, read)):
             raise UserError(f"--output {output}: is a file that is read here; choose another name")
     sampling = options.parse_sampling(sample)
+    search = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr, "sample": sampling}
     test_set = TestSet.read(source, reference, metric or [], model, target_language, tokenize)
     load = partial(load_translator, device=device, precision=precision, engine=engine, threads=threads)
-    translated = partial(
-        test_set.translated, beam_size=beam_size, length_penalty=length_penalty, mbr=mbr, sample=sampling
-    )
     translator = load(model, ensemble=ensemble)
     others = None
     if compare is not None:
-        others = translated(load(compare)) if compare.is_dir() else _lines(compare, test_set, translator)
-    hypotheses = translated(translator)
+        is_file = not compare.is_dir()
+        others = _lines(compare, test_set, translator) if is_file else test_set.translated(load(compare), **search)
+    hypotheses = test_set.translated(translator, **search)
     if output is not None:
         with writer(output) as file:
             file.writelines(f"{line}\n" for line in hypotheses)

@@ -100,9 +100,10 @@ def export(
     stored = load_model(model)
     if source is not None and target is not None:
         stored = with_shortlist(stored, source, target, model)
-    found = [] if test_set is None else Translator(stored, device="cpu").translate(test_set.sources, beam_size=1)
+    translator = Translator(stored, device="cpu")
+    found = translator.translate(test_set.sources if test_set is not None else [], beam_size=1)
     tell(f"{model}: exporting, and checking that the result translates as the model does")
-    write, opened = _page(stored, model, precision) if to == "web" else _tool(to, quantization)
+    write, opened = _page(translator, model, precision) if to == "web" else _tool(to, quantization)
     write(stored, output)
     tell(f"{output}: written and checked")
     if test_set is not None:
@@ -127,14 +128,13 @@ def _tool(to: str, quantization: str | None) -> Tool:
     return partial(export_ctranslate2, quantization=quantization), open_ctranslate2
 
 
-def _page(stored: StoredModel, model: Path, precision: str | None) -> Tool:
+def _page(translator: Translator, model: Path, precision: str | None) -> Tool:
     """model: where it lies, a run directory with its validation pairs, perhaps."""
     from headway.serving.examples import examples_among
     from headway.text.tokenizer import language_tag
-    from headway.translator import Translator
     from headway.web.export import as_precision, export_web, open_web
 
-    weights, pairs, translator = as_precision(precision), validation_pairs(model), Translator(stored, device="cpu")
+    weights, pairs, stored = as_precision(precision), validation_pairs(model), translator.stored
     found = examples_among(pairs, stored.source_language, stored.target_language)
     tag = "" if pairs or not translator.target_languages else f"{language_tag(translator.target_languages[0])} "
     examples = [tag + source for source, _ in found]

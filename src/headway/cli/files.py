@@ -28,9 +28,8 @@ Item = TypeVar("Item")
 def input_lines(file: str, layout: Layout, shard: str | None = None) -> Iterator[Line]:
     """The texts of the file or of a shard of it. Raises UserError before the first line for a file that can't be
     read."""
-    part = None if shard is None else _parse_shard(shard)
     if file == "-":
-        if part is not None:
+        if shard is not None:
             raise UserError("--shard needs a FILE: the size of standard input isn't known before its end")
         if sys.stdin is None:
             raise UserError("standard input is closed; give a file")
@@ -40,9 +39,9 @@ def input_lines(file: str, layout: Layout, shard: str | None = None) -> Iterator
     path = Path(file)
     check_input(path, layout)
     layout = layout.of_file(path)
-    if part is None:
+    if shard is None:
         return layout.lines(read_lines(path))
-    span = span_of_shard(path, *part)
+    span = span_of_shard(path, *_parse_shard(shard))
     return layout.lines(span.read(path), span.first)
 
 

@@ -20,7 +20,6 @@ from headway.text.corpus import is_two_sided, read_lines
 
 if TYPE_CHECKING:
     from headway.storage import StoredModel
-    from headway.text.tokenizer import Tokenizer
 
 PAIRS = 500
 """Read at most, to choose the attention that aligns."""
@@ -232,15 +231,12 @@ def _texts(source: list[Path], target: list[Path], model: Path) -> list[list[str
 
 def _growth(stored: StoredModel, extended: StoredModel, texts: list[list[str]]) -> Iterator[str]:
     """What the model has got and what it has lost, in lines."""
-
-    def length(tokenizer: Tokenizer) -> int:
-        return sum(map(len, tokenizer.encode_all(of_side)))
-
     for side, of_side in zip(("source", "target"), texts, strict=True):
         before, now = getattr(stored, f"{side}_tokenizer"), getattr(extended, f"{side}_tokenizer")
         line = f"{side}: {before.vocab_size:,} -> {now.vocab_size:,} tokens"
         if of_side:
-            line += f"; the new text has {length(before):,} -> {length(now):,}"
+            lengths = [sum(map(len, tokenizer.encode_all(of_side))) for tokenizer in (before, now)]
+            line += f"; the new text has {lengths[0]:,} -> {lengths[1]:,}"
         yield line
     if extended.source_tokenizer.target_tags:
         tags = " ".join(f">>{language}<<" for language in extended.source_tokenizer.target_tags)

@@ -85,12 +85,11 @@ def serve(
     from headway.serving.pairs import Pairs
     from headway.serving.service import Service
 
-    hosts = tuple(allowed_host or ())
-    if _is_loopback(host):
-        hosts = (*hosts, f"[{host}]" if ":" in host else host, *LOOPBACK)
+    own = (f"[{host}]" if ":" in host else host, *LOOPBACK) if _is_loopback(host) else ()
     given = {one.name: context.params[one.name] for one in fields(Settings) if one.name in context.params}
     given["api_keys"] = () if api_keys is None else _read_keys(api_keys)
-    settings = Settings(**given, allowed_hosts=hosts, allowed_origins=tuple(allow_origin or ()))
+    hosts, origins = (*(allowed_host or ()), *own), tuple(allow_origin or ())
+    settings = Settings(**given, allowed_hosts=hosts, allowed_origins=origins)
     taken = bind(host, port)
     keep_few_matrix_kernels()
     loaded = {load_translator(model, device, precision, engine, threads): validation_pairs(model) for model in models}

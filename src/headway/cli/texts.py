@@ -123,10 +123,8 @@ def check(
             f"mainly {side.script}"
         )
     for finding in found.findings:
-        more = ", ..." if finding.count > len(finding.places) else ""
-        typer.echo(
-            f"{finding.count:>7,}  {finding.name}: {finding.meaning}\n         {', '.join(finding.places)}{more}"
-        )
+        places = ", ".join(finding.places) + ", ..." * (finding.count > len(finding.places))
+        typer.echo(f"{finding.count:>7,}  {finding.name}: {finding.meaning}\n         {places}")
     if not found.findings:
         typer.echo("nothing to doubt")
 
