@@ -7,7 +7,7 @@ from tests.glass.test_inspecting import random_translator
 from typer.testing import CliRunner
 
 from headway.cli import app
-from headway.cli.make import PAIRS
+from headway.cli.make import PAIRS, aligner
 from headway.errors import UserError
 from headway.storage import load_model, save_model
 from headway.translator.aligning import choose_aligner
@@ -52,8 +52,6 @@ def test_what_can_not_be_chosen(model, tmp_path):
     blank = tmp_path / "blank"
     blank.write_text("\n\n")
     for output, said in ((tmp_path / "new", "no pair has text on both sides"), (model, "is there already")):
-        sides = ("--source", blank, "--target", blank)
-        refused = CliRunner().invoke(app, [*map(str, ("aligner", model, *sides, "--output", output))])
-        assert isinstance(refused.exception, UserError)
-        assert said in str(refused.exception)
+        with pytest.raises(UserError, match=said):
+            aligner(model, output, blank, blank, "cpu")
     assert not (tmp_path / "new").exists()

@@ -34,9 +34,7 @@ def compare(
     runs: Annotated[
         list[Path], Argument(metavar="RUN RUN...", help="Run directories; the others are compared with the first.")
     ],
-    output: Annotated[
-        Path | None, options.output("Draw the curves into this picture (.svg, .png).", options.check_picture)
-    ] = None,
+    output: Annotated[Path | None, options.output("Draw the curves into this picture (.svg, .png).")] = None,
     source: Annotated[
         Path | None,
         Option(help="A test set to translate with each run: text, or a .tsv or .jsonl file with both sides."),
@@ -72,6 +70,7 @@ def compare(
     for place, run in enumerate(runs):
         if run.resolve() in (earlier.resolve() for earlier in runs[:place]):
             raise UserError(f"{run}: is given twice")
+    options.check_picture(output)
     given = options.given_options(context)
     if source is None and (left := given.keys() - {"output", "as_json"}):
         raise UserError(f"{given[min(left)]} is for a test set; give --source and --reference, too")

@@ -24,7 +24,7 @@ SAMPLES = 5
 
 
 def demo(
-    output: Annotated[Path, options.output("Folder for the corpus and the model.", metavar="DIR")] = FOLDER,
+    output: Annotated[Path, options.output("Folder for the corpus and the model.", "DIR")] = FOLDER,
     languages: Annotated[str, Option(help="Locales of the dates, source-target.")] = "en-ko",
     threads: options.Threads = None,
 ) -> None:

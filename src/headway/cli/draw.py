@@ -23,8 +23,7 @@ def draw(
     context: typer.Context,
     what: Annotated[str, Argument(metavar="positions|masks|schedule", help="What to draw.")],
     output: Annotated[
-        Path | None,
-        options.output("Picture to write (.svg, .png). Default: text in the terminal.", options.check_picture),
+        Path | None, options.output("Picture to write (.svg, .png). Default: text in the terminal.")
     ] = None,
     max_length: Annotated[
         int | None, Option(min=2, max=1000, help="Number of positions. Default: 50 for positions, 6 for masks.")
@@ -46,6 +45,7 @@ def draw(
     """
     from headway.insight.pictures import save_picture
 
+    options.check_picture(output)
     unused = {"positions": ("warmup_steps",), "masks": ("warmup_steps", "d_model"), "schedule": ("max_length",)}
     if what not in unused:
         raise UserError(f"{what!r} is unknown; there are positions, masks and schedule")

@@ -33,7 +33,7 @@ def evaluate(
     model: options.Model,
     source: options.Source,
     reference: options.Reference = None,
-    output: Annotated[Path | None, options.output("Write the translations to this file.", options.check_output)] = None,
+    output: Annotated[Path | None, options.output("Write the translations to this file.")] = None,
     compare: Annotated[
         Path | None,
         Option(metavar="OTHER", help="Another model, or a text file of translations: is the difference significant?"),
@@ -63,6 +63,7 @@ def evaluate(
     """
     from headway.evaluation import score_translations
 
+    options.check_output(output)
     if output is not None and output.exists():
         read = [file for file in (source, reference, compare) if file is not None and file.exists()]
         if any(map(output.samefile, read)):

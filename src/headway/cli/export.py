@@ -39,10 +39,7 @@ def export(
     model: Annotated[Path, Argument(help="Model directory, or run directory (then its best model).")],
     to: Annotated[str, Option(metavar="|".join(TARGETS), help="The tool that will run the model.")],
     output: Annotated[
-        Path,
-        options.output(
-            "Folder to make. For argos, a file X.argosmodel; for web, also X.html.", options.check_new, metavar="PATH"
-        ),
+        Path, options.output("Folder to make. For argos, a file X.argosmodel; for web, also X.html.", "PATH")
     ],
     quantization: Annotated[
         str | None, Option(metavar="TYPE", help="ctranslate2, argos: int8, int8_bfloat16, bfloat16, float16, ...")
@@ -78,6 +75,7 @@ def export(
 
     if to not in TARGETS:
         raise UserError(f"--to {to!r} is unknown; there are {', '.join(TARGETS)}")
+    options.check_new(output)
     for flag, value, tools in (
         ("--quantization", quantization, QUANTIZED),
         ("--precision", precision, ("web",)),

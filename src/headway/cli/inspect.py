@@ -35,9 +35,7 @@ def inspect(
     target: Annotated[str | None, Option(help="Inspect this translation. Default: the model's own.")] = None,
     output: Annotated[
         Path | None,
-        options.output(
-            "Page (.html), picture (.svg, .png) or data (.json). Default: text in the terminal.", options.check_output
-        ),
+        options.output("Page (.html), picture (.svg, .png) or data (.json). Default: text in the terminal."),
     ] = None,
     kind: Annotated[
         str, Option(help="Which attention: cross, encoder, decoder, several separated by commas, or all.")
@@ -89,6 +87,7 @@ def inspect(
     from headway.insight.pictures import draw_heat_maps, save_picture
     from headway.translator.lines import language_prefix
 
+    options.check_output(output)
     chooses_maps = (kind, layers, heads, words) != ("cross", "last", "mean", False)
     suffix = _checked_suffix(output, moving=moving, chooses_maps=chooses_maps, analyses=bool(analysis))
     kinds = _kinds(kind)

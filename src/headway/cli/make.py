@@ -43,6 +43,7 @@ def aligner(
     from headway.storage import save_model
     from headway.translator.lines import tag_fault
 
+    options.check_new(output)
     translator = load_translator(model, device)
     pairs = parallel_pairs([source], [target] if target else [], model)
     texts = list(islice((pair for pair in pairs if not is_blank(pair.source) and not is_blank(pair.target)), PAIRS))
@@ -79,6 +80,7 @@ def average(
         raise UserError(f"{run}: has no model yet")
     if last is not None and len(models) < last:
         raise UserError(f"{run}: has {len(models)} models, --last {last} are asked for")
+    options.check_new(output)
     models = models[-last:] if last is not None else models
     average_models(models, output)
     tell(f"mean of {', '.join(model.name for model in models)} in {output}")
@@ -107,6 +109,7 @@ def calibrate(
     from headway.storage import save_model
     from headway.translator.confidence import learn_calibration
 
+    options.check_new(output)
     test_set = TestSet.read(source, reference, [], model, target_language)
     translator = load_translator(model, device, engine=engine, threads=threads)
     refuse_endless(test_set.file, test_set.references, translator)
@@ -129,6 +132,7 @@ def import_(
     """
     from headway.interop.huggingface import import_huggingface
 
+    options.check_new(output)
     import_huggingface(folder, output)
     tell(f"{output}: written")
 
@@ -152,6 +156,7 @@ def shortlist(
     """
     from headway.storage import load_model, save_model
 
+    options.check_new(output)
     save_model(output, with_shortlist(load_model(model), source, target, model))
     tell(f"{output}: written, with a shortlist")
 
@@ -207,6 +212,7 @@ def extend(
         raise UserError("--add-pieces needs new text to learn them from: --source or --target, or both")
     if files and not add_pieces:
         raise UserError("--source and --target are for --add-pieces, which is missing")
+    options.check_new(output)
     stored = load_model(model)
     sides = _texts(source or [], target or [], model)
     if add_pieces and not any(text.strip() for texts in sides for text in texts):

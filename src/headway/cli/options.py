@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,43 +15,13 @@ if TYPE_CHECKING:
     from headway.decoding import Sampling
 
 
-def output(help: str, check: Callable[..., Path | None] | None = None, *, metavar: str | None = None) -> Any:
-    """`--output` names what a command writes; `--out` is the same. check: of its value, before any work is done."""
-    return Option("--output", "--out", help=help, metavar=metavar, callback=check)
-
-
-def check_output(path: Path | None) -> Path | None:
-    """The path. Raises UserError where no file can be written, before any work is done for it."""
-    if path is None:
-        return None
-    if str(path) == "-":
-        raise UserError("--output -: results go to standard output where --output is left out")
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder; give the name of a file")
-    if not path.parent.is_dir():
-        raise UserError(f"{path.parent}: no such folder")
-    return path
-
-
-def check_picture(path: Path | None) -> Path | None:
-    """The path. Raises UserError where no picture can be written."""
-    from headway.insight.pictures import check_picture_path
-
-    path = check_output(path)
-    if path is not None:
-        check_picture_path(path)
-    return path
-
-
-def check_new(path: Path) -> Path:
-    """The path. Raises UserError for one that exists."""
-    if path.exists():
-        raise UserError(f"{path}: is there already; choose another --output")
-    return path
+def output(help: str, metavar: str | None = None) -> Any:
+    """`--output` names what a command writes; `--out` is the same."""
+    return Option("--output", "--out", help=help, metavar=metavar)
 
 
 Model = Annotated[Path, Argument(metavar="MODEL", help="Model directory, or run directory (then its best model).")]
-NewModel = Annotated[Path, output("Model directory to make.", check_new, metavar="MODEL")]
+NewModel = Annotated[Path, output("Model directory to make.", "MODEL")]
 Source = Annotated[Path, Option(help="Text, one sentence per line; or a .tsv or .jsonl file with both sides.")]
 Translation = Annotated[Path | None, Option(help="Its translation, line for line.")]
 Reference = Annotated[Path | None, Option(help="The reference translation, line for line.")]
@@ -102,6 +71,33 @@ Threads = Annotated[
     int | None,
     Option(metavar="N", help="Cores to use. Default: HEADWAY_THREADS, or all that affinity and the CPU limit allow."),
 ]
+
+
+def check_output(path: Path | None) -> None:
+    """Raises UserError where no file can be written, before any work is done for it."""
+    if path is None:
+        return
+    if str(path) == "-":
+        raise UserError("--output -: results go to standard output where --output is left out")
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; give the name of a file")
+    if not path.parent.is_dir():
+        raise UserError(f"{path.parent}: no such folder")
+
+
+def check_picture(path: Path | None) -> None:
+    """Raises UserError where no picture can be written."""
+    from headway.insight.pictures import check_picture_path
+
+    check_output(path)
+    if path is not None:
+        check_picture_path(path)
+
+
+def check_new(path: Path) -> None:
+    """Raises UserError for a path that exists."""
+    if path.exists():
+        raise UserError(f"{path}: is there already; choose another --output")
 
 
 def given_options(context: typer.Context) -> dict[str, str]:

@@ -31,9 +31,7 @@ def data(
     source: Annotated[
         Path | None, Option("--from", metavar="FOLDER", help="Folder with the published files. Default: download them.")
     ] = None,
-    output: Annotated[
-        Path | None, options.output("Where to put the corpus. Default: data/NAME.", metavar="FOLDER")
-    ] = None,
+    output: Annotated[Path | None, options.output("Where to put the corpus. Default: data/NAME.", "FOLDER")] = None,
     languages: Annotated[str, Option(help="Locales of the dates corpus, source-target.")] = "en-ko",
 ) -> None:
     """Get a corpus and put it where the recipes expect it.
@@ -138,7 +136,7 @@ def perturb(
     ],
     file: Annotated[str, Argument(metavar="[FILE|-]", help="Text, one sentence per line, also .gz, .xz, .zst.")] = "-",
     seed: Annotated[int, Option(help="Random seed of the typos; the same seed gives the same typos.")] = 1,
-    output: Annotated[Path | None, options.output("Write the text to this file.", options.check_output)] = None,
+    output: Annotated[Path | None, options.output("Write the text to this file.")] = None,
 ) -> None:
     """Make a noisy copy of a test set, to measure robustness.
 
@@ -152,6 +150,7 @@ def perturb(
     """
     if kind not in KINDS:
         raise UserError(f"KIND {kind}: unknown; choose one of {', '.join(KINDS)}")
+    options.check_output(output)
     lines = input_lines(file, Layout())
     write_as_they_arrive(
         lines, file, output, lambda chunk: "".join(f"{perturbed(line.text, kind, seed)}\n" for line in chunk)

@@ -28,9 +28,7 @@ PRESET_SIZES = "textbook (10.2M parameters), tiny (2.3M), small (6.0M), base (48
 
 def train(
     arguments: Annotated[list[str] | None, Argument(metavar="[RECIPE] [key.path=value]...", show_default=False)] = None,
-    output: Annotated[
-        Path | None, options.output("Run directory to make. Default: runs/RECIPE.", metavar="RUN")
-    ] = None,
+    output: Annotated[Path | None, options.output("Run directory to make. Default: runs/RECIPE.", "RUN")] = None,
     source: Annotated[
         list[Path] | None,
         Option(
@@ -206,7 +204,7 @@ def program() -> str:
 def prepare(
     arguments: Annotated[list[str], Argument(metavar="RECIPE [key.path=value]...", show_default=False)],
     output: Annotated[
-        Path | None, options.output("Folder to make. Default: the recipe's data.prepared.", metavar="FOLDER")
+        Path | None, options.output("Folder to make. Default: the recipe's data.prepared.", "FOLDER")
     ] = None,
     processes: Annotated[
         int | None, Option(metavar="N", min=1, help="Number of processes that tokenise. Default: one per core.")
