@@ -138,8 +138,6 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str], output
     for name in ("source", "valid_source"):
         if not files[name]:
             raise UserError(f"--{name.replace('_', '-')} is missing")
-    if output is None:
-        raise UserError("--output is missing: the run directory to make")
     paths = {name: [str(path) for path in value or []] for name, value in files.items()}
     document = {
         "data": {
@@ -148,7 +146,10 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str], output
         },
         "training": {"patience": 10},
     }
-    return make_recipe(document, overrides, origin="command line"), output
+    recipe = make_recipe(document, overrides, origin="command line")
+    if output is None:
+        raise UserError("--output is missing: the run directory to make")
+    return recipe, output
 
 
 def bound_spinning() -> None:
