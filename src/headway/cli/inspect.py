@@ -213,12 +213,12 @@ def _numbers(option: str, text: str, count: int) -> list[int]:
     return numbers
 
 
-def _asked_analyses(options: Sequence[str], run: Path, translator: Translator) -> list[AskedAnalysis]:
+def _asked_analyses(asked: Sequence[str], run: Path, translator: Translator) -> list[AskedAnalysis]:
     """`NAME` or `NAME=TEXT` each. run: the folder that the translator is of. Raises UserError."""
     from headway.insight.analyses import NAMES, AskContrast, AskHeadImportance, AskPatching, read_analyses
 
     found: list[AskedAnalysis] = []
-    for option in options:
+    for option in asked:
         name, given, text = option.partition("=")
         if name not in NAMES:
             raise UserError(f"--analysis {name}: unknown; choose one of {', '.join(NAMES)}")
