@@ -63,7 +63,8 @@ def compare(
     headway compare runs/base runs/large --source test.de --reference test.en
     """
     from headway.insight.pictures import draw_curves, save_picture
-    from headway.training.comparing import differing_keys, read_run
+    from headway.training.comparing import read_run
+    from headway.training.run_directory import differing_keys
 
     if not 2 <= len(runs) <= len(ascii_uppercase):
         raise UserError(f"give 2 to {len(ascii_uppercase)} runs to compare, not {len(runs)}")
