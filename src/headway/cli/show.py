@@ -69,7 +69,7 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
 
         Console(highlight=False).print(_terminal_table(rows))
     else:
-        typer.echo("\n".join(f"  {line}" for line in _aligned(rows)))
+        typer.echo("\n".join(f"  {line}" for line in aligned(rows)))
 
 
 def _print_markdown(text: str) -> None:
@@ -87,7 +87,7 @@ def _print_markdown(text: str) -> None:
 
 def with_plain_tables(markdown: str) -> str:
     """The text with the columns of its tables aligned; everything else stays as it is."""
-    return "\n".join(block if isinstance(block, str) else "\n".join(_aligned(block)) for block in _blocks(markdown))
+    return "\n".join(block if isinstance(block, str) else "\n".join(aligned(block)) for block in _blocks(markdown))
 
 
 def _blocks(markdown: str) -> Iterator[str | list[list[str]]]:
@@ -103,7 +103,7 @@ def _blocks(markdown: str) -> Iterator[str | list[list[str]]]:
             yield "\n".join(lines)
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows of cells as lines of text, the cells of a column one below the other. A row may lack its last cells."""
     from rich.cells import cell_len, set_cell_size
 
