@@ -128,7 +128,7 @@ def _tool(to: str, quantization: str | None) -> Tool:
 
 def _page(translator: Translator, model: Path, precision: str | None) -> Tool:
     """model: where it lies, a run directory with its validation pairs, perhaps."""
-    from headway.serving.examples import examples_among
+    from headway.serving.pairs import examples_among
     from headway.text.tokenizer import language_tag
     from headway.web.export import as_precision, export_web, open_web
 

@@ -82,9 +82,9 @@ def inspect(
     """
     from headway.insight import draw_map, usual_cases
     from headway.insight.analyses import LONGEST_ANALYSED
-    from headway.insight.analyses.telling import Teller
     from headway.insight.moving import moving_picture
     from headway.insight.pictures import draw_heat_maps, save_picture
+    from headway.insight.terminal import Teller
     from headway.translator.lines import language_prefix
 
     options.check_output(output)
