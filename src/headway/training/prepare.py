@@ -67,7 +67,7 @@ def prepare(
     if expected is not None and fingerprint != expected:
         raise UserError(
             f"{folder}: this isn't the data that the run began with; put its text back as it was and delete {folder}, "
-            "or start a new run with another --out"
+            "or start a new run with another --output"
         )
     return read_prepared(folder, fingerprint)
 
