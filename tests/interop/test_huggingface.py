@@ -301,7 +301,7 @@ def with_words(one: StoredModel) -> StoredModel:
 
 
 def test_an_export_that_is_another_model_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("headway.interop.huggingface.exporting.sines_first", torch.arange)
+    monkeypatch.setattr("headway.interop.huggingface.names.sines_first", torch.arange)
     with pytest.raises(UserError, match="Hugging Face Transformers gives other scores"):
         export_huggingface(stored(), tmp_path / "out")
     assert not list(tmp_path.iterdir())
