@@ -14,10 +14,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
 from headway.decoding import Constraints, TorchEngine, beam_search, greedy
@@ -329,6 +332,19 @@ def test_a_program_that_waits_gets_its_answer(exports):
         alarm.cancel()
     assert (process.returncode, found) == (alone.returncode, alone.stdout) == (2, found)
     assert [bool(line) for line in found.split(b"\n")] == [True, False, True, False, True, False]
+
+
+@given(st.lists(st.text("aé\r ", max_size=5), max_size=8), st.booleans(), st.booleans(), st.data())
+def test_lines_are_whole_however_they_arrive(lines, marked, ended, data):
+    rest = b"\xef\xbb\xbf" * marked + "\n".join([*lines, ""][: None if ended else -1]).encode()
+    pieces = []
+    while rest:
+        size = data.draw(st.integers(1, len(rest)))
+        pieces, rest = [*pieces, rest[:size]], rest[size:]
+    with patch.object(loop.os, "read", lambda *_: pieces.pop(0) if pieces else b""):
+        found = [line for some in loop.arriving_lines() for line in some]
+    wanted = [line.removesuffix("\r") for line in lines]
+    assert found == (wanted if ended or not lines or lines[-1] else wanted[:-1])
 
 
 def test_search_options_travel_along(exports):

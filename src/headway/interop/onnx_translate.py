@@ -15,21 +15,22 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
+from itertools import takewhile
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Thread
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import onnxruntime
 import sentencepiece
 
 SENTENCES_PER_BATCH = 32
-PAUSE = 0.02
-"""Seconds without a new line after which those before it are translated."""
+BLOCK = 1 << 16
+"""Bytes that are read at once."""
+BOM = b"\xef\xbb\xbf"
 CHARACTERS_PER_PIECE = 64
 """A text with more for each piece that the model can read is too long, whatever its pieces are."""
 
@@ -183,16 +184,18 @@ def beam_search(
         length = len(beam[0].ids) + 1
         enough = len(ended) >= beam_size and best_running / length_penalty(length + 1, alpha) <= best_ended
         if enough or best_running / length_penalty(max_length + 1, alpha) <= best_ended:
-            return sorted(ended, key=worth, reverse=True)
+            break
         if length > max_length:
             there = [one.ids for one in ended]
-            for row, one in enumerate(beam):
-                if one.ids not in there:
-                    ended.append(Hypothesis(one.ids, one.score + float(log_probabilities[row, model.eos_id])))
-            return sorted(ended, key=worth, reverse=True)
+            eos = log_probabilities[:, model.eos_id].tolist()
+            ended += [
+                Hypothesis(one.ids, one.score + its) for one, its in zip(beam, eos, strict=True) if one.ids not in there
+            ]
+            break
         beam = [Hypothesis([*beam[row].ids, token], score) for score, row, token in likely]
         tokens = [token for _, _, token in likely]
         state = state.select([row for _, row, _ in likely])
+    return sorted(ended, key=worth, reverse=True)
 
 
 def largest(values: np.ndarray, count: int) -> list[int]:
@@ -228,12 +231,9 @@ class Subwords:
     _CONTROLS = 4  # <pad>, <unk>, <sos>, <eos>; tags of target languages follow
 
     def __init__(self, file: Path) -> None:
-        self._processor = sentencepiece.SentencePieceProcessor(model_file=str(file))
-        self.tags: dict[str, int] = {}
-        for id_ in range(self._CONTROLS, self._processor.get_piece_size()):
-            if not self._processor.is_control(id_):
-                break
-            self.tags[self._processor.id_to_piece(id_)] = id_
+        self._processor = processor = sentencepiece.SentencePieceProcessor(model_file=str(file))
+        tags = takewhile(processor.is_control, range(self._CONTROLS, processor.get_piece_size()))
+        self.tags: dict[str, int] = {processor.id_to_piece(id_): id_ for id_ in tags}
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, which may begin with the tag of a target language."""
@@ -325,51 +325,35 @@ class Translator:
         return ids if len(ids) <= self.longest else None
 
 
-def read_lines(stream: IO[bytes]) -> Iterator[str]:
-    """The lines of a UTF-8 text, which end at a line feed alone. Raises ValueError."""
-    for number, line in enumerate(stream, start=1):
-        text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-        if not text:  # an empty text that has a mark
-            return
-        if (zeros := line.count(0)) >= 4 and zeros * 3 >= len(line) > zeros:
-            raise ValueError(f"standard input, line {number}: has a NUL in every second byte, as UTF-16; convert it")
-        try:
-            yield text.decode("utf-8").removesuffix("\n").removesuffix("\r")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"standard input, line {number}: byte 0x{text[error.start]:02x} is not UTF-8; convert the file"
-            ) from None
+def arriving_lines() -> Iterator[list[str]]:
+    """The lines of standard input, as many at a time as have arrived, because a program may wait for the answer. They
+    end at a line feed alone. Raises ValueError, after the lines before."""
+    number, arrived, block = 0, bytearray(), b"\n"
+    while block:
+        block = os.read(0, BLOCK)
+        end = block.rfind(b"\n") + 1
+        arrived += block[:end]
+        if end or not block:
+            lines: list[str] = []
+            try:
+                for line in BytesIO(arrived if number else arrived.removeprefix(BOM)):
+                    number += 1
+                    lines.append(decoded(line, number))
+            finally:
+                yield lines
+            arrived.clear()
+        arrived += block[end:]
 
 
-def batches(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Batches of lines: full ones, or shorter ones where the next line takes longer than PAUSE, because a program may
-    wait for the answer. A thread reads them, so that it works with the pipes of every system."""
-    arrived: Queue[str | Exception] = Queue(SENTENCES_PER_BATCH)
-
-    def read() -> None:
-        try:
-            for line in lines:
-                arrived.put(line)
-            arrived.put(StopIteration())
-        except ValueError as error:
-            arrived.put(error)
-
-    Thread(target=read, daemon=True).start()
-    batch: list[str] = []
-    while True:
-        try:
-            found = arrived.get(timeout=PAUSE)
-        except Empty:
-            found = None
-        if isinstance(found, str):
-            batch.append(found)
-        if batch and (len(batch) == SENTENCES_PER_BATCH or not isinstance(found, str)):
-            yield batch
-            batch = []
-        if isinstance(found, StopIteration):
-            return
-        if isinstance(found, Exception):
-            raise found
+def decoded(line: bytes, number: int) -> str:
+    """The text of a line of UTF-8. Raises ValueError."""
+    if (zeros := line.count(0)) >= 4 and zeros * 3 >= len(line) > zeros:
+        raise ValueError(f"standard input, line {number}: has a NUL in every second byte, as UTF-16; convert it")
+    try:
+        return line.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{line[error.start]:02x}"
+        raise ValueError(f"standard input, line {number}: {byte} is not UTF-8; convert the file") from None
 
 
 def tell(text: str) -> None:
@@ -397,8 +381,8 @@ def main() -> int:
     search = (chosen.beam_size, chosen.length_penalty, chosen.max_length, chosen.no_repeat_ngram)
     code, number = 0, 0
     try:
-        for batch in batches(read_lines(open(0, "rb", closefd=False))):  # noqa: SIM115 - a thread may read to the end
-            for text, found in zip(batch, translator.translate(batch, *search), strict=True):
+        for lines in arriving_lines():
+            for text, found in zip(lines, translator.translate(lines, *search), strict=True):
                 number += 1
                 if found is None:
                     code = 2

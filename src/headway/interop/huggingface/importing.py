@@ -116,11 +116,11 @@ def _read_sides(folder: Path, theirs: Mapping[str, Any], options: Mapping[str, A
     start = theirs["decoder_start_token_id"]
     if not 0 <= start < len(target):
         raise UserError(f"{folder / names.CONFIG_FILE}: decoder_start_token_id {start} is not in the vocabulary")
-    controls = [pad, unk, None if start in (pad, eos) else start, eos]
+    controls = pad, unk, None if start in (pad, eos) else start, eos
     try:
         if separate:
             pad, unk, eos = map(source.index, tokens)
-            sides = _renumbered(models[:1], source, [pad, unk, None, eos]) + _renumbered(models[1:], target, controls)
+            sides = _renumbered(models[:1], source, (pad, unk, None, eos)) + _renumbered(models[1:], target, controls)
         else:
             sides = _renumbered(models, target, controls)
     except UserError as error:
@@ -150,7 +150,9 @@ def _token(options: Mapping[str, Any], name: str, default: str) -> str:
     return str(token.get("content") if isinstance(token, dict) else token)
 
 
-def _renumbered(models: Sequence[bytes], pieces: Sequence[str], controls: Sequence[int | None]) -> list[_Side]:
+def _renumbered(
+    models: Sequence[bytes], pieces: Sequence[str], controls: tuple[int, int, int | None, int]
+) -> list[_Side]:
     """The sides whose sentencepiece models share one vocabulary. Pieces that a model finds in text and their vocabulary
     lacks have the row of <unk>. controls: their ids of our control symbols, None for a <sos> that they have not:
     decoding starts at another one, or the side is the source."""
