@@ -105,6 +105,10 @@ def random_sources(one: StoredModel, lengths=LENGTHS) -> list[list[int]]:
     return sources
 
 
+def greedy_ids(model, sources: list[list[int]], max_lengths: list[int], no_repeat: int = 0) -> list[list[int]]:
+    return [found[0].ids for found in loop.beam_search(model, sources, max_lengths, 1, 0.0, no_repeat)]
+
+
 def forced_logits(model, sources: list[list[int]], targets: np.ndarray) -> np.ndarray:
     """(batch, target length, vocabulary), one step after the other"""
     state = model.start(sources)
@@ -134,7 +138,7 @@ def assert_the_same_model(one: StoredModel, folder: Path) -> None:
         [torch.tensor([*source, config.eos_id]) for source in sources], batch_first=True, padding_value=config.pad_id
     )
     ours = greedy(TorchEngine(one.model, one.target_tokenizer.never_generated), rows, [20] * len(sources))
-    assert loop.greedy(model, sources, [20] * len(sources)) == [hypothesis.ids for hypothesis in ours]
+    assert greedy_ids(model, sources, [20] * len(sources)) == [hypothesis.ids for hypothesis in ours]
 
 
 @pytest.mark.parametrize("variant", range(len(VARIANTS)))
@@ -158,12 +162,15 @@ def test_beams_are_equal(exports, variant, beam_size, alpha, no_repeat):
     one, folder = exports(variant)
     model = loop.Model(folder, threads=1)
     engine = TorchEngine(one.model, one.target_tokenizer.never_generated)
-    for source in random_sources(one, [1, 2, 5, 9, 30, 257]):
+    sources = random_sources(one, [1, 2, 5, 9, 30, 257])
+    caps = [12, 3, 12, 7, 12, 12]
+    together = loop.beam_search(model, sources, caps, beam_size, alpha, no_repeat)
+    for source, cap, found in zip(sources, caps, together, strict=True):
         row = torch.tensor([[*source, 3]])
         constraints = Constraints(no_repeat_ngram=no_repeat)
-        [[ours]] = beam_search(engine, row, [12], beam_size=beam_size, alpha=alpha, constraints=constraints)
-        theirs = loop.beam_search(model, source, 12, beam_size, alpha, no_repeat)[0]
-        assert theirs.ids == ours.ids
+        [[ours]] = beam_search(engine, row, [cap], beam_size=beam_size, alpha=alpha, constraints=constraints)
+        theirs = loop.beam_search(model, [source], [cap], beam_size, alpha, no_repeat)[0][0]
+        assert theirs.ids == found[0].ids == ours.ids
         assert theirs.score == pytest.approx(ours.score, abs=1e-3)
 
 
@@ -198,12 +205,12 @@ def test_the_search_is_ours(beam_size, alpha):
         table = Table(torch.randn(8, 8).mul(2).log_softmax(-1))
         table._table[:, [0, 2]] = -torch.inf
         [[ours]] = beam_search(table, torch.tensor([[3]]), [cap], beam_size=beam_size, alpha=alpha)
-        theirs = loop.beam_search(table, [], cap, beam_size, alpha)[0]
+        theirs = loop.beam_search(table, [[]], [cap], beam_size, alpha)[0][0]
         assert theirs.ids == ours.ids
         assert theirs.score == pytest.approx(ours.score, abs=1e-5)
         lengths.add(len(theirs.ids))
         [alone] = greedy(table, torch.tensor([[3]]), [cap])
-        assert loop.greedy(table, [[]], [cap]) == [alone.ids]
+        assert greedy_ids(table, [[]], [cap]) == [alone.ids]
         lengths.add(len(alone.ids))
     assert len(lengths) > 2
     assert 0 not in lengths
@@ -229,8 +236,8 @@ def test_greedy_search_repeats_nothing(exports, no_repeat):
     engine, constraints = TorchEngine(one.model, [1]), Constraints(no_repeat_ngram=no_repeat)
     ours = greedy(engine, rows, [20] * len(sources), constraints)
     model = loop.Model(folder, threads=1)
-    assert loop.greedy(model, sources, [20] * len(sources), no_repeat) == [one.ids for one in ours]
-    free = loop.greedy(model, sources, [20] * len(sources))
+    assert greedy_ids(model, sources, [20] * len(sources), no_repeat) == [one.ids for one in ours]
+    free = greedy_ids(model, sources, [20] * len(sources))
     assert no_repeat > 1 or free != [one.ids for one in ours]
 
 

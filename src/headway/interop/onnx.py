@@ -256,7 +256,8 @@ class _Exported:
         self._loop, self._model = onnx_translate, onnx_translate.Model(folder, threads=1)
 
     def translate(self, source: list[int], max_length: int) -> list[int]:
-        return self._loop.greedy(self._model, [source], [max_length])[0]
+        [[best, *_]] = self._loop.beam_search(self._model, [source], [max_length], beam_size=1, alpha=0.0)
+        return best.ids
 
     def score(self, source: list[int], target: list[int]) -> list[float]:
         model, state = self._model, self._model.start([source])

@@ -4,7 +4,7 @@
 
 The model is two graphs. encoder.onnx reads a source and gives what the decoder's attention to it needs, once a
 sentence. decoder.onnx reads one token of each hypothesis, and gives the logits of the next one and the keys and values
-of all tokens so far, which its next call gets again. `greedy` and `beam_search` are all that stands around them.
+of all tokens so far, which its next call gets again. `beam_search` is all that stands around them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
-from itertools import takewhile
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,8 @@ import numpy as np
 import onnxruntime
 import sentencepiece
 
-SENTENCES_PER_BATCH = 32
+ROWS = 32
+"""Hypotheses of the sentences that are translated together."""
 BLOCK = 1 << 16
 """Bytes that are read at once."""
 BOM = b"\xef\xbb\xbf"
@@ -112,36 +113,11 @@ def constrain(log_probabilities: np.ndarray, rows: Sequence[Sequence[int]], eos_
                 log_probabilities[row, ids[start + n - 1]] = -np.inf
 
 
-def greedy(
-    model: Model, sources: Sequence[Sequence[int]], max_lengths: Sequence[int], no_repeat_ngram: int = 0
-) -> list[list[int]]:
-    """Takes the likeliest token at each step until <eos>, or until a sentence has its max_length of tokens. None is
-    empty. No run of `no_repeat_ngram` tokens comes twice; 0: any may."""
-    translations: list[list[int]] = [[] for _ in sources]
-    running = list(range(len(sources)))  # the sentence of each row
-    tokens = [model.bos_id] * len(running)
-    state = model.start(sources)
-    while running:
-        log_probabilities = model.log_probabilities(state, tokens)
-        so_far = [translations[sentence] for sentence in running]
-        constrain(log_probabilities, so_far, model.eos_id, no_repeat_ngram)
-        tokens = log_probabilities.argmax(axis=1).tolist()
-        going_on = [
-            row
-            for row, sentence in enumerate(running)
-            if tokens[row] != model.eos_id and len(translations[sentence]) < max_lengths[sentence]
-        ]
-        for row in going_on:
-            translations[running[row]].append(tokens[row])
-        running, tokens = [running[row] for row in going_on], [tokens[row] for row in going_on]
-        state = state.select(going_on)
-    return translations
-
-
 @dataclass
 class Hypothesis:
-    """A translation as ids, without control ids."""
+    """A translation of one of the sentences, or its beginning, as ids without control ids."""
 
+    sentence: int
     ids: list[int]
     score: float
     """Total log-probability, that of <eos> included where it has ended."""
@@ -153,55 +129,64 @@ def length_penalty(length: int, alpha: float) -> float:
 
 
 def beam_search(
-    model: Model, source: Sequence[int], max_length: int, beam_size: int, alpha: float, no_repeat_ngram: int = 0
-) -> list[Hypothesis]:
-    """The hypotheses of one sentence that have ended, best first, none empty; `no_repeat_ngram` as in `greedy`.
+    model: Model,
+    sources: Sequence[Sequence[int]],
+    max_lengths: Sequence[int],
+    beam_size: int,
+    alpha: float,
+    no_repeat_ngram: int = 0,
+) -> list[list[Hypothesis]]:
+    """The hypotheses of each sentence that have ended, best first, none empty. A beam of 1 without penalty (`alpha` 0)
+    is greedy search. No run of `no_repeat_ngram` tokens comes twice in a translation; 0: any may.
 
-    At each step the `beam_size` likeliest continuations go on; one that is <eos> has ended. The search ends when
-    `beam_size` have ended and none that goes on is better than all of them, when none that goes on can become better,
-    or at `max_length` tokens, where <eos> is all that may follow.
+    At each step the `beam_size` likeliest continuations of a sentence go on; one that is <eos> has ended. Its search
+    ends when `beam_size` have ended and none that goes on is better than all of them, when none that goes on can become
+    better, or at its `max_length` of tokens, where <eos> is all that may follow.
     """
 
     def worth(hypothesis: Hypothesis) -> float:
         return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, alpha)
 
-    beam, tokens = [Hypothesis([], 0.0)], [model.bos_id]
-    ended: list[Hypothesis] = []
-    state = model.start([source])
-    while True:
-        log_probabilities = model.log_probabilities(state, tokens)  # (hypotheses, vocabulary)
-        constrain(log_probabilities, [one.ids for one in beam], model.eos_id, no_repeat_ngram)
-        likely = [  # one of each hypothesis's continuations may be <eos>, so one more is looked at
-            (beam[row].score + float(log_probabilities[row, token]), row, token)
-            for row in range(len(beam))
-            for token in largest(log_probabilities[row], beam_size + 1)
-        ]
-        likely = sorted((one for one in likely if one[0] > -np.inf), key=lambda one: -one[0])[: 2 * beam_size]
-        ended += [Hypothesis(beam[row].ids, score) for score, row, token in likely[:beam_size] if token == model.eos_id]
-        likely = [one for one in likely if one[2] != model.eos_id][:beam_size]
-        best_ended = max(map(worth, ended), default=-np.inf)
-        best_running = likely[0][0] if likely else -np.inf
-        length = len(beam[0].ids) + 1
-        enough = len(ended) >= beam_size and best_running / length_penalty(length + 1, alpha) <= best_ended
-        if enough or best_running / length_penalty(max_length + 1, alpha) <= best_ended:
-            break
-        if length > max_length:
-            there = [one.ids for one in ended]
-            eos = log_probabilities[:, model.eos_id].tolist()
-            ended += [
-                Hypothesis(one.ids, one.score + its) for one, its in zip(beam, eos, strict=True) if one.ids not in there
+    rows = [Hypothesis(sentence, [], 0.0) for sentence in range(len(sources))]
+    ended: list[list[Hypothesis]] = [[] for _ in sources]
+    state, tokens = model.start(sources), [model.bos_id] * len(rows)
+    while rows:
+        log_probabilities = model.log_probabilities(state, tokens)  # (rows, vocabulary)
+        constrain(log_probabilities, [one.ids for one in rows], model.eos_id, no_repeat_ngram)
+        length, going_on = len(rows[0].ids) + 1, []
+        for sentence, group in groupby(range(len(rows)), key=lambda row: rows[row].sentence):
+            beam, done, most = list(group), ended[sentence], max_lengths[sentence]
+            likely = [  # one of each hypothesis's continuations may be <eos>, so one more is looked at
+                (rows[row].score + float(log_probabilities[row, token]), row, token)
+                for row in beam
+                for token in largest(log_probabilities[row], beam_size + 1)
             ]
-            break
-        beam = [Hypothesis([*beam[row].ids, token], score) for score, row, token in likely]
-        tokens = [token for _, _, token in likely]
-        state = state.select([row for _, row, _ in likely])
-    return sorted(ended, key=worth, reverse=True)
+            likely = sorted((one for one in likely if one[0] > -np.inf), key=lambda one: -one[0])[: 2 * beam_size]
+            done += [
+                replace(rows[row], score=score) for score, row, token in likely[:beam_size] if token == model.eos_id
+            ]
+            likely = [one for one in likely if one[2] != model.eos_id][:beam_size]
+            best_ended = max(map(worth, done), default=-np.inf)
+            best_running = likely[0][0] if likely else -np.inf
+            enough = len(done) >= beam_size and best_running / length_penalty(length + 1, alpha) <= best_ended
+            if enough or best_running / length_penalty(most + 1, alpha) <= best_ended:
+                continue
+            if length <= most:
+                going_on += likely
+                continue
+            there = [one.ids for one in done]
+            cut = [(rows[row], float(log_probabilities[row, model.eos_id])) for row in beam]
+            done += [replace(one, score=one.score + eos) for one, eos in cut if one.ids not in there]
+        rows = [Hypothesis(rows[row].sentence, [*rows[row].ids, token], score) for score, row, token in going_on]
+        tokens, state = [token for _, _, token in going_on], state.select([row for _, row, _ in going_on])
+    return [sorted(some, key=worth, reverse=True) for some in ended]
 
 
 def largest(values: np.ndarray, count: int) -> list[int]:
     """The places of the largest values, largest first. values: (n,)"""
-    places = np.argpartition(-values, min(count, len(values)) - 1)[:count]
-    return places[np.argsort(-values[places], kind="stable")].tolist()
+    count = min(count, len(values))
+    places = np.flatnonzero(values >= np.partition(values, -count)[-count])
+    return places[np.argsort(-values[places], kind="stable")][:count].tolist()
 
 
 INVISIBLE = (
@@ -299,19 +284,15 @@ class Translator:
     ) -> Iterator[str | None]:
         """One translation for each text, blank for a blank text, None for one that is longer than the model can read,
         or doesn't say into which language."""
-        for start in range(0, len(texts), SENTENCES_PER_BATCH):
-            encoded = [self._encode(text) for text in texts[start : start + SENTENCES_PER_BATCH]]
+        together = max(1, ROWS // beam_size)
+        for start in range(0, len(texts), together):
+            encoded = [self._encode(text) for text in texts[start : start + together]]
             sources = [ids for ids in encoded if ids]
             caps = [min(max_length or 2 * len(ids) + 50, self.longest) for ids in sources]
-            if beam_size == 1 and sources:
-                found = iter(greedy(self.model, sources, caps, no_repeat_ngram))
-            else:
-                found = (
-                    beam_search(self.model, ids, cap, beam_size, alpha, no_repeat_ngram)[0].ids
-                    for ids, cap in zip(sources, caps, strict=True)
-                )
+            alpha = alpha if beam_size > 1 else 0.0  # greedy search has none
+            found = iter(beam_search(self.model, sources, caps, beam_size, alpha, no_repeat_ngram) if sources else ())
             for ids in encoded:
-                yield self._target.decode(next(found)) if ids else None if ids is None else ""
+                yield self._target.decode(next(found)[0].ids) if ids else None if ids is None else ""
 
     def lacks_tag(self, text: str) -> bool:
         """Whether a text lacks the tag of one of the model's target languages."""
