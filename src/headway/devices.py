@@ -6,23 +6,24 @@ import contextlib
 import ctypes
 import os
 import sys
-from typing import Literal
-
-import torch
+from typing import TYPE_CHECKING, Literal
 
 from headway.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
 
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["auto", "fp32", "bf16"]
 TranslatingPrecision = Literal["auto", "fp32", "bf16", "int8"]
 EngineName = Literal["torch", "ctranslate2"]
 """What runs a model when it translates."""
-GROWTH = 192 * 2**20
-"""Bytes that a process may grow by before `FreedMemory` gives back what is free."""
 
 
 def pick_device(name: DeviceName | torch.device) -> torch.device:
     """`auto`: cuda, then mps, then cpu. Raises UserError for a device that isn't there."""
+    import torch
+
     if isinstance(name, torch.device):
         return name
     if name == "auto":
@@ -39,6 +40,8 @@ def pick_device(name: DeviceName | torch.device) -> torch.device:
 
 def training_dtype(precision: Precision, device: torch.device) -> torch.dtype:
     """The type of matrix products in training. `auto`: bf16 where the processor multiplies it faster than fp32."""
+    import torch
+
     if precision == "auto":
         return torch.bfloat16 if _has_fast_bf16(device) else torch.float32
     return torch.bfloat16 if precision == "bf16" else torch.float32
@@ -46,12 +49,16 @@ def training_dtype(precision: Precision, device: torch.device) -> torch.dtype:
 
 def autocast(device: torch.device, dtype: torch.dtype) -> torch.autocast:
     """Within it, matrix products on the device are of this type; float32 leaves everything as it is."""
+    import torch
+
     return torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32)
 
 
 def translating_dtype(precision: TranslatingPrecision, device: torch.device) -> torch.dtype:
     """The type of weights in translating. `auto`: bf16 on cuda, fp32 elsewhere, where a translation then doesn't depend
     on what it is translated with. Raises UserError for int8, which is CTranslate2's."""
+    import torch
+
     if precision == "int8":
         raise UserError("precision int8 needs engine ctranslate2")
     if precision == "auto":
@@ -83,20 +90,6 @@ def return_freed_memory() -> None:
             ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
-class FreedMemory:
-    """Gives free memory back whenever the process has grown. Batches differ in their sizes, so free blocks rarely fit
-    the next ones, and without this the heap would grow for hours. Only Linux tells how large a process is."""
-
-    def __init__(self) -> None:
-        self._after = _resident()
-
-    def bound(self) -> None:
-        """To be called after each batch: costs some microseconds, and some 30 ms where memory is given back."""
-        if _resident() > self._after + GROWTH:
-            return_freed_memory()
-            self._after = _resident()
-
-
 def keep_matrix_kernels(device: torch.device) -> None:
     """Lets oneDNN, which multiplies bf16 on CPU, keep the code of up to 8,192 shapes.
 
@@ -119,16 +112,9 @@ def keep_few_matrix_kernels() -> None:
         os.environ.setdefault(name, "128")
 
 
-def _resident() -> int:
-    """Bytes of this process in memory; 0 where nobody tells."""
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
-
-
 def _has_fast_bf16(device: torch.device) -> bool:
+    import torch
+
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if device.type == "cpu":

@@ -13,9 +13,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from headway.decoding.ctranslate2_model import export_ctranslate2, import_ctranslate2, open_ctranslate2
+from headway.decoding.faithful import Exported
 from headway.errors import UserError
-from headway.interop.ctranslate2 import export_ctranslate2, import_ctranslate2, open_ctranslate2
-from headway.interop.faithful import Exported
 from headway.languages import english_name, is_language
 from headway.storage import StoredModel
 from headway.storage.atomic import TEMPORARY_SUFFIX, write_file, write_json

@@ -15,10 +15,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from headway.decoding import SearchOptions
+from headway.decoding.faithful import Exported, check_faithful
+from headway.decoding.vocabularies import never_generated, pieces_of
 from headway.errors import UserError
-from headway.interop.faithful import Exported, check_faithful
 from headway.interop.huggingface import names
-from headway.interop.vocabularies import never_generated, pieces_of
 from headway.model import ModelConfig, Transformer
 from headway.model.positions import sinusoidal_table
 from headway.storage import StoredModel
@@ -238,7 +238,7 @@ def _their_weights(model: Transformer) -> dict[str, Tensor]:
     ours = {name: parameter.detach().cpu() for name, parameter in model.named_parameters(remove_duplicate=False)}
     weights = {
         name: ours[mine] if residual is None else ours[mine].index_select(residual, order)
-        for mine, (name, residual) in names.weight_names(model).items()
+        for mine, (name, residual) in names.weight_names(config).items()
     }
     for one, *copies in names.embedding_matrices(config.share_embeddings == "all", config.share_embeddings != "none"):
         for copy in copies:

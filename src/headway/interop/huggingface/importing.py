@@ -17,9 +17,11 @@ from headway.errors import UserError
 from headway.interop.huggingface import names
 from headway.interop.huggingface.names import BIAS, OUTPUT, POSITIONS, SHARED, SOURCE, TARGET
 from headway.model import ModelConfig, Transformer
+from headway.model.config import IMPOSSIBLE
 from headway.model.positions import sinusoidal_table
+from headway.model.shapes import weight_shapes
 from headway.storage import StoredModel, save_model
-from headway.storage.model_directory import load_named_weights
+from headway.storage.stored_model import load_named_weights
 from headway.storage.tensors import TensorKind, read_header
 from headway.storage.untrusted import clipped, parse_json, read_json, read_plain
 from headway.text.characters import HALF_PAIR, is_unicode
@@ -30,8 +32,6 @@ from headway.text.tokenizer import BOS_ID, CONTROL_PIECES, EOS_ID, PAD_ID, UNK_I
 DEFAULTS = {"share_encoder_decoder_embeddings": True, "tie_word_embeddings": True}
 """What a config.json means where it says nothing: older ones don't."""
 IDS = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
-IMPOSSIBLE = -1e4
-"""The logits bias of a row that the other model has not: its probability is 0 exactly."""
 SINUSOID_TOLERANCE = 1e-2
 """How far stored sinusoids may be from the paper's: they may be bf16."""
 _SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s>"}
@@ -51,10 +51,11 @@ def read_huggingface(folder: Path) -> StoredModel:
     load_named_weights(model, _our_weights(model, weights, source, target), str(folder / names.WEIGHTS_FILE))
     languages = [str(options.get(f"{side}_lang") or "und") for side in ("source", "target")]
     return StoredModel(
-        model.eval(),
-        source.tokenizer,
-        target.tokenizer,
-        *languages,
+        model=model.eval(),
+        source_tokenizer=source.tokenizer,
+        target_tokenizer=target.tokenizer,
+        source_language=languages[0],
+        target_language=languages[1],
         decoding=_our_decoding({**theirs, **_read_optional(folder / names.GENERATION_FILE)}, config),
         card=_imported_card(folder, *languages),
     )
@@ -215,10 +216,8 @@ def _read_weights(
 ) -> dict[str, Tensor]:
     """Their weights by their names, in fp32. A matrix of embeddings or output layer is there under all of its names;
     one of them in the file is enough."""
-    with torch.device("meta"):
-        model = Transformer(config)
-    parameters = dict(model.named_parameters(remove_duplicate=False))
-    shapes = {name: tuple(parameters[mine].shape) for mine, (name, _) in names.weight_names(model).items()}
+    ours = weight_shapes(config)
+    shapes = {name: ours[mine] for mine, (name, _) in names.weight_names(config).items() if mine in ours}
     sizes = {SHARED: "vocab_size", SOURCE: "vocab_size", TARGET: "decoder_vocab_size", OUTPUT: "decoder_vocab_size"}
     matrices = names.embedding_matrices(theirs["share_encoder_decoder_embeddings"], theirs["tie_word_embeddings"])
     optional = {name: (theirs[sizes[name]], config.d_model) for name in chain(*matrices)}
@@ -256,7 +255,7 @@ def _our_weights(model: Transformer, theirs: Mapping[str, Tensor], source: _Side
         weights[BIAS][target.invented] = IMPOSSIBLE
     ours = {
         mine: weights[name] if residual is None else weights[name].index_select(residual, order)
-        for mine, (name, residual) in names.weight_names(model).items()
+        for mine, (name, residual) in names.weight_names(model.config).items()
     }
     return {name: ours[name] for name, _ in model.named_parameters()}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from headway.model import Transformer
-from headway.model.config import Activation, Norm
+from headway.model.config import Activation, ModelConfig, Norm
+from headway.model.shapes import weight_shapes
 
 CONFIG_FILE, GENERATION_FILE, TOKENIZER_FILE = "config.json", "generation_config.json", "tokenizer_config.json"
 WEIGHTS_FILE, CARD_FILE = "model.safetensors", "README.md"
@@ -62,8 +62,8 @@ _MODULES = {
     "value": "v_proj",
     "output": "out_proj",
 }
-_WRITERS = ("output", "outer")
-"""Layers whose outputs are added to the residual stream; all others read it."""
+_WRITERS = ("norm", "output", "outer")
+"""Layers whose outputs are channels of the residual stream, or added to it; all others read it."""
 
 
 class WeightName(NamedTuple):
@@ -74,22 +74,22 @@ class WeightName(NamedTuple):
     """The dimension that is a channel of the residual stream, if there is one."""
 
 
-def weight_names(model: Transformer) -> dict[str, WeightName]:
+def weight_names(config: ModelConfig) -> dict[str, WeightName]:
     """Every weight by our name, one that several modules share by each of its names."""
     found = {
         "source_embedding.weight": WeightName(SOURCE, 1),
         "target_embedding.weight": WeightName(TARGET, 1),
         "output.weight": WeightName(OUTPUT, 1),
     }
-    if model.output.bias is not None:
+    if config.output_bias:
         found["output.bias"] = WeightName(BIAS, None)
-    for side, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
-        for name, module in stack.named_modules():
-            if isinstance(module, (nn.Linear, nn.LayerNorm)):
-                writes = isinstance(module, nn.LayerNorm) or name.endswith(_WRITERS)
-                theirs = f"model.{side}.{_their_module(name)}"
-                found[f"{side}.{name}.weight"] = WeightName(f"{theirs}.weight", 0 if writes else 1)
-                found[f"{side}.{name}.bias"] = WeightName(f"{theirs}.bias", 0 if writes else None)
+    for mine in weight_shapes(config):
+        side, name = mine.split(".", maxsplit=1)
+        if side in ("encoder", "decoder"):
+            name, kind = name.rsplit(".", maxsplit=1)
+            reads = 1 if kind == "weight" else None
+            residual = 0 if name.endswith(_WRITERS) else reads
+            found[mine] = WeightName(f"model.{side}.{_their_module(name)}.{kind}", residual)
     return found
 
 
