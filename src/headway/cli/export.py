@@ -168,24 +168,24 @@ def _our_translations(stored: StoredModel, sources: list[str]) -> list[str]:
 def _export(stored: StoredModel, to: str, output: Path, quantization: str | None) -> Callable[[], Exported]:
     """Writes it; opens what was written when it is called."""
     if to == "huggingface":
-        from headway.interop.huggingface import export_huggingface, open_huggingface
+        from headway.interop.huggingface import HuggingFaceModel, export_huggingface
 
         export_huggingface(stored, output)
-        return lambda: open_huggingface(stored, output)
+        return lambda: HuggingFaceModel(stored, output)
     if to == "onnx":
-        from headway.interop.onnx import export_onnx, open_onnx
+        from headway.interop.onnx import OnnxModel, export_onnx
 
         export_onnx(stored, output)
-        return lambda: open_onnx(stored, output)
+        return lambda: OnnxModel(output)
     if to == "argos":
         from headway.interop.argos import export_argos, open_argos
 
         export_argos(stored, output, quantization)
         return lambda: open_argos(stored, output)
-    from headway.decoding.ctranslate2_model import export_ctranslate2, open_ctranslate2
+    from headway.decoding.ctranslate2_model import CTranslate2Model, export_ctranslate2
 
     export_ctranslate2(stored, output, quantization)
-    return lambda: open_ctranslate2(stored, output)
+    return lambda: CTranslate2Model(stored, output)
 
 
 def _report_difference(stored: StoredModel, pairs: list[Pair], ours: list[str], exported: Exported) -> None:

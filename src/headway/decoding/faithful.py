@@ -25,14 +25,6 @@ TOLERANCE = 1e-3
 """How much a token's log-probability may differ: long sums are made in another order."""
 TIE = 1e-4
 """Tokens whose log-probabilities are nearer than this may be taken for one another."""
-POSITIONS = ("sinusoidal", "learned")
-"""What is added to embeddings goes into any export; a scheme that acts inside attention doesn't."""
-
-
-def check_positions(config: ModelConfig, tool: str) -> None:
-    """Raises UserError for a model with positions that an export has no place for."""
-    if config.positions not in POSITIONS:
-        raise UserError(f"{tool} can't have positions={config.positions}; exports have {' and '.join(POSITIONS)} ones")
 
 
 class Exported(Protocol):

@@ -14,8 +14,7 @@ def pieces_of(stored: StoredModel) -> tuple[list[str], list[str]]:
     return source, target
 
 
-def never_generated(stored: StoredModel) -> list[str]:
-    """The pieces that no translation may have."""
+def never_generated(stored: StoredModel) -> list[int]:
+    """The target ids that no translation may have."""
     config = stored.model.config
-    never = {config.pad_id, config.bos_id, *stored.target_tokenizer.never_generated} - {config.eos_id}
-    return [pieces_of(stored)[1][id_] for id_ in sorted(never)]
+    return sorted({config.pad_id, config.bos_id, *stored.target_tokenizer.never_generated} - {config.eos_id})

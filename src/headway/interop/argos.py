@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from headway.decoding.ctranslate2_model import export_ctranslate2, import_ctranslate2, open_ctranslate2
+from headway.decoding.ctranslate2_model import CTranslate2Model, export_ctranslate2, import_ctranslate2
 from headway.decoding.faithful import Exported
 from headway.errors import UserError
 from headway.languages import english_name, is_language
@@ -67,7 +67,7 @@ def open_argos(stored: StoredModel, file: Path) -> Exported:
     with tempfile.TemporaryDirectory() as temporary:
         shutil.unpack_archive(file, temporary, "zip")
         [folder] = Path(temporary).iterdir()
-        return open_ctranslate2(stored, folder / "model", adds_end=True)
+        return CTranslate2Model(stored, folder / "model", adds_end=True)
 
 
 def _check_possible(stored: StoredModel) -> None:
@@ -92,20 +92,12 @@ def _check_possible(stored: StoredModel) -> None:
 
 def _save_model(stored: StoredModel, folder: Path, quantization: str) -> None:
     """The model as CTranslate2 has it, which adds <eos> to each source by itself."""
-    export_ctranslate2(replace(_with_enough_positions(stored), shortlist=None), folder, quantization)
-    probe = [stored.model.config.source_vocab_size - 1, stored.model.config.unk_id]
-    given = open_ctranslate2(stored, folder).score(probe, probe)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    write_json(folder / "config.json", {**config, "add_source_eos": True})
-    if open_ctranslate2(stored, folder, adds_end=True).score(probe, probe) != given:
+    config, model = stored.model.config, copy.copy(stored.model)
+    model.config = replace(config, max_length=max(LONGEST, config.max_length))  # sinusoidal positions have no end
+    export_ctranslate2(replace(stored, model=model, shortlist=None), folder, quantization)
+    probe = [config.source_vocab_size - 1, config.unk_id]
+    given = CTranslate2Model(stored, folder).score(probe, probe)
+    document = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    write_json(folder / "config.json", {**document, "add_source_eos": True})
+    if CTranslate2Model(stored, folder, adds_end=True).score(probe, probe) != given:
         raise UserError("CTranslate2 doesn't add <eos> to a source as it is told to; nothing was exported")
-
-
-def _with_enough_positions(stored: StoredModel) -> StoredModel:
-    """The same model; sinusoidal positions have no end, so they can be those of all that Argos gives."""
-    config = stored.model.config
-    if config.max_length >= LONGEST:
-        return stored
-    model = copy.copy(stored.model)
-    model.config = replace(config, max_length=LONGEST)
-    return replace(stored, model=model)

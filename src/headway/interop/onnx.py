@@ -22,14 +22,15 @@ import torch
 from torch import Tensor, nn
 
 from headway.decoding import SearchOptions
-from headway.decoding.faithful import Exported, check_faithful, check_positions
+from headway.decoding.faithful import check_faithful
+from headway.decoding.vocabularies import never_generated
 from headway.errors import UserError
 from headway.model import Transformer, padding_mask
 from headway.model.attention import MultiHeadAttention, ScaledDotProductAttention
 from headway.model.layers import DecoderLayer
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory, write_json
-from headway.text.tokenizer import fingerprint
+from headway.storage.model_directory import save_tokenizers
 
 FORMAT_VERSION = 2
 """2: keys and values are rows of d_model; they were split into heads before."""
@@ -63,7 +64,6 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
     README.md, whole or not at all. Raises UserError."""
     _check_packages()
     config = stored.model.config
-    check_positions(config, "ONNX")
     if config.decoder_layers == 0:
         raise UserError("ONNX: a decoder step needs a layer that remembers; model.decoder_layers is 0")
     if config.max_length < LEAST_LENGTH:
@@ -72,13 +72,7 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
     with write_directory(output, size) as folder:
         _save_graphs(stored, folder)
         _save_rest(stored, folder)
-        check_faithful(stored, _Exported(folder), "ONNX Runtime")
-
-
-def open_onnx(stored: StoredModel, folder: Path) -> Exported:
-    """What was exported. Raises UserError."""
-    _check_packages()
-    return _Exported(folder)
+        check_faithful(stored, OnnxModel(folder), "ONNX Runtime")
 
 
 def _check_packages() -> None:
@@ -217,22 +211,16 @@ def _move_weights(proto: Any, weights: IO[bytes], places: dict[str, tuple[int, i
 
 
 def _save_rest(stored: StoredModel, folder: Path) -> None:
-    config, source, target = stored.model.config, stored.source_tokenizer, stored.target_tokenizer
-    stem = ("tokenizer", "tokenizer") if fingerprint(source) == fingerprint(target) else ("source", "target")
-    files = {"source": f"{stem[0]}{source.suffix}", "target": f"{stem[1]}{target.suffix}"}
-    (folder / files["source"]).write_bytes(source.to_bytes())
-    (folder / files["target"]).write_bytes(target.to_bytes())
-    never = {config.pad_id, config.bos_id, *target.never_generated} - {config.eos_id}
-    options = SearchOptions(**stored.decoding)
+    config, options = stored.model.config, SearchOptions(**stored.decoding)
     document = {
         "format_version": FORMAT_VERSION,
         "source_language": stored.source_language,
         "target_language": stored.target_language,
-        "tokenizer": files,
+        "tokenizer": save_tokenizers(folder, stored.source_tokenizer, stored.target_tokenizer),
         "pad_id": config.pad_id,
         "bos_id": config.bos_id,
         "eos_id": config.eos_id,
-        "never_generated": sorted(never),
+        "never_generated": never_generated(stored),
         "max_length": config.max_length,
         "decoding": {name: getattr(options, name) for name in DECODING},
         "encoder.onnx": {"inputs": ENCODER_INPUTS, "outputs": ENCODER_OUTPUTS},
@@ -247,8 +235,8 @@ def _save_rest(stored: StoredModel, folder: Path) -> None:
     (folder / "README.md").write_text(f"{readme}{stored.card}", encoding="utf-8")
 
 
-class _Exported:
-    """What was exported, as `check_faithful` asks it."""
+class OnnxModel:
+    """What was exported. It needs onnxruntime."""
 
     def __init__(self, folder: Path) -> None:
         from headway.interop import onnx_translate

@@ -223,7 +223,11 @@ class Subwords:
     def encode(self, text: str) -> list[int]:
         """The ids of a text, which may begin with the tag of a target language."""
         tag = self.tag_of(text)
-        ids = self._processor.encode(self._normalized(text[tag.end() :] if tag else text))
+        text = text[tag.end() :] if tag else text
+        if BLANK.fullmatch(text):
+            return []
+        text = unicodedata.normalize("NFKC", visible(text))
+        ids = self._processor.encode(text.replace("▁", "\ufdd0"))  # sentencepiece would take U+2581 for a space
         return [self.tags[tag[1]], *ids] if tag and ids else ids
 
     def tag_of(self, text: str) -> re.Match[str] | None:
@@ -237,11 +241,6 @@ class Subwords:
         text = self._processor.decode(of_text).replace("\ufdd0", "▁")
         return text.replace("\n", " ").replace("\r", " ")
 
-    @staticmethod
-    def _normalized(text: str) -> str:
-        """sentencepiece would take U+2581 for a space."""
-        return "" if BLANK.fullmatch(text) else unicodedata.normalize("NFKC", visible(text)).replace("▁", "\ufdd0")
-
 
 class Words:
     """Text to ids and back, by white space."""
@@ -253,10 +252,6 @@ class Words:
         self._lowercase: bool = document["lowercase"]
         self._words: list[str] = [*self._CONTROLS, *document["words"]]
         self._ids = {word: id_ for id_, word in enumerate(self._words) if id_ >= len(self._CONTROLS)}
-        self.tags: dict[str, int] = {}
-
-    def tag_of(self, text: str) -> None:
-        """There are no tags."""
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text; 1 is <unk>."""
@@ -296,7 +291,9 @@ class Translator:
 
     def lacks_tag(self, text: str) -> bool:
         """Whether a text lacks the tag of one of the model's target languages."""
-        return bool(self._source.tags) and not BLANK.fullmatch(text) and not self._source.tag_of(text)
+        if not isinstance(self._source, Subwords) or not self._source.tags or BLANK.fullmatch(text):
+            return False
+        return self._source.tag_of(text) is None
 
     def _encode(self, text: str) -> list[int] | None:
         """The ids; None where they are too many, or the text lacks its tag."""

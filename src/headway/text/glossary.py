@@ -136,9 +136,7 @@ def begins_anywhere(text: str) -> bool:
 
 def _fits(term: str, text: str) -> bool:
     """A letter in lower case is itself or its capital, a capital itself alone."""
-    return term == text or (
-        len(term) == len(text) and all(one in (other, other.lower()) for one, other in zip(term, text, strict=True))
-    )
+    return len(term) == len(text) and all(one in (other, other.lower()) for one, other in zip(term, text, strict=True))
 
 
 def _may_end(text: str, place: int) -> bool:
@@ -146,10 +144,7 @@ def _may_end(text: str, place: int) -> bool:
     return place == len(text) or not _joined(text[place - 1], text[place]) or bool(_PARTICLES.match(text, place))
 
 
-def _joined(left: str, right: str) -> bool:
+def _joined(*chars: str) -> bool:
     """Whether two characters are of one word."""
-
-    def is_word(char: str) -> bool:
-        return (char.isalnum() or char == "_" or unicodedata.combining(char) > 0) and not begins_anywhere(char)
-
-    return is_word(left) and is_word(right)
+    of_words = (char.isalnum() or char == "_" or unicodedata.combining(char) > 0 for char in chars)
+    return all(of_words) and not any(map(begins_anywhere, chars))

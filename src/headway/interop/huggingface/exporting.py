@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from headway.decoding import SearchOptions
-from headway.decoding.faithful import Exported, check_faithful
+from headway.decoding.faithful import check_faithful
 from headway.decoding.vocabularies import never_generated, pieces_of
 from headway.errors import UserError
 from headway.interop.huggingface import names
@@ -41,15 +41,8 @@ def export_huggingface(stored: StoredModel, output: Path) -> None:
         save_file(_their_weights(stored.model), folder / names.WEIGHTS_FILE, metadata={"format": "pt"})
         (folder / names.CARD_FILE).write_text(_card(stored), encoding="utf-8")
         with _quiet(transformers):
-            check_faithful(stored, _Exported(stored, folder, transformers), "Hugging Face Transformers")
+            check_faithful(stored, HuggingFaceModel(stored, folder), "Hugging Face Transformers")
             _check_tokenizer(stored, folder, transformers)
-
-
-def open_huggingface(stored: StoredModel, folder: Path) -> Exported:
-    """What was exported. Raises UserError."""
-    transformers = import_transformers()
-    with _quiet(transformers):
-        return _Exported(stored, folder, transformers)
 
 
 def import_transformers() -> Any:
@@ -114,11 +107,10 @@ def _control_ids(config: ModelConfig) -> dict[str, int]:
 
 def _their_generation(stored: StoredModel) -> dict[str, Any]:
     config, options = stored.model.config, SearchOptions(**stored.decoding)
-    ids = {piece: id_ for id_, piece in enumerate(pieces_of(stored)[1])}
     longest = config.max_length - 1 if options.max_length is None else min(options.max_length, config.max_length - 1)
     return {
         **_control_ids(config),
-        "suppress_tokens": [ids[piece] for piece in never_generated(stored)],
+        "suppress_tokens": never_generated(stored),
         "num_beams": options.beam_size,
         "length_penalty": names.LENGTH_PENALTY_FACTOR * options.length_penalty,
         "min_length": 2,  # with the start symbol; shorter than this, <eos> can't be next
@@ -176,11 +168,13 @@ search may prefer a longer or a shorter translation; with `length_penalty=0` the
 {stored.card}"""
 
 
-class _Exported:
-    """What was exported, as `check_faithful` asks it."""
+class HuggingFaceModel:
+    """What was exported. Raises UserError where the package isn't installed."""
 
-    def __init__(self, stored: StoredModel, folder: Path, transformers: Any) -> None:
-        self._model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, local_files_only=True).eval()
+    def __init__(self, stored: StoredModel, folder: Path) -> None:
+        transformers = import_transformers()
+        with _quiet(transformers):
+            self._model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, local_files_only=True).eval()
         self._start, self._end = stored.model.config.bos_id, stored.model.config.eos_id
 
     def translate(self, source: list[int], max_length: int) -> list[int]:
