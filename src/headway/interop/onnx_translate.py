@@ -37,8 +37,8 @@ CHARACTERS_PER_PIECE = 64
 
 
 @dataclass
-class State:
-    """Translations in the making, one a row."""
+class Cache:
+    """What the decoder remembers of translations in the making, one a row."""
 
     source: np.ndarray
     """Ids with <eos>, padded. (rows, source length)"""
@@ -49,10 +49,10 @@ class State:
     """Of the tokens so far. (layers, rows, length, d_model)"""
     values: np.ndarray
 
-    def select(self, rows: Sequence[int]) -> State:
+    def select(self, rows: Sequence[int]) -> Cache:
         """The given rows, in this order; one may stand there several times."""
         cache = (self.memory_keys, self.memory_values, self.keys, self.values)
-        return State(self.source[rows], *(array[:, rows] for array in cache))
+        return Cache(self.source[rows], *(array[:, rows] for array in cache))
 
 
 class Model:
@@ -72,7 +72,7 @@ class Model:
         self.bos_id: int = self.config["bos_id"]
         self.eos_id: int = self.config["eos_id"]
 
-    def start(self, sources: Sequence[Sequence[int]]) -> State:
+    def start(self, sources: Sequence[Sequence[int]]) -> Cache:
         """sources: ids without <eos>"""
         width = max(map(len, sources)) + 1
         source = np.full((len(sources), width), self.config["pad_id"], dtype=np.int64)
@@ -80,15 +80,15 @@ class Model:
             row[: len(ids) + 1] = [*ids, self.eos_id]
         memory_keys, memory_values = self._encoder.run(["memory_keys", "memory_values"], {"source": source})
         nothing = memory_keys[:, :, :0]
-        return State(source, memory_keys, memory_values, nothing, nothing)
+        return Cache(source, memory_keys, memory_values, nothing, nothing)
 
-    def logits(self, state: State, tokens: Sequence[int]) -> np.ndarray:
+    def logits(self, state: Cache, tokens: Sequence[int]) -> np.ndarray:
         """Reads one token a row, <bos> first; logits of the next (rows, vocabulary). Changes the state."""
         inputs = {"tokens": np.array(tokens, dtype=np.int64), **vars(state)}
         logits, state.keys, state.values = self._decoder.run(["logits", "new_keys", "new_values"], inputs)
         return logits
 
-    def log_probabilities(self, state: State, tokens: Sequence[int]) -> np.ndarray:
+    def log_probabilities(self, state: Cache, tokens: Sequence[int]) -> np.ndarray:
         """As `logits`, but log-probabilities, and -inf for what no translation may have. (rows, vocabulary)"""
         log_probabilities = log_softmax(self.logits(state, tokens))
         log_probabilities[:, self.config["never_generated"]] = -np.inf
@@ -114,7 +114,7 @@ def constrain(log_probabilities: np.ndarray, rows: Sequence[Sequence[int]], eos_
 
 
 @dataclass
-class Hypothesis:
+class ScoredIds:
     """A translation of one of the sentences, or its beginning, as ids without control ids."""
 
     sentence: int
@@ -135,7 +135,7 @@ def beam_search(
     beam_size: int,
     alpha: float,
     no_repeat_ngram: int = 0,
-) -> list[list[Hypothesis]]:
+) -> list[list[ScoredIds]]:
     """The hypotheses of each sentence that have ended, best first, none empty. A beam of 1 without penalty (`alpha` 0)
     is greedy search. No run of `no_repeat_ngram` tokens comes twice in a translation; 0: any may.
 
@@ -144,11 +144,11 @@ def beam_search(
     better, or at its `max_length` of tokens, where <eos> is all that may follow.
     """
 
-    def worth(hypothesis: Hypothesis) -> float:
+    def worth(hypothesis: ScoredIds) -> float:
         return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, alpha)
 
-    rows = [Hypothesis(sentence, [], 0.0) for sentence in range(len(sources))]
-    ended: list[list[Hypothesis]] = [[] for _ in sources]
+    rows = [ScoredIds(sentence, [], 0.0) for sentence in range(len(sources))]
+    ended: list[list[ScoredIds]] = [[] for _ in sources]
     state, tokens = model.start(sources), [model.bos_id] * len(rows)
     while rows:
         log_probabilities = model.log_probabilities(state, tokens)  # (rows, vocabulary)
@@ -177,7 +177,7 @@ def beam_search(
             there = [one.ids for one in done]
             cut = [(rows[row], float(log_probabilities[row, model.eos_id])) for row in beam]
             done += [replace(one, score=one.score + eos) for one, eos in cut if one.ids not in there]
-        rows = [Hypothesis(rows[row].sentence, [*rows[row].ids, token], score) for score, row, token in going_on]
+        rows = [ScoredIds(rows[row].sentence, [*rows[row].ids, token], score) for score, row, token in going_on]
         tokens, state = [token for _, _, token in going_on], state.select([row for _, row, _ in going_on])
     return [sorted(some, key=worth, reverse=True) for some in ended]
 
@@ -263,7 +263,7 @@ class Words:
         return " ".join(self._words[id_] for id_ in ids if id_ == 1 or id_ >= len(self._CONTROLS))
 
 
-class Translator:
+class TextTranslator:
     """Text in, text out."""
 
     def __init__(self, folder: Path, threads: int = 0) -> None:
@@ -355,7 +355,7 @@ def main() -> int:
         parser.error("--beam-size and --max-length must be at least 1")
     if chosen.no_repeat_ngram < 0 or not 0 <= chosen.length_penalty <= 10:
         parser.error("--no-repeat-ngram must be at least 0, and --length-penalty between 0 and 10")
-    translator = Translator(folder, chosen.threads)
+    translator = TextTranslator(folder, chosen.threads)
     search = (chosen.beam_size, chosen.length_penalty, chosen.max_length, chosen.no_repeat_ngram)
     code, number = 0, 0
     try:

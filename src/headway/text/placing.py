@@ -69,7 +69,7 @@ class _Unit:
     """The character of the source that it is aligned with."""
 
 
-class Layout:
+class TagLayout:
     """The plain text of a sentence, and the elements in it."""
 
     def __init__(self, plain: str, root: _Node, nodes: Sequence[_Node]) -> None:
@@ -87,7 +87,7 @@ class Layout:
         self._borders = sorted({border for node in nodes for border in (node.start, node.end)})
 
     @classmethod
-    def of(cls, elements: Sequence[Element], name_of: NameOf) -> Layout | None:
+    def of(cls, elements: Sequence[Element], name_of: NameOf) -> TagLayout | None:
         """None where elements overlap, or there are too many."""
         plain, nodes = _plain(elements, name_of)
         if len(nodes) > MOST_NODES:
