@@ -110,20 +110,20 @@ def export(
 
 def _tool(to: str, quantization: str | None) -> Tool:
     if to == "huggingface":
-        from headway.interop.huggingface import export_huggingface, open_huggingface
+        from headway.interop.huggingface import HuggingFaceModel, export_huggingface
 
-        return export_huggingface, open_huggingface
+        return export_huggingface, HuggingFaceModel
     if to == "onnx":
-        from headway.interop.onnx import export_onnx, open_onnx
+        from headway.interop.onnx import OnnxModel, export_onnx
 
-        return export_onnx, open_onnx
+        return export_onnx, lambda _, folder: OnnxModel(folder)
     if to == "argos":
         from headway.interop.argos import export_argos, open_argos
 
         return partial(export_argos, quantization=quantization), open_argos
-    from headway.decoding.ctranslate2_model import export_ctranslate2, open_ctranslate2
+    from headway.decoding.ctranslate2_model import CTranslate2Model, export_ctranslate2
 
-    return partial(export_ctranslate2, quantization=quantization), open_ctranslate2
+    return partial(export_ctranslate2, quantization=quantization), CTranslate2Model
 
 
 def _page(translator: Translator, model: Path, precision: str | None) -> Tool:

@@ -51,7 +51,7 @@ class CTranslate2Searcher:
             )
         self._source, self._target = pieces_of(stored)
         self._ids = {piece: id_ for id_, piece in enumerate(self._target)}
-        self._never = [[piece] for piece in never_generated(stored)]
+        self._never = [[self._target[id_]] for id_ in never_generated(stored)]
         self._source_end = self._source[stored.model.config.eos_id]
         self._end = self._target[stored.model.config.eos_id]
         self._longest = stored.model.config.max_length - 1
