@@ -11,7 +11,7 @@ import pytest
 from headway.errors import UserError
 from headway.text import corpus as corpus_module
 from headway.text.corpus import CorpusFiles, read_chunks
-from headway.text.encoding import CorpusKind, Encoder, EncodingSettings, PairCounts, SeenHashes
+from headway.text.encoding import ChunkEncoder, CorpusKind, EncodingSettings, PairCounts, SeenHashes
 from headway.text.filters import Filters
 from headway.text.processes import encode_chunks
 from headway.text.words import WordTokenizer
@@ -158,7 +158,7 @@ def test_tags_stand_before_sources_and_filters_do_not_see_them(tmp_path):
     kind = CorpusKind("ko", "en", "ko")
     wanted = EncodingSettings((tokenizer, tokenizer), 99, 99, (kind,), filters=Filters(copies=True, words=(1, 2)))
     [chunk] = read_chunks([CorpusFiles((tmp_path / "a.tsv",), ())])
-    done = Encoder(wanted).encode(chunk, lambda hashes: hashes)
+    done = ChunkEncoder(wanted).encode(chunk, lambda hashes: hashes)
     assert done.counts.dropped == {"copies": 1}
     assert done.source.tolist() == tokenizer.encode(">>ko<< ant", tagged=True)
     assert done.target.tolist() == tokenizer.encode("cat")
@@ -187,6 +187,6 @@ def test_a_line_without_end_is_counted_and_not_tokenised(tmp_path, monkeypatch):
         "headway.text.words.split_words", lambda text, lowercase: tokenised.append(len(text)) or ["ant"]
     )
     [chunk] = read_chunks([CorpusFiles([tmp_path / "a.tsv"], [])])
-    counts = Encoder(settings()).encode(chunk).counts
+    counts = ChunkEncoder(settings()).encode(chunk).counts
     assert (counts.kept, counts.too_long, max(tokenised)) == (1, 2, 3)
     assert "a.tsv:2" in counts.summary()

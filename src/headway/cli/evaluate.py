@@ -243,7 +243,7 @@ class TestSet:
 
 def refuse_endless(file: Path, texts: Sequence[str], translator: Translator) -> None:
     """Raises UserError for a text that is no sentence: scores would take minutes and memory without end."""
-    from headway.text.tokenizer import is_too_long
+    from headway.text.characters import is_too_long
 
     for number, text in enumerate(texts, start=1):
         if is_too_long(text, translator.longest_source):

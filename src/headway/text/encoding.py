@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.text.characters import is_blank
+from headway.text.characters import is_blank, is_too_long
 from headway.text.corpus import Chunk
 from headway.text.filters import DuplicateOf, Filters, HeldOut, Test, filter_tests
 from headway.text.noise import Noise
-from headway.text.tokenizer import Tokenizer, is_too_long, language_tag
+from headway.text.tokenizer import Tokenizer, language_tag
 
 IDS_DTYPE = np.dtype("<i4")
 SMALL_IDS_DTYPE = np.dtype("<u2")
@@ -146,7 +146,7 @@ FirstOf = Callable[[NDArray[np.uint64]], NDArray[np.bool_]]
 """Says for each hash of a chunk, (kinds, pairs), whether it is new. It is called for the chunks in their order."""
 
 
-class Encoder:
+class ChunkEncoder:
     """Filters and tokenises chunks."""
 
     def __init__(self, settings: EncodingSettings) -> None:

@@ -18,9 +18,6 @@ from headway.text.characters import DROPPED
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
 CONTROL_PIECES = ("<pad>", "<unk>", "<sos>", "<eos>")
 
-CHARACTERS_PER_PIECE = 64
-"""No text has so many for each piece, except by white space or words without end."""
-
 LEADING_TAG = re.compile(rf"[\s{DROPPED}]*(>>\S+?<<)[\s{DROPPED}]*")
 """The tag of a target language in front of a text, with white space and invisible characters around it."""
 
@@ -96,12 +93,6 @@ def is_tag(piece: str) -> bool:
     """Whether the piece is one that `language_tag` gives."""
     match = LEADING_TAG.fullmatch(piece)
     return match is not None and match[1] == piece
-
-
-def is_too_long(text: str, max_length: int) -> bool:
-    """Whether the text has too many characters for a model of `max_length` pieces, whatever its pieces are. Such a
-    text is never tokenised: one without end would take time and memory without end."""
-    return len(text) > CHARACTERS_PER_PIECE * max_length
 
 
 def fingerprint(tokenizer: Tokenizer) -> str:

@@ -19,7 +19,7 @@ from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_file, write_json
 from headway.text.compressed import is_plain, unchanged
 from headway.text.corpus import CorpusFiles, read_chunks, read_lines, same_text
-from headway.text.encoding import CorpusKind, Encoder, EncodingSettings, PairCounts, Texts, total
+from headway.text.encoding import ChunkEncoder, CorpusKind, EncodingSettings, PairCounts, Texts, total
 from headway.text.filters import HeldOut
 from headway.text.processes import LOOK_AROUND_EVERY, encode_chunks
 from headway.text.shards import ShardsWriter
@@ -208,7 +208,7 @@ class _Preparing:
         """Writes the ids, and the texts that have both sides, with their tags. Returns the texts, too."""
         shutil.rmtree(self.folder / "valid", ignore_errors=True)  # of a killed process
         settings = self._settings(tokenizers, self.recipe.data.valid)
-        encoder, texts, counts = Encoder(settings), [], [PairCounts() for _ in self.valid]
+        encoder, texts, counts = ChunkEncoder(settings), [], [PairCounts() for _ in self.valid]
         with closing(ShardsWriter(self.folder / "valid", settings.dtype)) as shards:
             for chunk in read_chunks(self.valid):
                 texts += encoder.passed(chunk, {})[1]

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
+from headway.text.characters import CHARACTERS_PER_PIECE
 from headway.text.corpus import Chunk, CorpusFiles, Pair, read_chunks
 from headway.text.encoding import Texts, unusable
 from headway.text.filters import Filters, HeldOut, filter_tests
 from headway.text.subwords import SubwordTokenizer
-from headway.text.tokenizer import CHARACTERS_PER_PIECE, CONTROL_PIECES, Tokenizer
+from headway.text.tokenizer import CONTROL_PIECES, Tokenizer
 from headway.text.words import WordTokenizer
 from headway.training.recipe import Recipe
 
