@@ -89,17 +89,14 @@ class ModelDirectory(ModelInfo):
     config: ModelConfig
 
     @property
-    def weights_file(self) -> Path:
-        return self.folder / WEIGHTS_FILE
-
-    @property
     def num_parameters(self) -> int:
         """Weights that are shared count once."""
         return sum(math.prod(shape) for shape in weight_shapes(self.config).values())
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """The weights by name; one that several modules share goes by its first name. Raises UserError."""
-        return load_arrays(self.weights_file, _expected_weights(self.config))
+        expected = {name: TensorKind("F32", shape) for name, shape in weight_shapes(self.config).items()}
+        return load_arrays(self.folder / WEIGHTS_FILE, expected)
 
 
 def write_model(path: Path, info: ModelInfo, config: ModelConfig, weights: Mapping[str, NDArray[Any]]) -> None:
@@ -141,7 +138,9 @@ def read_model(path: Path) -> ModelDirectory:
     folder = find_model(path)
     config = _read_config(folder / "config.json")
     weights_file = folder / WEIGHTS_FILE
-    _check_size(weights_file, _expected_weights(config.model))
+    size, wanted = plain_size(weights_file), sum(4 * math.prod(shape) for shape in weight_shapes(config.model).values())
+    if not wanted < size <= wanted + 8 + LARGEST_HEADER:
+        raise UserError(f"{weights_file}: has {size:,} bytes, but the model of config.json has weights of {wanted:,}")
     files = {name: read_plain(folder / name) for name in config.checksums if name != WEIGHTS_FILE}
     found = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     for name, checksum_found in {**found, WEIGHTS_FILE: checksum(weights_file)}.items():
@@ -215,13 +214,10 @@ def find_model(path: Path) -> Path:
 
 
 def _save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> dict[str, str]:
-    joint = fingerprint(source) == fingerprint(target)
-    names = {
-        side: f"{'tokenizer' if joint else side}{tokenizer.suffix}"
-        for side, tokenizer in (("source", source), ("target", target))
-    }
-    (folder / names["source"]).write_bytes(source.to_bytes())
-    (folder / names["target"]).write_bytes(target.to_bytes())
+    joint, names = fingerprint(source) == fingerprint(target), {}
+    for side, tokenizer in (("source", source), ("target", target)):
+        names[side] = f"{'tokenizer' if joint else side}{tokenizer.suffix}"
+        (folder / names[side]).write_bytes(tokenizer.to_bytes())
     return names
 
 
@@ -294,14 +290,3 @@ def _check_decoding(options: dict[str, Any], file: Path) -> None:
         SearchOptions(**options)
     except UserError as error:
         raise UserError(f"{file}: {clipped(str(error))}") from None
-
-
-def _expected_weights(config: ModelConfig) -> dict[str, TensorKind]:
-    return {name: TensorKind("F32", shape) for name, shape in weight_shapes(config).items()}
-
-
-def _check_size(file: Path, expected: Mapping[str, TensorKind]) -> None:
-    """Raises UserError unless the file can be one of such weights."""
-    size, wanted = plain_size(file), sum(4 * math.prod(kind.shape) for kind in expected.values())
-    if not wanted < size <= wanted + 8 + LARGEST_HEADER:
-        raise UserError(f"{file}: has {size:,} bytes, but the model of config.json has weights of {wanted:,}")
