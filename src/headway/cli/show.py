@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def show(
         "model": stored.config.to_dict(),
         "training_flops": stored.training_flops,
         "decoding": stored.decoding,
-        "alignment": stored.aligner and stored.aligner.to_dict(),
+        "alignment": stored.aligner and asdict(stored.aligner),
         "weights": weight_shapes(stored.config),
     }
     if as_json:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
@@ -135,17 +135,10 @@ class ConstrainedBeams(Beams):
             eos_id=eos_id,
         )
 
-    def keep(self, kept: list[int]) -> ConstrainedBeams:
-        return replace(
-            self,
-            sentences=self.sentences[kept],
-            tokens=self.tokens[kept],
-            scores=self.scores[kept],
-            caps=self.caps[kept],
-            table=_at(self.table, kept),
-            coverage=_at(self.coverage, kept),
-            costs=self.costs[kept],
-        )
+    def keep(self, kept: list[int]) -> Self:
+        table, coverage = _at(self.table, kept), _at(self.coverage, kept)
+        more = {"caps": self.caps[kept], "table": table, "coverage": coverage, "costs": self.costs[kept]}
+        return replace(super().keep(kept), **more)
 
     def promise(self) -> np.ndarray:
         """As that of free hypotheses, with what the missing phrases will cost, as far as it is known."""
@@ -185,7 +178,7 @@ class ConstrainedBeams(Beams):
         found = (joined(place, place), joined(ids, tokens), totals, joined(NONE, np.arange(count)))
         return PhraseContinuations(*(np.take_along_axis(one, order, axis=1) for one in found))
 
-    def extended(self, chosen: Continuations, ranks: np.ndarray, scores: np.ndarray) -> ConstrainedBeams:
+    def extended(self, chosen: Continuations, ranks: np.ndarray, scores: np.ndarray) -> Self:
         assert isinstance(chosen, PhraseContinuations)
         each = np.arange(len(self.sentences))[:, None]
         phrase = chosen.phrases[each, ranks]  # (sentences, width)
@@ -197,7 +190,7 @@ class ConstrainedBeams(Beams):
         ends = takes & (offset == self.table.lengths[each, phrase])
         closed = ends & self.table.ends_word[each, phrase]
         coverage = Coverage(begun, np.where(takes & ~ends, phrase, NONE), offset, closed)
-        return replace(self, tokens=self._extended_tokens(chosen, ranks), scores=scores, coverage=coverage)
+        return replace(super().extended(chosen, ranks, scores), coverage=coverage)
 
     def _wanted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """For each hypothesis the next token of each phrase, its place in the phrase, and whether it may be the next:

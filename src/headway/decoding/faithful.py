@@ -65,17 +65,15 @@ def check_faithful(stored: StoredModel, exported: Exported, tool: str) -> None:
         theirs = torch.tensor(exported.score(source, target))
         given = torch.tensor([*target, config.eos_id])
         difference = (mine.gather(1, given[:, None])[:, 0] - theirs).abs().max().item()
+        found, size = exported.translate(source, most), f"a sentence of {len(source)} tokens"
+        problem = None
         if not difference <= TOLERANCE:
-            raise UserError(
-                f"{tool} gives other scores than headway for a sentence of {len(source)} tokens (a log-probability "
-                f"differs by {difference:.2g}); nothing was exported. Is this a version that headway was tested with?"
-            )
-        found = exported.translate(source, most)
-        if not same_or_tied(wanted.ids, found, _log_probabilities(stored, row, wanted.ids), config.eos_id):
-            raise UserError(
-                f"{tool} translates a sentence of {len(source)} tokens to {found}, headway to {wanted.ids}; nothing "
-                "was exported. Is this a version that headway was tested with?"
-            )
+            problem = f"gives other scores than headway for {size} (a log-probability differs by {difference:.2g})"
+        elif not same_or_tied(wanted.ids, found, _log_probabilities(stored, row, wanted.ids), config.eos_id):
+            problem = f"translates {size} to {found}, headway to {wanted.ids}"
+        if problem is not None:
+            asked = "Is this a version that headway was tested with?"
+            raise UserError(f"{tool} {problem}; nothing was exported. {asked}")
 
 
 def probes(config: ModelConfig) -> Iterator[list[int]]:

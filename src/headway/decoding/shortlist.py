@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from headway.decoding.engine import TorchEngine
-from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.phrases import Demands, Phrase
+from headway.decoding.searcher import Hypothesis
 from headway.decoding.step import DecoderState
 
 LOT = 128

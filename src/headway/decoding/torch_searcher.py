@@ -17,10 +17,10 @@ from headway.decoding.constrained_beams import ConstrainedBeams
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, TorchEngine, padded
 from headway.decoding.greedy_search import greedy
-from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.options import Sampling, SearchOptions
 from headway.decoding.phrases import Demands
 from headway.decoding.sampling import sample
+from headway.decoding.searcher import Hypothesis
 from headway.decoding.shortlist import ShortlistEngine
 from headway.devices import return_freed_memory
 

@@ -29,8 +29,7 @@ from headway.storage.atomic import write_directory, write_json
 from headway.storage.calibration import Calibration, parse_calibration
 from headway.storage.checksums import checksum
 from headway.storage.foreign import refuse_foreign
-from headway.storage.shortlist_file import load_shortlist, save_shortlist
-from headway.storage.tensors import LARGEST_HEADER, TensorKind, load_arrays, save_arrays
+from headway.storage.tensors import LARGEST_HEADER, TensorKind, load_arrays, read_header, save_arrays
 from headway.storage.untrusted import (
     LARGEST_JSON,
     check_version,
@@ -53,6 +52,8 @@ SIDES = ("source", "target")
 TOKENIZER_SUFFIXES = (SubwordTokenizer.suffix, WordTokenizer.suffix)
 WEIGHTS_FILE, DECODING_FILE, CARD_FILE = "model.safetensors", "decoding.json", "README.md"
 SHORTLIST_FILE, CALIBRATION_FILE = "shortlist.safetensors", "calibration.json"
+LONGEST_SHORTLIST = 256
+"""Target tokens of a source token, at most."""
 
 
 @dataclass(kw_only=True)
@@ -107,7 +108,8 @@ def write_model(path: Path, info: ModelInfo, config: ModelConfig, weights: Mappi
         write_json(folder / DECODING_FILE, info.decoding)
         (folder / CARD_FILE).write_text(info.card, encoding="utf-8")
         if info.shortlist is not None:
-            save_shortlist(folder / SHORTLIST_FILE, info.shortlist)
+            tables = {"of_token": info.shortlist.of_token, "always": info.shortlist.always}
+            save_arrays(folder / SHORTLIST_FILE, tables)
         if info.calibration is not None:
             write_json(folder / CALIBRATION_FILE, info.calibration.to_dict())
         write_json(
@@ -120,7 +122,7 @@ def write_model(path: Path, info: ModelInfo, config: ModelConfig, weights: Mappi
                 "model": config.to_dict(),
                 "tokenizer": tokenizer_files,
                 **({} if info.training_flops is None else {"training_flops": info.training_flops}),
-                **({} if info.aligner is None else {"alignment": info.aligner.to_dict()}),
+                **({} if info.aligner is None else {"alignment": dataclasses.asdict(info.aligner)}),
                 "sha256": {file.name: checksum(file) for file in sorted(folder.iterdir())},
             },
         )
@@ -157,7 +159,7 @@ def read_model(path: Path) -> ModelDirectory:
     _check_decoding(decoding, folder / DECODING_FILE)
     shortlist = calibration = None
     if SHORTLIST_FILE in config.checksums:
-        shortlist = load_shortlist(folder / SHORTLIST_FILE, *sizes)
+        shortlist = _load_shortlist(folder / SHORTLIST_FILE, *sizes)
     if CALIBRATION_FILE in config.checksums:
         calibration = parse_calibration(files[CALIBRATION_FILE], folder / CALIBRATION_FILE, sizes[0])
     return ModelDirectory(
@@ -290,3 +292,21 @@ def _check_decoding(options: dict[str, Any], file: Path) -> None:
         SearchOptions(**options)
     except UserError as error:
         raise UserError(f"{file}: {clipped(str(error))}") from None
+
+
+def _load_shortlist(file: Path, source_vocabulary: int, target_vocabulary: int) -> Shortlist:
+    """Raises UserError unless it is one of such vocabularies."""
+    kinds = read_header(file)
+    match kinds.get("of_token"), kinds.get("always"):
+        case TensorKind("I32", (rows, width)), TensorKind("I32", (count,)) if (
+            rows == source_vocabulary and width <= LONGEST_SHORTLIST and count <= target_vocabulary
+        ):
+            expected = {"of_token": TensorKind("I32", (rows, width)), "always": TensorKind("I32", (count,))}
+        case _:
+            raise UserError(f"{file}: is not a shortlist of this model's vocabularies")
+    tables = load_arrays(file, expected)
+    for name, least in (("of_token", -1), ("always", 0)):
+        table = tables[name]
+        if table.size and not least <= table.min() <= table.max() < target_vocabulary:
+            raise UserError(f"{file}: {name} has an id that is not in the target vocabulary")
+    return Shortlist(tables["of_token"], tables["always"], target_vocabulary)

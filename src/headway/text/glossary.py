@@ -10,9 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from headway.errors import UserError
-from headway.text.characters import HALF_PAIR, is_blank, is_unicode, visible
+from headway.text.characters import HALF_PAIR, as_texts, is_blank, is_unicode, visible
 from headway.text.corpus import read_lines
-from headway.text.texts import as_texts
 
 KEY = 3
 """Characters that terms are found by."""

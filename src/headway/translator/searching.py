@@ -64,16 +64,17 @@ class TextSearcher:
             if best is not None:
                 translations[i] = replace(best, alternatives=others)
         lost = [i for i in readable if i in given and i not in translations]
-        runs = [(run, glossaries[i]) for i in lost for run in given[i].runs]
-        texts_of_runs, glossaries_of_runs = [run for run, _ in runs], [glossary for _, glossary in runs]
-        of_runs = iter(self.translate(texts_of_runs, options, [[] for _ in runs], glossaries_of_runs) if runs else ())
-        rebuilt = []
-        for i in lost:
-            made = [next(of_runs) for _ in given[i].runs]
-            one = given[i].from_runs(self._codec.decode(prefixes[i]), made, glossaries[i])
-            reread = partial(self._reread, texts[i], readable[i])
-            rebuilt += with_alternatives([one], partial(map, reread)) if made else [one]
-        translations.update(zip(lost, with_alternatives(rebuilt, self._scored), strict=True))
+        if lost:
+            runs = [(run, glossaries[i]) for i in lost for run in given[i].runs]
+            texts_of_runs, glossaries_of_runs = [run for run, _ in runs], [glossary for _, glossary in runs]
+            of_runs = iter(self.translate(texts_of_runs, options, [[]] * len(runs), glossaries_of_runs))
+            rebuilt = []
+            for i in lost:
+                made = [next(of_runs) for _ in given[i].runs]
+                one = given[i].from_runs(self._codec.decode(prefixes[i]), made, glossaries[i])
+                reread = partial(self._reread, texts[i], readable[i])
+                rebuilt += with_alternatives([one], partial(map, reread)) if made else [one]
+            translations.update(zip(lost, with_alternatives(rebuilt, self._scored), strict=True))
         return [translations.get(i) or self._untranslated(text, sources[i]) for i, text in enumerate(texts)]
 
     def _enclosing(
