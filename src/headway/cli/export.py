@@ -182,10 +182,10 @@ def _export(stored: StoredModel, to: str, output: Path, quantization: str | None
 
         export_argos(stored, output, quantization)
         return lambda: open_argos(stored, output)
-    from headway.decoding.ctranslate2_model import export_ctranslate2, open_ctranslate2
+    from headway.decoding.ctranslate2_model import CTranslate2Export, export_ctranslate2
 
     export_ctranslate2(stored, output, quantization)
-    return lambda: open_ctranslate2(stored, output)
+    return lambda: CTranslate2Export(stored, output)
 
 
 def _report_difference(stored: StoredModel, pairs: list[Pair], ours: list[str], exported: Exported) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -48,7 +47,7 @@ def show(
         "model": stored.config.to_dict(),
         "training_flops": stored.training_flops,
         "decoding": stored.decoding,
-        "alignment": stored.aligner and asdict(stored.aligner),
+        "alignment": stored.aligner and stored.aligner.to_dict(),
         "weights": weight_shapes(stored.config),
     }
     if as_json:

@@ -15,7 +15,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from headway.decoding.faithful import Exported, check_faithful, check_positions
+from headway.decoding.faithful import check_faithful, check_positions
 from headway.errors import UserError
 from headway.model.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward
 from headway.storage import StoredModel
@@ -47,7 +47,7 @@ def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | No
     with write_directory(output) as folder:
         exact = folder / "exact"
         _save(stored, exact, None)
-        check_faithful(stored, open_ctranslate2(stored, exact), "CTranslate2")
+        check_faithful(stored, CTranslate2Export(stored, exact), "CTranslate2")
         if quantization is None:
             for file in exact.iterdir():
                 file.rename(folder / file.name)
@@ -95,16 +95,12 @@ def load_ctranslate2(folder: Path, **options: Any) -> Any:
         torch.set_num_threads(threads)
 
 
-def open_ctranslate2(stored: StoredModel, folder: Path, *, adds_end: bool = False) -> Exported:
-    """What was exported. `adds_end`: it gives each source its <eos> by itself. Raises UserError."""
-    return _CTranslate2Model(stored, load_ctranslate2(folder), adds_end)
+class CTranslate2Export:
+    """An exported model, as `check_faithful` asks it."""
 
-
-class _CTranslate2Model:
-    """What was exported, as `check_faithful` asks it."""
-
-    def __init__(self, stored: StoredModel, translator: Any, adds_end: bool = False) -> None:
-        self._translator = translator
+    def __init__(self, stored: StoredModel, folder: Path, *, adds_end: bool = False) -> None:
+        """adds_end: it gives each source its <eos> by itself. Raises UserError."""
+        self._translator = load_ctranslate2(folder)
         self._source, self._target = pieces_of(stored)
         self._ids = {piece: id_ for id_, piece in enumerate(self._target)}
         self._never = never_generated(stored)

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from headway.decoding.ctranslate2_model import (
+    CTranslate2Export,
     export_ctranslate2,
     import_ctranslate2,
     load_ctranslate2,
-    open_ctranslate2,
     pieces_of,
 )
 from headway.decoding.faithful import Exported
@@ -66,7 +66,7 @@ def open_argos(stored: StoredModel, file: Path) -> Exported:
     with tempfile.TemporaryDirectory() as temporary:
         shutil.unpack_archive(file, temporary, "zip")
         [folder] = Path(temporary).iterdir()
-        return open_ctranslate2(stored, folder / "model", adds_end=True)
+        return CTranslate2Export(stored, folder / "model", adds_end=True)
 
 
 def _check_possible(stored: StoredModel) -> None:

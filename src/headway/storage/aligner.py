@@ -29,6 +29,9 @@ class Aligner:
         when = "the step that reads a token" if self.shifted else "the step that gives a token"
         return f"{where}, in {when}" + (", <eos> is nothing" if self.eos_is_nothing else "")
 
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
     @classmethod
     def from_dict(cls, document: Any, config: ModelConfig) -> Aligner:
         """Of a model of this config. Raises UserError."""

@@ -122,7 +122,7 @@ def write_model(path: Path, info: ModelInfo, config: ModelConfig, weights: Mappi
                 "model": config.to_dict(),
                 "tokenizer": tokenizer_files,
                 **({} if info.training_flops is None else {"training_flops": info.training_flops}),
-                **({} if info.aligner is None else {"alignment": dataclasses.asdict(info.aligner)}),
+                **({} if info.aligner is None else {"alignment": info.aligner.to_dict()}),
                 "sha256": {file.name: checksum(file) for file in sorted(folder.iterdir())},
             },
         )
@@ -182,15 +182,10 @@ def model_fingerprint(path: Path) -> str:
     return hashlib.sha256(read_plain(find_model(path) / "config.json", LARGEST_JSON)).hexdigest()
 
 
-def training_work(path: Path) -> float | None:
-    """`StoredModel.training_flops` without loading the model. Raises UserError."""
-    return _read_config(find_model(path) / "config.json").info["training_flops"]
-
-
-def model_languages(path: Path) -> tuple[str, str]:
-    """Source and target language of a model, without loading it. Raises UserError."""
-    info = _read_config(find_model(path) / "config.json").info
-    return info["source_language"], info["target_language"]
+def model_info(path: Path) -> dict[str, Any]:
+    """Fields of `ModelInfo` that config.json has: languages, domain, training_flops and aligner; the model isn't
+    loaded. Raises UserError."""
+    return _read_config(find_model(path) / "config.json").info
 
 
 def find_model(path: Path) -> Path:
