@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,16 @@ def test_a_door_of_the_core_loads_little(module):
 @pytest.mark.parametrize("module", ["headway", "headway.cli", "headway.storage", "headway.decoding"])
 def test_torch_is_not_loaded_by(module):
     assert not loaded(f"import {module}") & {"torch", "sacrebleu", "sentencepiece"}
+
+
+def test_no_two_classes_have_one_name():
+    names = Counter(
+        node.name
+        for file in MODULES.values()
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_names_of_the_front_door():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from headway.decoding.sampling import sample
 from headway.decoding.searcher import Hypothesis
 from headway.decoding.shortlist import ShortlistEngine
 from headway.devices import return_freed_memory
+from headway.text.by_length import batches_by_length
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
 """Sentences that are translated together, at most, and hypotheses of theirs (see docs/tried.md)."""
@@ -122,9 +123,8 @@ class TorchSearcher:
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
         engine = self._engine
-        lengths = {i: len(source) + len(targets[i]) for i, source in enumerate(sources)}
         scores: dict[int, float] = {}
-        for batch in _batches(lengths, SENTENCES_PER_BATCH):
+        for batch in _batches(range(len(sources)), lambda i: len(sources[i]) + len(targets[i]), SENTENCES_PER_BATCH):
             source = padded([[*sources[i], engine.eos_id] for i in batch], self._pad_id)
             target = padded([[engine.bos_id, *targets[i], engine.eos_id] for i in batch], self._pad_id)
             totals = engine.score(source, target).sum(dim=1)  # (batch,)
@@ -138,8 +138,8 @@ class TorchSearcher:
         small to be shared."""
         batches: list[list[int]] = []
         for width in sorted(set(widths)):
-            lengths = {i: len(work.sources[i]) for i, other in enumerate(widths) if other == width}
-            batches += _batches(lengths, ROWS_PER_BATCH // width)
+            alike = [i for i, other in enumerate(widths) if other == width]
+            batches += _batches(alike, lambda i: len(work.sources[i]), ROWS_PER_BATCH // width)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
             wide = options if work.demands is None else replace(options, beam_size=widths[batch[0]])
@@ -214,17 +214,15 @@ def _constraints(prefixes: Sequence[Sequence[int]], no_repeat_ngram: int) -> Con
     return Constraints(prefixes, no_repeat_ngram) if any(prefixes) or no_repeat_ngram else None
 
 
-def _batches(lengths: Mapping[int, int], most: int) -> list[list[int]]:
-    """The keys in batches of like length, longest first, at most so many in one."""
-    order = sorted(lengths, key=lambda i: lengths[i], reverse=True)
-    batches: list[list[int]] = []
-    start = 0
-    while start < len(order):
-        width = lengths[order[start]] + 1  # the longest of the batch comes first
-        end = start + max(1, min(most, SENTENCES_PER_BATCH, TOKENS_PER_BATCH // width))
-        batches.append(order[start:end])
-        start = end
-    return batches
+def _batches(numbers: Sequence[int], length_of: Callable[[int], int], most: int) -> list[list[int]]:
+    """The numbers in batches, longest first, at most so many in one."""
+    most = min(most, SENTENCES_PER_BATCH)
+    return batches_by_length(
+        numbers,
+        lambda i: (length_of(i) + 1,),
+        lambda count, longest: count <= most and count * longest[0] <= TOKENS_PER_BATCH,
+        longest_first=True,
+    )
 
 
 def _resident() -> int:

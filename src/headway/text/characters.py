@@ -1,5 +1,5 @@
-"""What is a text, and the characters of it that a model sees: no invisible ones, and one space for white space of any
-kind."""
+"""The characters of a text that a model sees: no invisible ones, and one space for white space of any kind. Also what
+is a text at all, for programs that give lists of them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ _UNSEEN = (
     r"\U000e0000-\U000e0fff"
 )
 """Characters that show nothing where they stand alone."""
+
+CHARACTERS_PER_PIECE = 64
+"""No text has so many for each piece, except by white space or words without end."""
 
 HALF_PAIR = "holds half of a surrogate pair, which is no character"
 """The fault of a text that isn't Unicode, in messages."""
@@ -68,6 +71,12 @@ def visible_spans(text: str) -> list[tuple[int, int]]:
         spans.append((kept[place], kept[end - 1] + 1))
         place = end
     return spans
+
+
+def is_too_long(text: str, max_length: int) -> bool:
+    """Whether the text has too many characters for a model of `max_length` pieces, whatever its pieces are. Such a
+    text is never tokenised: one without end would take time and memory without end."""
+    return len(text) > CHARACTERS_PER_PIECE * max_length
 
 
 def as_texts(given: Any, name: str) -> list[str]:
