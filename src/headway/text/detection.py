@@ -134,9 +134,8 @@ def script_of(text: str) -> str:
     """The script that most letters of the text are in, by the first word of their Unicode names; "" without letters."""
     if text.isascii():  # whose letters are all of one script
         return "LATIN" if any(map(str.isalpha, text)) else ""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for char, count in Counter(text).items():
-        script = SCRIPTS[char]
-        counts[script] = counts.get(script, 0) + count
-    counts.pop("", None)
+        counts[SCRIPTS[char]] += count
+    del counts[""]
     return max(counts, key=counts.__getitem__, default="")
