@@ -13,10 +13,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from headway.cluster.manifest import Manifest, TextShard, open_manifest, remove_leftovers
+from headway.cluster.manifest import Manifest, TextShard, open_manifest
 from headway.cluster.worker import ShardOutcome, Work, Worker
 from headway.devices import keep_few_matrix_kernels
 from headway.errors import UserError
+from headway.storage.atomic import remove_leftovers
 from headway.storage.locks import try_lock
 from headway.text.compressed import unchanged
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import UserError
-from headway.storage.atomic import TEMPORARY_SUFFIX, write_json
+from headway.storage.atomic import write_json
 from headway.storage.checksums import checksum
 from headway.storage.untrusted import parse_json
 from headway.text.compressed import damages, open_bytes
@@ -56,24 +56,13 @@ class Manifest:
     def missing(self) -> list[TextShard]:
         """The shards that are not translated yet."""
         present = {file.name for file in self.folder.iterdir()}
-        return [shard for shard in self.shards if text_name(shard) not in present]
+        return [shard for shard in self.shards if f"{shard.name}.txt" not in present]
 
     def failed(self) -> int:
         """The number of lines left blank in all finished shards."""
         return sum(
             json.loads(file.read_text(encoding="utf-8"))["failed"] for file in self.folder.glob("part-*.notices")
         )
-
-    def input_path(self, shard: TextShard) -> Path:
-        return Path(self.inputs[shard.file]["path"])
-
-
-def text_name(shard: TextShard) -> str:
-    return f"{shard.name}.txt"
-
-
-def notices_name(shard: TextShard) -> str:
-    return f"{shard.name}.notices"
 
 
 def open_manifest(
@@ -98,12 +87,6 @@ def open_manifest(
     }
     write_json(file, document)
     return Manifest(folder, described, shards)
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Removes what killed workers left behind. No worker may be running."""
-    for file in folder.glob(f"*{TEMPORARY_SUFFIX}"):
-        file.unlink(missing_ok=True)
 
 
 def _known(folder: Path, described: list[dict[str, Any]], identity: dict[str, Any]) -> Manifest:
