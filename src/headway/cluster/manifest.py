@@ -73,7 +73,7 @@ def open_manifest(
     file = folder / MANIFEST_FILE
     described = [{"path": str(path), "size": path.stat().st_size, "sha256": checksum(path)} for path in inputs]
     if file.exists():
-        return _known(folder, described, identity)
+        return _known(file, described, identity)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: is not empty and holds no translations; choose another --output")
     notice(f"counting the lines of {len(inputs)} file{'s' * (len(inputs) > 1)}")
@@ -89,8 +89,7 @@ def open_manifest(
     return Manifest(folder, described, shards)
 
 
-def _known(folder: Path, described: list[dict[str, Any]], identity: dict[str, Any]) -> Manifest:
-    file = folder / MANIFEST_FILE
+def _known(file: Path, described: list[dict[str, Any]], identity: dict[str, Any]) -> Manifest:
     document = parse_json(file.read_bytes(), file)
     try:
         before, inputs = document["job"], document["inputs"]
@@ -104,7 +103,7 @@ def _known(folder: Path, described: list[dict[str, Any]], identity: dict[str, An
         same_version=document.get("format_version") == FORMAT_VERSION,
         remedy="choose another --output",
     )
-    return Manifest(folder, inputs, _named(spans))
+    return Manifest(file.parent, inputs, _named(spans))
 
 
 def _named(spans: list[tuple[int, Span]]) -> list[TextShard]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from headway.text.characters import has_invisible, is_blank
 from headway.text.corpus import Pair
-from headway.text.detection import SCRIPTS
+from headway.text.detection import script_of_character
 from headway.text.filters import HeldOut, Test, either, is_copy, other_script, outside, uneven, words
 
 EXAMPLES = 5
@@ -111,7 +111,7 @@ def _summary(pairs: Sequence[Pair], side: str) -> SideSummary:
     for pair in pairs:
         text: str = getattr(pair, side)
         count, characters = count + words(text), characters + len(text)
-        scripts.update(map(SCRIPTS.__getitem__, text))
+        scripts.update(map(script_of_character, text))
         if words(text) > longest:
             file = pair.target_file if side == "target" and pair.target_file else pair.file
             longest, place = words(text), f"{file}:{pair.line}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,11 @@ def pack(
     packed: defaultdict[int, list[list[int]]] = defaultdict(list)
     open_rows = _OpenRows()
     before = 1
-    for source, target, alike in _longest_first(pairs, source_lengths, target_lengths, shape):
+    needed = np.maximum(source_lengths / shape[0], target_lengths / shape[1])  # rows, at least
+    order = np.lexsort((target_lengths, source_lengths, -needed))
+    columns = (column[order].tolist() for column in (source_lengths, target_lengths, pairs))
+    for (source, target), group in groupby(zip(*columns, strict=True), key=itemgetter(0, 1)):
+        alike = [pair for *_, pair in group]
         size = row_size(source, target, shape)
         if size < before:
             longer = packed.get(before, [])
@@ -103,20 +107,3 @@ def pack(
 def row_size(source: int, target: int, shape: tuple[int, int]) -> int:
     """The multiple of the shape that a row must have for the pair: 1, 2, 4, ..."""
     return 2 ** math.ceil(math.log2(max(source / shape[0], target / shape[1], 1)))
-
-
-def _longest_first(
-    pairs: NDArray[np.int64],
-    source_lengths: NDArray[np.int64],
-    target_lengths: NDArray[np.int64],
-    shape: tuple[int, int],
-) -> Iterator[tuple[int, int, list[int]]]:
-    """Source length, target length and the pairs that have them. The longest as a share of a row come first."""
-    needed = np.maximum(source_lengths / shape[0], target_lengths / shape[1])
-    order = np.lexsort((target_lengths, source_lengths, -needed))
-    sources, targets = source_lengths[order], target_lengths[order]
-    changes = ((np.diff(sources) != 0) | (np.diff(targets) != 0)).nonzero()[0] + 1
-    ordered = pairs[order].tolist()
-    for start, end in pairwise([0, *changes.tolist(), len(ordered)]):
-        if start < end:
-            yield int(sources[start]), int(targets[start]), ordered[start:end]

@@ -96,7 +96,8 @@ class _Workers:
                 in_hand[worker].append(given)
                 given += 1
                 upcoming = next(chunks, None)
-            for worker in wait([one for one, held in in_hand.items() if held], timeout=LOOK_AROUND_EVERY):
+            ready: list[Any] = wait([one for one, held in in_hand.items() if held], timeout=LOOK_AROUND_EVERY)
+            for worker in ready:
                 with self._talking_to(worker):
                     message = worker.recv()
                 if isinstance(message, np.ndarray):
@@ -105,9 +106,8 @@ class _Workers:
                     results[in_hand[worker].popleft()] = message
             while answered in asking:
                 worker, hashes = asking.pop(answered)
-                answer = first_of(hashes)
                 with self._talking_to(worker):
-                    worker.send(answer)
+                    worker.send(first_of(hashes))
                 answered += 1
             while turn in results:
                 result = results.pop(turn)
