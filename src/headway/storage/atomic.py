@@ -108,7 +108,7 @@ def remove_leftovers(folder: Path) -> None:
         if not path.exists():
             old.rename(path)
     for leftover in folder.glob(f"*{TEMPORARY_SUFFIX}"):
-        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:
