@@ -13,7 +13,6 @@ from headway.model import ModelConfig
 from headway.storage import StoredModel
 from headway.text.batches import CorpusShare
 from headway.training.averaging import MovingAverage
-from headway.training.batches import Batches
 from headway.training.checkpoint import (
     Progress,
     State,
@@ -34,11 +33,10 @@ from headway.training.ranks import Alone
 from headway.training.recipe import Recipe
 from headway.training.recipe_data import DataSection
 from headway.training.reporter import check_tensorboard
-from headway.training.run import Run, take_back_models, write_best
+from headway.training.run import Run, take_back_models, tokenization_of, write_best
 from headway.training.run_directory import check_same_run, last_model, open_run, removed_where_refused, write_recipe
-from headway.training.step import TeacherForcing
+from headway.training.step import Batches, TeacherForcing
 from headway.training.synthetic import check_synthetic
-from headway.training.validation import tokenization_of
 
 Notice = Callable[[str], None]
 
