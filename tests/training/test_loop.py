@@ -19,7 +19,6 @@ from headway.text.corpus import read_lines
 from headway.text.words import WordTokenizer
 from headway.training import run as run_module
 from headway.training import step as one_step
-from headway.training import run as run_module
 from headway.training.averaging import MovingAverage
 from headway.training.loop import go_on, take_step, validate_and_keep
 from headway.training.loss import TranslationLoss

@@ -28,7 +28,6 @@ from headway.training.minimum_risk import RiskSampler
 from headway.training.prepared import PreparedData
 from headway.training.ranks import Alone
 from headway.training.recipe import BestBy, Recipe, TrainingSection
-from headway.training.run_directory import check_in_place
 from headway.training.step import Batches, TeacherForcing, naming_batch, naming_memory
 from headway.translator import Translator
 from headway.translator.aligning import choose_aligner
@@ -102,14 +101,6 @@ class Validation(NamedTuple):
     """Of greedy translations."""
 
 
-class Outlook(NamedTuple):
-    """How far a run is, by its nearest limit; None where no limit tells."""
-
-    done: float | None
-    """The share of the run that is done, 0 to 1."""
-    minutes_left: float | None
-
-
 def steps_between_validations(options: TrainingSection, steps_per_epoch: int) -> int:
     """As the recipe says, or once an epoch."""
     return options.validate_every or min(max(steps_per_epoch, EPOCH_LIMITS[0]), EPOCH_LIMITS[1])
@@ -144,17 +135,15 @@ def reached(options: TrainingSection, progress: Progress, minutes: float, *, epo
     return None
 
 
-def outlook(options: TrainingSection, progress: Progress, last_step: int | None) -> Outlook:
-    """How far the run is, by the steps and the minutes that it may have."""
-    shares = []
-    if last_step is not None:
-        shares.append(progress.step / last_step)
-    if options.max_minutes is not None:
-        shares.append(progress.minutes / options.max_minutes)
+def outlook(options: TrainingSection, progress: Progress, last_step: int | None) -> tuple[float | None, float | None]:
+    """The share of the run that is done, 0 to 1, and the minutes left, by the steps and the minutes that it may have;
+    None where neither has a limit."""
+    limits = ((progress.step, last_step), (progress.minutes, options.max_minutes))
+    shares = [spent / limit for spent, limit in limits if limit is not None]
     if not shares:
-        return Outlook(None, None)
+        return None, None
     done = min(1.0, max(shares))
-    return Outlook(done, progress.minutes * (1 - done) / done)
+    return done, progress.minutes * (1 - done) / done
 
 
 def tokenization_of(recipe: Recipe) -> str:
@@ -243,8 +232,7 @@ def write_best(folder: Path, progress: Progress, best_by: BestBy) -> None:
     if progress.best_score is None:
         (folder / "best.json").unlink(missing_ok=True)
     else:
-        best = {"model": step_name(progress.best_step), best_by: abs(progress.best_score)}
-        write_json(folder / "best.json", best)
+        write_json(folder / "best.json", {"model": step_name(progress.best_step), best_by: abs(progress.best_score)})
 
 
 def take_back_models(folder: Path, step: int) -> None:
@@ -283,7 +271,12 @@ def sweep_models(folder: Path) -> None:
 def check_fit_to_keep(run: Run) -> None:
     """Raises UserError where the run's folder was moved away, or where a weight is not finite: such a model is never
     saved."""
-    check_in_place(run.folder, run.identity)
+    try:
+        in_place = os.path.samestat(run.folder.stat(), run.identity)
+    except OSError:
+        in_place = False
+    if not in_place:
+        raise UserError(f"{run.folder}: was moved or removed while it trained; go on with --resume where it is now")
     for name, parameter in run.model.named_parameters():
         if not torch.isfinite(parameter).all():
             raise UserError(

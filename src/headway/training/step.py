@@ -172,9 +172,9 @@ def accumulate(
     end."""
     device = next(loss_of.parameters()).device
     losses, todo = [], list(batches)
+    parallel = loss_of if isinstance(loss_of, DistributedDataParallel) else None
     for number, batch in enumerate(todo, start=1):
-        stays = isinstance(loss_of, DistributedDataParallel) and number < len(todo)
-        with loss_of.no_sync() if stays else nullcontext():  # without an exchange
+        with parallel.no_sync() if parallel is not None and number < len(todo) else nullcontext():
             with autocast(device, dtype):
                 loss = loss_of(*batch)
             (loss / divisor).backward()
