@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from headway.errors import UserError
-from headway.training.comparing import read_run
 from headway.training.reading import make_recipe
+from headway.training.reporter import read_run
 from headway.training.run_directory import differing_keys, write_recipe
 
 

@@ -12,7 +12,6 @@ from headway.devices import autocast, training_dtype
 from headway.kernels import cross_entropy
 from headway.model import ModelConfig, ScaledDotProductAttention, Transformer
 from headway.training import planning
-from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizers
 from headway.training.planning import Devices, activation_bytes, training_memory
@@ -25,8 +24,8 @@ from headway.training.sizes import (
     work_of_step,
     work_of_update,
 )
+from headway.training.step import Batches, train_step
 from headway.training.step import accumulate as accumulate_gradients
-from headway.training.step import train_step
 
 BASE = ModelConfig.preset("base", source_vocab_size=37_000, target_vocab_size=37_000)
 BIG = ModelConfig.preset("big", source_vocab_size=37_000, target_vocab_size=37_000)
