@@ -21,7 +21,7 @@ from headway.documents.markup import blocks_of, elements_of
 from headway.documents.translator import found_in
 from headway.errors import UserError
 from headway.glass import Arrays
-from headway.insight.analyses import LONGEST_ANALYSED
+from headway.insight.analyses import LONGEST_ANALYSED, AskContrast, AskHeadImportance, AskPatching
 from headway.languages import read_code, same_language
 from headway.serving.batcher import Batcher, QueueFullError
 from headway.serving.guard import Metrics, places
@@ -288,8 +288,16 @@ def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tupl
 def record(pair: LanguagePair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
     """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises UserError."""
     asked = options["analyses"]
-    sources = [text, *(source for one in asked for source in one.sources)]
-    targets = [options["target"] or "", *(target for one in asked for target in one.targets)]
+    sources, targets = [text], [options["target"] or ""]
+    for one in asked:
+        match one:
+            case AskContrast(instead=str(instead)):
+                targets.append(instead)
+            case AskPatching(other=other):
+                sources.append(other)
+            case AskHeadImportance(pairs=pairs):
+                sources += [source for source, _ in pairs]
+                targets += [target for _, target in pairs]
     longest = LONGEST_ANALYSED if asked else LONGEST_INSPECTED
     is_readable = pair.translator.is_readable
     readable = [is_readable(one, longest) for one in sources]

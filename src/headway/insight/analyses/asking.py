@@ -36,16 +36,6 @@ LONGEST_ANALYSED = 40
 class _Asked(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    @property
-    def sources(self) -> list[str]:
-        """Those that come with the question."""
-        return []
-
-    @property
-    def targets(self) -> list[str]:
-        """The translations that come with the question."""
-        return []
-
 
 class Plain(_Asked):
     """An analysis that needs nothing but the translation."""
@@ -61,10 +51,6 @@ class AskContrast(_Asked):
     """Another translation: where it first differs, its token is the foil. All other steps, or all where it isn't given,
     are compared with the likeliest other token."""
 
-    @property
-    def targets(self) -> list[str]:
-        return [] if self.instead is None else [self.instead]
-
 
 class AskPatching(_Asked):
     """Which place in the model makes the word another that another sentence has."""
@@ -73,10 +59,6 @@ class AskPatching(_Asked):
     other: str
     """The other sentence, of as many tokens."""
 
-    @property
-    def sources(self) -> list[str]:
-        return [self.other]
-
 
 class AskHeadImportance(_Asked):
     """How much the model needs each of its heads, over many sentences."""
@@ -84,14 +66,6 @@ class AskHeadImportance(_Asked):
     kind: Literal["head_importance"] = "head_importance"
     pairs: list[tuple[str, str]] = Field(min_length=1, max_length=MOST_PAIRS)
     """Sources and their translations."""
-
-    @property
-    def sources(self) -> list[str]:
-        return [source for source, _ in self.pairs]
-
-    @property
-    def targets(self) -> list[str]:
-        return [target for _, target in self.pairs]
 
 
 AskedAnalysis = Annotated[Plain | AskContrast | AskPatching | AskHeadImportance, Field(discriminator="kind")]
