@@ -232,14 +232,8 @@ class Service:
     def _call(self, search: Search, texts: list[str]) -> list[Found[str]]:
         """One call of the model, in a thread of its own."""
         start = time.perf_counter()
-        translations = search.translator.translate(
-            texts,
-            beam_size=search.beam_size,
-            n_best=search.n_best,
-            glossary=search.glossary,
-            alignments=search.alignments,
-            confidence=search.confidence,
-        )
+        options = {name: value for name, value in vars(search).items() if name != "translator"}
+        translations = search.translator.translate(texts, **options)
         self.metrics.model_seconds.observe(time.perf_counter() - start)
         self.metrics.batches.observe(len(texts))
         self.metrics.tokens.labels("source").inc(sum(len(one.source_tokens) for one in translations))
