@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,10 @@ def test_names_of_the_front_door():
     assert headway.Translator.__name__ == "Translator"
     with pytest.raises(AttributeError, match="Colour"):
         _ = headway.Colour
+
+
+@pytest.mark.parametrize("package", ["headway", "headway.model", "headway.decoding", "headway.storage"])
+def test_names_that_load_when_they_are_asked_for_are_there(package):
+    module = import_module(package)
+    assert set(module.__all__) <= set(dir(module))
+    assert all(getattr(module, name) is not None for name in module.__all__)
