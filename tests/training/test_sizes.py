@@ -5,8 +5,6 @@ from itertools import accumulate, islice
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -241,28 +239,3 @@ def test_gradients_and_activations_are_there_together_only_where_gradients_stay(
     assert alone["activations"] > alone["gradients"]
     assert accumulating["peak"] - alone["peak"] == alone["gradients"]
     assert memory_of(BIG, 25_000, devices=Devices(2, bf16=True))["peak"] == accumulating["peak"]
-
-
-@given(st.integers(2, 500), st.booleans())
-def test_full_sharding_takes_less_the_more_devices(devices, bf16):
-    def peak(count: int, sharded: bool) -> float:
-        return memory_of(BIG, 4096, devices=Devices(count, bf16=bf16, sharded=sharded))["peak"]
-
-    assert peak(devices + 1, True) < peak(devices, True)
-    assert peak(devices + 1, False) == peak(devices, False)
-
-
-def test_sharded_parts_make_a_whole():
-    sharded = memory_of(BIG, 4096, devices=Devices(8, bf16=True, sharded=True))
-    parameters = sum(one.numel() for one in on_meta(BIG).parameters())
-    assert 8 * (sharded["weights"] + sharded["gradients"] + sharded["optimizer"]) == 16 * parameters
-
-
-def test_weights_that_are_whole_with_full_sharding_by_hand():
-    """The embedding, one that source, target and output share; two layers of the decoder, the larger ones; and the
-    gradient of the largest of these."""
-    model = on_meta(BASE)
-    embedding = model.output.weight.numel()
-    layer = sum(one.numel() for one in model.decoder.layers[0].parameters())
-    memory = memory_of(BASE, 4096, devices=Devices(8, bf16=True, sharded=True))
-    assert memory["copies"] == 2 * (embedding + 2 * layer) + 4 * max(embedding, layer)

@@ -2,26 +2,23 @@
 
 from typing import TYPE_CHECKING
 
-from headway.decoding.hypothesis import Hypothesis, Stopped
 from headway.decoding.options import Sampling, SearchOptions
 from headway.decoding.phrases import Demands, Phrase
-from headway.decoding.searcher import PhraseSearcher, Searcher
+from headway.decoding.searcher import Hypothesis, PhraseSearcher, Searcher
 from headway.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from headway.decoding.beam import BeamStep, BeamWatch, beam_search
+    from headway.decoding.beam import BeamStep, beam_search
     from headway.decoding.constraints import Constraints
-    from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine
+    from headway.decoding.engine import EnsembleEngine, TorchEngine
     from headway.decoding.greedy_search import greedy
     from headway.decoding.sampling import sample
     from headway.decoding.torch_searcher import TorchSearcher
 
 __all__ = [
     "BeamStep",
-    "BeamWatch",
     "Constraints",
     "Demands",
-    "Engine",
     "EnsembleEngine",
     "Hypothesis",
     "Phrase",
@@ -29,7 +26,6 @@ __all__ = [
     "Sampling",
     "SearchOptions",
     "Searcher",
-    "Stopped",
     "TorchEngine",
     "TorchSearcher",
     "beam_search",
@@ -39,9 +35,9 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_names(
     __name__,
-    beam="BeamStep BeamWatch beam_search",
+    beam="BeamStep beam_search",
     constraints="Constraints",
-    engine="Engine EnsembleEngine TorchEngine",
+    engine="EnsembleEngine TorchEngine",
     greedy_search="greedy",
     sampling="sample",
     torch_searcher="TorchSearcher",

@@ -14,7 +14,7 @@ from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.storage import StoredModel, load_model
-from headway.storage.model_directory import model_fingerprint, training_work
+from headway.storage.model_directory import model_fingerprint, model_info
 from headway.storage.steps import step_folders
 from headway.storage.stored_model import load_named_weights, named_weights
 from headway.text.tokenizer import BOS_ID, UNK_ID, Tokenizer
@@ -138,4 +138,4 @@ def _work_of(path: Path) -> float | None:
     for checkpoint in reversed(step_folders(path / "checkpoints")):
         with suppress(UserError):
             return read_state(checkpoint).progress.flops
-    return training_work(path)
+    return model_info(path)["training_flops"]
