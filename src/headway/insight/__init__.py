@@ -1,9 +1,9 @@
 """What happened inside a translation."""
 
-from headway.insight.beams import BeamTree, Finished
-from headway.insight.maps import KINDS, AttentionKind, AttentionMaps, HeadMeasures, attention_names, measure_heads
+from headway.insight.beams import BeamTree
+from headway.insight.maps import KINDS, AttentionKind, AttentionMaps, attention_names, measure_heads
 from headway.insight.order import WordOrder, find_word_order
-from headway.insight.record import Moment, Text, TranslationRecord, log_probabilities
+from headway.insight.record import Moment, Text, TranslationRecord
 from headway.insight.recording import record_pass
 from headway.insight.terminal import draw_map
 from headway.insight.what_if import (
@@ -14,14 +14,8 @@ from headway.insight.what_if import (
     PositionsOff,
     ScalingOff,
     SwapWords,
-    Tried,
-    WhatIf,
-    Word,
-    changes_model,
     edited_model,
-    edited_text,
     read_edits,
-    sees_ahead,
     usual_cases,
 )
 
@@ -31,8 +25,6 @@ __all__ = [
     "AttentionMaps",
     "BeamTree",
     "Edit",
-    "Finished",
-    "HeadMeasures",
     "HeadOff",
     "LookAheadOff",
     "Moment",
@@ -42,20 +34,13 @@ __all__ = [
     "SwapWords",
     "Text",
     "TranslationRecord",
-    "Tried",
-    "WhatIf",
-    "Word",
     "WordOrder",
     "attention_names",
-    "changes_model",
     "draw_map",
     "edited_model",
-    "edited_text",
     "find_word_order",
-    "log_probabilities",
     "measure_heads",
     "read_edits",
     "record_pass",
-    "sees_ahead",
     "usual_cases",
 ]
