@@ -32,9 +32,9 @@ from headway.storage.changes import first_change
 from headway.storage.steps import step_folders
 from headway.text.corpus import read_lines
 from headway.training.checkpoint import read_state
-from headway.training.comparing import read_run
 from headway.training.reading import load_recipe
 from headway.training.recipe import Recipe
+from headway.training.reporter import read_run
 
 ROOT = Path(__file__).resolve().parent.parent
 """Commands run here, so paths in `changes` are relative to it; other paths of a table are relative to its folder."""

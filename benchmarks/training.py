@@ -31,8 +31,6 @@ from random import Random
 from typing import Any, Literal, get_args
 
 import torch
-from headway.training.batches import Batch as PackedBatch
-from headway.training.batches import Batches
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -49,7 +47,8 @@ from headway.training.optim import make_optimizers
 from headway.training.prepare import PreparedData, prepare
 from headway.training.reading import load_recipe
 from headway.training.sizes import TRAINING, forward_work
-from headway.training.step import train_step
+from headway.training.step import Batch as PackedBatch
+from headway.training.step import Batches, train_step
 from machine import fastest_dtype, matrix_peak, versions
 from peers import peers
 

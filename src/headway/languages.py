@@ -1,7 +1,5 @@
 """Language codes such as `de`, `zh-CN`, `zh_Hant` or `deu`: their parts, and which mean the same."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

@@ -4,8 +4,6 @@ torch follows the affinity alone. The CPU limit of a container is a quota of its
 use it up early in each period, and then all of them stand still until the next one.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ line; 1 for a defect of ours, or where the reader of our output went away; 130 a
 SIGINT or SIGTERM after saving.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

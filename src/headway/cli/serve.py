@@ -1,7 +1,5 @@
 """headway serve"""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import signal

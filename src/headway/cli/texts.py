@@ -1,7 +1,5 @@
 """The commands about texts: data gets a corpus, check finds what looks wrong in one, perturb makes it noisy."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated

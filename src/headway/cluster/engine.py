@@ -1,8 +1,6 @@
 """Ray Data hands the missing shards of a manifest to workers. Its own state doesn't matter, because the files in the
 folder say what is done."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -6,8 +6,6 @@ do, whatever was killed. Next to it, `part-00000.notices` lists the lines withou
 any.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing

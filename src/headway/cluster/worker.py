@@ -1,7 +1,5 @@
 """A worker holds a model and translates shards, each into a file that appears when it is complete."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

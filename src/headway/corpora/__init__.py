@@ -1,7 +1,5 @@
 """Built-in data: generated corpora, and public ones with checksums."""
 
-from __future__ import annotations
-
 import http.client
 import urllib.request
 import zipfile

@@ -8,8 +8,6 @@ Training, validation and test are split by calendar date: no date is in two of t
 The words of both sides say fields of the same moment, so that their alignment is known, too.
 """
 
-from __future__ import annotations
-
 import datetime
 import random
 import re

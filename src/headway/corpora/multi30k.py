@@ -1,8 +1,6 @@
 """Multi30K, task 1 (Elliott et al. 2016, W16-3210; 2017, W17-4718; Barrault et al. 2018): 29,000 picture captions in
 German, English, French and Czech. For research and education, not for commerce."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import zlib

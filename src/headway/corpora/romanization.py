@@ -10,8 +10,6 @@ Silla.
 No name is in two of train, valid and test.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from itertools import islice

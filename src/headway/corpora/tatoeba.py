@@ -4,8 +4,6 @@ Many sentences have several translations: pairs that share a sentence, on either
 punctuation, stay in the same part. CC BY 2.0 France; who wrote which pair goes into `attribution.tsv`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import zipfile

@@ -1,7 +1,5 @@
 """Beam search over an `Engine`, on ids alone, with the length penalty of GNMT (Wu et al., 2016, equation 14)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

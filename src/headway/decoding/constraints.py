@@ -1,8 +1,6 @@
 """Constraints on translations: a prefix and no repeated n-grams, as in fairseq and CTranslate2. Tokens that aren't
 allowed have log-probabilities of -inf."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ That is `$HEADWAY_CACHE`, else `headway` in the user's cache folder. Processes m
 the model is exported each time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

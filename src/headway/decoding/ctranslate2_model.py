@@ -5,8 +5,6 @@ attention; position tables are stored, so both kinds of ours are exact. Its leng
 A shortlist becomes its vocabulary map.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path

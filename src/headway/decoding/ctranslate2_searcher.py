@@ -1,7 +1,5 @@
 """Translating with CTranslate2 (extra `ctranslate2`): the model is exported once, kept in a cache, and run there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

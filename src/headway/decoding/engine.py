@@ -1,7 +1,5 @@
 """What search needs of a model, and torch's way to give it. Search knows ids and this protocol, nothing else."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, Protocol

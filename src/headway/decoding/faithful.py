@@ -4,8 +4,6 @@ Every export asks this before it reports success, of sentences of many lengths w
 vocabulary among them.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from typing import Protocol

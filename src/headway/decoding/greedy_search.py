@@ -1,7 +1,5 @@
 """Greedy search over an `Engine`, on ids alone, and the loop that it shares with sampling."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """How to search for a translation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Sampling over an `Engine`: each token is drawn by chance."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,8 +1,6 @@
 """What a translator needs of whatever finds translations, our own search over an engine or another program's, and a
 translation that was found, as ids."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable

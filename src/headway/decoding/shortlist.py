@@ -1,7 +1,5 @@
 """An engine for one batch that knows few target tokens: those that the translations of its sources may have."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ piece but text comes back as it was. Python's own HTML parser can do that, too, 
 characters.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections import Counter

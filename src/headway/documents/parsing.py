@@ -9,8 +9,6 @@ Nothing here calls a model. The caller asks one for the `wholes` of `Drafts`, th
 `joined`.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect, bisect_left
 from collections.abc import Callable, Iterable, Sequence

@@ -4,8 +4,6 @@ sentencex finds the ends. Corrected here: a dot after a number ends no sentence 
 language writes ordinal numbers with it.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import accumulate
 

@@ -1,7 +1,5 @@
 """`Translator.translate_document`: texts of many sentences, or HTML documents, through a model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 

@@ -1,5 +1,6 @@
 """Text in, numbers out."""
 
+from headway.evaluation.calibration import area_under_curve, expected_calibration_error
 from headway.evaluation.metrics import Measured, MetricFunction, NamedMetric, load_metric
 from headway.evaluation.scores import (
     Comparison,
@@ -23,10 +24,12 @@ __all__ = [
     "NamedMetric",
     "Scores",
     "alignment_error_rate",
+    "area_under_curve",
     "check_tokenize",
     "chrf_between",
     "compare_measured",
     "compare_translations",
+    "expected_calibration_error",
     "load_metric",
     "parse_pharaoh",
     "score_translations",

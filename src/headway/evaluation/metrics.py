@@ -1,7 +1,5 @@
 """Metrics of one's own, such as learned ones: a Python function that is named as `module:function`."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import traceback

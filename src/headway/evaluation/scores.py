@@ -1,7 +1,5 @@
 """Translation scores on text, all of them sacreBLEU's own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 """The JSON form of a record (docs/record.md): small things as plain JSON, numbers as base64 of little-endian arrays,
 each to be decoded by itself."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import math

@@ -8,8 +8,6 @@ small part of the language, and anything else is refused. At the start of a line
 script, known by its hash, and nothing be loaded.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -1,7 +1,5 @@
 """The beam of one sentence as a tree: every hypothesis that was kept, dropped or finished, step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal

@@ -2,8 +2,6 @@
 one SVG file, animated by CSS, which browsers play wherever they show a picture; it stands still, complete, where the
 reader asks for reduced motion, and in viewers that know no animation."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from xml.sax.saxutils import escape

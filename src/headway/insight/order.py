@@ -5,8 +5,6 @@ so the model can't tell them apart. Where order is meaning depends on the text t
 of such text are tried, and one is kept that proves it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,8 +27,8 @@ class WordOrder:
     """Two sentences of the same tokens in another order, and what a model makes of each."""
 
     sentences: tuple[str, str]
-    with_positions: Sequence[Tried]
-    without_positions: Sequence[Tried]
+    with_positions: tuple[Tried, Tried]
+    without_positions: tuple[Tried, Tried]
     tried: int = 1
     """How many reorderings were tried until this one was kept."""
 
@@ -66,7 +64,8 @@ def find_word_order(
     places. tokens: the ids of a text, None where the model can't read it. translate_fast: what is tried at first."""
 
     def whole(pair: tuple[str, str]) -> WordOrder:
-        return WordOrder(pair, translate(pair), translate_without_positions(pair))
+        (one, other), (without_one, without_other) = translate(pair), translate_without_positions(pair)
+        return WordOrder(pair, (one, other), (without_one, without_other))
 
     best, tried = None, 0
     pairs = islice(_pairs(texts, tokens), MOST_TRIED)

@@ -5,8 +5,6 @@ report what goes in and comes out, and where that is too little, in the core of 
 its steps takes the place of the module.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Pictures and analyses as text for a terminal; wide characters such as Hangul take their two columns."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

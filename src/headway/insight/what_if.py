@@ -6,8 +6,6 @@ factor of W_Q. A model whose earlier tokens see later ones needs an engine of it
 the next.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ Argos splits a text into sentences, encodes each with the package's one sentence
 CTranslate2 without <eos>, so the model is told to add it. It follows the sentence up to 1,024 tokens.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil

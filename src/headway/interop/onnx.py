@@ -5,8 +5,6 @@ gives the logits that `Transformer.decode` gives for the last position. The loop
 export as `translate.py` and needs neither torch nor headway.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import logging

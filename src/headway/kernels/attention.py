@@ -5,8 +5,6 @@ There the fused kernel is several times slower, above all backward. Scale and ma
 and keys. torch's softmax of rows that don't fill vector registers is slow, so keys are padded (see docs/tried.md).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ draw of 64 bits, 16 each, of which 15 decide, so that a probability is exact to 
 integers, all bits or none, which costs a third of a product with ones and zeros. Other devices use torch's own.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

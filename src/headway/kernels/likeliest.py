@@ -1,7 +1,5 @@
 """The largest values of each row, several times as fast as `torch.topk` on CPU."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

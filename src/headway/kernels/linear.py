@@ -5,8 +5,6 @@ the speed of a processor that isn't Intel's. oneDNN, which is a part of torch, d
 beforehand: 2.3 times the speed in fp32 on an AMD EPYC, and twice in bf16 where there are few rows (docs/tried.md).
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from typing import TypeVar

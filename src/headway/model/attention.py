@@ -7,8 +7,6 @@ Shapes, here and everywhere: batch, heads, query = positions that ask, key = pos
 d_head = d_model / num_heads.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,8 +1,6 @@
 """The layers of section 3.1 and 3.3: position-wise feed-forward, residual connection with layer normalisation,
 encoder layer and decoder layer. Post-norm is the paper's; pre-norm is an option."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import get_args
 

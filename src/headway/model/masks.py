@@ -3,8 +3,6 @@
 Section 3.2.3 of the paper: padding is never attended to, and a target position never sees a later one.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

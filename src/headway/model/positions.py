@@ -1,7 +1,5 @@
 """Positions, added to the embeddings: the paper's sine and cosine table (section 3.5) and learned vectors."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -1,7 +1,5 @@
 """The shapes of a model's weights, from its config alone: what a file of weights must hold, without torch."""
 
-from __future__ import annotations
-
 from headway.model.config import ModelConfig
 
 Shape = tuple[int, ...]

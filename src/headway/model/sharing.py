@@ -1,7 +1,5 @@
 """Copies of a model to look into or to change, while the model itself goes on working."""
 
-from __future__ import annotations
-
 import copy
 from typing import TypeVar
 

@@ -1,8 +1,6 @@
 """The Transformer of section 3: embeddings times sqrt(d_model) (`TokenEmbedding`) plus positions, a stack of encoder
 layers, a stack of decoder layers, the output layer. `forward` is one sentence: the output of decode(encode(source))."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The routes: what a request means, and how its answer looks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

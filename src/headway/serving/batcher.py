@@ -7,8 +7,6 @@ Requests take turns: the first sentences of all go before the second ones, and n
 places. All of this happens on the event loop; only the calls of the model run in threads.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

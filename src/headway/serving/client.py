@@ -1,7 +1,5 @@
 """Translates with a server of LibreTranslate's shapes, ours or another; needs no extra."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

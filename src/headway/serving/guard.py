@@ -5,8 +5,6 @@ Prometheus. `Guard` looks at hosts and origins; reads the body, so that no one w
 when the client goes away or the time is up; and answers every request once, in JSON, whatever happens inside.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

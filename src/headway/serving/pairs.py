@@ -1,8 +1,6 @@
 """The language pairs that the loaded models translate, each with examples: pairs that its model was validated on, or
 one in its languages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """What a request says, and who may ask: the fields of a JSON object or of a form, keys, and rates."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import ipaddress

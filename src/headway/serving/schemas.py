@@ -1,7 +1,5 @@
 """The requests and answers of the API, as its description says them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """Runs the app on uvicorn: connections that don't dawdle, a log in JSON, an end that loses no request."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

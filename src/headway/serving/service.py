@@ -1,7 +1,5 @@
 """What the server does, without HTTP: documents in, translated documents out; by detection where no source is named."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

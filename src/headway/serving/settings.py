@@ -1,7 +1,5 @@
 """What a server allows, and how it works. The defaults are safe: nothing is open that nobody asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 WIDEST_BEAM = 16

@@ -1,7 +1,5 @@
 """Files and directories that appear whole or not at all: temporary name, fsync, rename."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """What a model's confidence is computed by, `calibration.json`, which a stranger may have written."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What differs between two records of settings: one leaf of them, with both values, for a message of one line."""
 
-from __future__ import annotations
-
 import json
 from itertools import takewhile
 from typing import Any

@@ -1,7 +1,5 @@
 """Folders that know whether they are as they were written: a file `SHA256SUMS`, which `sha256sum --check` reads too."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from pathlib import Path

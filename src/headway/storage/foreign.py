@@ -1,7 +1,5 @@
 """Errors for models of other programs that are given in place of a model directory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

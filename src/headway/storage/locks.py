@@ -1,7 +1,5 @@
 """Locks that a process holds as long as it lives, however it ends."""
 
-from __future__ import annotations
-
 
 def try_lock(descriptor: int) -> bool:
     """Locks an open file or folder; False where another process holds its lock. Windows and file systems without locks

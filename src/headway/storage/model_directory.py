@@ -6,8 +6,6 @@ search options), `README.md` (a model card) and, if there are any, `shortlist.sa
 pickle anywhere.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import math

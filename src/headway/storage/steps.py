@@ -1,7 +1,5 @@
 """Names of what a run keeps after a step, its models and its checkpoints: `step-00002000`."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A model in memory, with all else that its directory holds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path

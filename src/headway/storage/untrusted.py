@@ -3,8 +3,6 @@
 A link may lead anywhere, opening a pipe may never end, and of two equal keys in JSON the second would silently win.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import stat

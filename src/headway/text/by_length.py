@@ -1,7 +1,5 @@
 """Sequences in batches of similar length, so that little of a batch is padding."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 

@@ -1,8 +1,6 @@
 """The characters of a text that a model sees: no invisible ones, and one space for white space of any kind. Also what
 is a text at all, for programs that give lists of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any

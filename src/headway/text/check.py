@@ -3,8 +3,6 @@
 Nothing here is an error: a corpus may have all of it and be good. Each finding names the lines.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

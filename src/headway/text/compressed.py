@@ -5,8 +5,6 @@ A file is written as its suffix says. It is read as its first bytes say, whateve
 their suffix, or keep it although they were decompressed on the way. It must stay as it is meanwhile.
 """
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import os

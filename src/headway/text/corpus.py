@@ -7,8 +7,6 @@ reads the files does little work, and others can decode the lines and do the res
 ends, so processing the chunks in order always gives the same result.
 """
 
-from __future__ import annotations
-
 import glob
 import io
 import os

@@ -1,8 +1,6 @@
 """Which script and which language a text is in. The language is told by its script where that decides, else by lingua
 (extra `detect`) where installed."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ Two numbers tell of it, the pieces for each character and the mean surprise of a
 (Lee et al. 2018) of both from those of known text says how far a text is from it.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ New pieces are learned by going on with BPE's merges where the old tokenizer sto
 (Purason et al. 2025, https://arxiv.org/abs/2512.03989). Text that holds none of them keeps its pieces.
 """
 
-from __future__ import annotations
-
 import math
 import unicodedata
 from collections import Counter, defaultdict

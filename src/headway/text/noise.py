@@ -4,8 +4,6 @@ and a seed. Protected text stays, because a translation must copy it.
 The training text gets it when it is prepared (`data.noise`), a test set by `headway perturb`.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Packing: pairs of sentences go into rows of a given number of places, with little room left over."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, insort
 from collections import defaultdict

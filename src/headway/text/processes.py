@@ -3,8 +3,6 @@
 The processes load no torch. This process alone has seen all earlier pairs, so it answers which hashes are new.
 """
 
-from __future__ import annotations
-
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterator

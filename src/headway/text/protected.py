@@ -4,8 +4,6 @@ The model gets it as it stands, and its translation is searched among those that
 words between are translated by themselves, so that whatever a model does nothing that is protected gets lost.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import unicodedata

@@ -10,8 +10,6 @@ has the label by which it is reached and the offset of its children. Exclusive o
 place of a child. Keys may share their ends.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

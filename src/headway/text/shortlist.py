@@ -4,8 +4,6 @@ For each source token the target tokens that it becomes most often, by the word 
 al. (1993), model 1, and for all sources the most frequent target tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ text is ordinary text for `encode`, and never becomes a control id. Texts that a
 composed and decomposed Hangul, have the same ids.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Tokenizers from their files, by the file's suffix."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from headway.errors import UserError

@@ -5,8 +5,6 @@ fields may be quoted as spreadsheets and pandas write them (RFC 4180). A .jsonl 
 `target`, or with language codes as keys, which may be within `translation`, as in the datasets of Hugging Face.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

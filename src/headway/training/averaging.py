@@ -4,8 +4,6 @@ The mean of nearby weights is often a better model than each of them (Polyak and
 paper averages the last checkpoints).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -6,8 +6,6 @@ average of the weights, where there is one), `random.safetensors` (the state of 
 numbers: the plan of batches is a function of seed, epoch and step.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Sequence

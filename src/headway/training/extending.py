@@ -5,8 +5,6 @@ https://arxiv.org/abs/2402.09977), so nothing is random. Logits of old tokens st
 the mean of its parts' logits and never above them all: greedy search goes on as before until training.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

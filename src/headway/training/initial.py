@@ -1,8 +1,6 @@
 """What a run begins with: a new model, or an existing one with its weights and its tokenizers. Languages and search
 options that the recipe doesn't set come from that model, too, and so does the work of training it."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path

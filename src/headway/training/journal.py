@@ -4,8 +4,6 @@
 kind of duplicates a file holds the hashes of their pairs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """The training loop: steps, validations and checkpoints, until a limit of the recipe or a signal ends the run."""
 
-from __future__ import annotations
-
 import math
 import time
 from contextlib import nullcontext

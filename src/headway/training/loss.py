@@ -1,7 +1,5 @@
 """The training loss: cross-entropy of the next token with teacher forcing, without padding."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 from headway.kernels.cross_entropy import output_cross_entropy

@@ -7,8 +7,6 @@ samples of each sentence with a leave-one-out baseline: the mean risk of the sen
 sentence's samples add up to 0, so the probability of <eos> as the first token, which all of them lack, plays no part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

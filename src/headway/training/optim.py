@@ -1,7 +1,5 @@
 """Adam with the paper's constants (section 5.3), and Muon, which updates the matrices of the layers otherwise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import torch

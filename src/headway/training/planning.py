@@ -4,8 +4,6 @@ The arithmetic is simple. The decisive figure is the efficiency, the share of it
 measured. Plans are the documents that `headway plan --json` prints: in FLOPs, bytes, hours and seconds.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path

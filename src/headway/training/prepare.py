@@ -4,8 +4,6 @@ that runs share (`headway prepare`).
 The result depends on recipe and text alone, not on the number of processes or on how often the work was stopped.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress

@@ -4,15 +4,15 @@ A finished folder has `prepared.json`, which says what it was made from, with th
 Folders made before there were shards lack it. A run that has such a folder can still read it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+
+import numpy as np
 
 from headway.errors import UserError
 from headway.storage.atomic import write_json
@@ -127,9 +127,11 @@ def fingerprint_of(folder: Path) -> str:
     """SHA-256 over the names and checksums of the files that training reads. A damaged file changes it."""
     manifest = read_manifest(folder)
     if manifest is not None:
-        return _fingerprint(_found_sums(folder, manifest))
+        found = _found_sums(folder, manifest)
+        is_whole = all(found[name] == sum_ for name, (_, sum_) in manifest["files"].items())
+        return _fingerprint(folder, found, is_whole=is_whole)
     files = sorted(file for file in folder.rglob("*") if file.is_file())
-    return _fingerprint({file.relative_to(folder).as_posix(): checksum(file) for file in files})
+    return _fingerprint(folder, {file.relative_to(folder).as_posix(): checksum(file) for file in files})
 
 
 def read_prepared(folder: Path, fingerprint: str) -> PreparedData:
@@ -158,7 +160,7 @@ def read_prepared_for(
         raise UserError(f"{folder}: {problem}; make it with `headway prepare RECIPE --output {folder}`")
     if changed := first_change(manifest["made_from"], made_from(recipe, max_length)):
         raise UserError(f"{folder}: was prepared from another recipe: {changed}; prepare this one into another folder")
-    data = read_prepared(folder, _fingerprint(undamaged_sums(folder, manifest)))
+    data = read_prepared(folder, _fingerprint(folder, undamaged_sums(folder, manifest)))
     if expected is not None and data.fingerprint != expected:
         raise UserError(f"{folder}: isn't the data that the run began with; restore it, or start a new run")
     budget = recipe.training.tokens_per_batch
@@ -208,7 +210,20 @@ def _found_sums(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-def _fingerprint(sums: dict[str, str]) -> str:
-    """Leaves out the report, because it names the places of the text, which don't matter."""
-    names_and_sums = "".join(f"{name} {sum_}\n" for name, sum_ in sums.items() if name != REPORT)
-    return hashlib.sha256(names_and_sums.encode()).hexdigest()
+def _fingerprint(folder: Path, sums: dict[str, str], *, is_whole: bool = True) -> str:
+    """Leaves out the report, because it names the places of the text, which don't matter. Validation ids count in the
+    form of earlier versions, one shard of int32: text that is prepared again is then the data that a run began with."""
+    if f"valid/{DESCRIPTION}" in sums and is_whole:
+        sums = {name: sum_ for name, sum_ in sums.items() if not name.startswith("valid/")}
+        sums |= _earlier_sums(ParallelIds(folder / "valid"))
+    named = sorted((PurePosixPath(name), sum_) for name, sum_ in sums.items() if name != REPORT)
+    return hashlib.sha256("".join(f"{name} {sum_}\n" for name, sum_ in named).encode()).hexdigest()
+
+
+def _earlier_sums(valid: ParallelIds) -> dict[str, str]:
+    arrays = {"sizes": np.array(valid.sizes, dtype="<i8")}
+    for side, sequences in (("source", valid.source), ("target", valid.target)):
+        ids = [sequences[number] for number in range(len(valid))]
+        arrays[f"{side}.ids"] = np.concatenate(ids).astype("<i4")
+        arrays[f"{side}.offsets"] = np.cumsum([0, *map(len, ids)], dtype="<i8")
+    return {f"valid/{name}": hashlib.sha256(array.tobytes()).hexdigest() for name, array in arrays.items()}

@@ -1,8 +1,6 @@
 """Signals and processes: a run is stopped by a signal, after the step that it is in, and saved; `headway train
 --processes N` starts and watches the ranks of a training on one machine."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

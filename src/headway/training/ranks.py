@@ -4,8 +4,6 @@ The loop asks here wherever the ranks must act as one. All ranks take the same t
 step, the same exchanges in the same order. The first rank leads: it alone writes the run directory.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -1,7 +1,5 @@
 """Learning rates: the paper's schedule (equation 3) and others."""
 
-from __future__ import annotations
-
 import math
 
 from headway.training.recipe import Schedule, TrainingSection

@@ -5,8 +5,6 @@ names the place where the slip was made: the file, or the argument. Paths in a f
 the command line to the current one.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import re

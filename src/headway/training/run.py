@@ -1,8 +1,6 @@
 """A run in progress, as one record; when it ends; its validations, on text that it is never trained on; and what it
 keeps: checkpoints, its best and its last models, each with its card, and `best.json`, which names the best."""
 
-from __future__ import annotations
-
 import math
 import os
 import time

@@ -1,8 +1,6 @@
 """The folder of a run: what may be begun in it, what a start that failed has left there, and what may change when it
 goes on."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Opening a run: a new one from its recipe, one that goes on from its last checkpoint."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 

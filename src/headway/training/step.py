@@ -1,8 +1,6 @@
 """One optimizer step: the plan of an epoch's steps, the tensors of a micro-batch, the gradients of all micro-batches of
 a step, clipped, and the update. Where memory runs out, the error names the batch and what to lower."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

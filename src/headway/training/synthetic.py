@@ -7,8 +7,6 @@ The translations are written beside the recipe's other text, once, by the job th
 killed one continues, and a finished one is not repeated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

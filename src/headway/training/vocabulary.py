@@ -1,7 +1,5 @@
 """The tokenizers of a run, learned from a sample of its training text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """The door from the core to the rooms above it: methods of `Translator` that these rooms define."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from types import MethodType

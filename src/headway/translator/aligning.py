@@ -5,8 +5,6 @@ than the step that gives it (Chen et al. 2020, "Accurate Word Alignment Inductio
 `choose_aligner` finds what is best for a model on pairs of text whose alignments nobody knows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, cast

@@ -4,8 +4,6 @@ A link (i, j) joins number i of the source with number j of the translation, bot
 links of a pair as `0-0 1-2`, and is what fast_align, Marian, Moses and AER scripts read.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 

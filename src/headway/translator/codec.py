@@ -1,7 +1,5 @@
 """Between text and ids, for one model: which ids a text has, and whether the model can read it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ in their places and the lengths are the features of a logistic regression, fitte
 acceptable or not. So the probability is the same whatever has found the translation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

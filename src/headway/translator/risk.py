@@ -1,8 +1,6 @@
 """Minimum-Bayes-risk choice (Kumar and Byrne 2004; Eikema and Aziz 2020): of several translations of a text the one
 that is, on average, most like all of them, by chrF, in place of the most probable one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A model as a page that translates in the browser alone (extra `web`): a folder for any static host, or one file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -11,8 +11,6 @@ float32 for each row: a weight is int8 times scale. Matrices have the precision 
 float32.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import struct

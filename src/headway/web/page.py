@@ -1,7 +1,5 @@
 """The page of an export: the ES modules of page and engine, a folder's index.html, and one file with everything."""
 
-from __future__ import annotations
-
 import base64
 import html
 from functools import cache

@@ -11,8 +11,6 @@ hallucination (Voita et al. 2021, "Analyzing the Source and Target Contributions
 Translation", who compute the share by relevance propagation).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

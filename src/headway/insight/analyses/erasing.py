@@ -23,8 +23,6 @@ order in which the attribution ranks them, and the probability of the token is r
 the better the ranking. A random order says how fast it falls by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

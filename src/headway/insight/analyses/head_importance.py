@@ -8,8 +8,6 @@ a sentence and xi a factor of the head's output, 1 as the model is. Both are in 
 is what the ablation would be if the loss were linear in xi and every head's loss of one sign.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

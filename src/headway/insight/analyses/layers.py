@@ -12,8 +12,6 @@ have the same number of tokens. The model reads the first one; one place, a laye
 what it is when the model reads the other; the translation up to there is the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

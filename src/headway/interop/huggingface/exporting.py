@@ -1,7 +1,5 @@
 """Our model as a directory of Hugging Face, checked there."""
 
-from __future__ import annotations
-
 import logging
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A directory of Hugging Face, anybody's, as a model of ours. Nothing of it is run, and the package isn't needed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from itertools import chain

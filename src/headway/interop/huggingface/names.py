@@ -1,7 +1,5 @@
 """What things are called there, for both directions: the files of a directory, the fields of a config, every weight."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
