@@ -6,9 +6,11 @@ import json
 import random
 import shutil
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from tests.ids import write_ids
 
 from headway.errors import UserError
 from headway.storage.changes import first_change
@@ -267,6 +269,21 @@ def test_validation_is_what_has_text_on_both_sides(folder):
     (folder / "more.tsv").write_text(f"\tdog\n{'fox ' * MAX_LENGTH}\tgnu\n")
     with pytest.raises(UserError, match=r"more\.tsv: holds no usable pair \(1 blank, 1 longer than model"):
         make(recipe, folder / "other")
+
+
+def test_it_is_the_data_that_an_earlier_version_prepared(folder, tmp_path_factory):
+    """Which wrote the ids of validation as one shard: a run of it goes on where the same text is prepared again."""
+    recipe = recipe_of(folder)
+    make(recipe, folder / "prepared")
+    earlier = Path(shutil.copytree(folder / "prepared", tmp_path_factory.mktemp("earlier") / "prepared"))
+    for name in ("prepared.json", "report.json"):
+        (earlier / name).unlink(missing_ok=True)
+    shutil.rmtree(earlier / "valid")
+    data = read_prepared_for(recipe, folder / "prepared", MAX_LENGTH, None, None)
+    write_ids(earlier / "valid", [data.valid_texts], data.source_tokenizer)
+    files = sorted(file for file in earlier.rglob("*") if file.is_file())
+    lines = (f"{one.relative_to(earlier).as_posix()} {sha256(one.read_bytes()).hexdigest()}\n" for one in files)
+    assert data.fingerprint == sha256("".join(lines).encode()).hexdigest()
 
 
 def test_the_report_adds_up_and_names_lines_that_were_dropped(folder):
