@@ -56,6 +56,13 @@ def test_lengths_are_odd_against_what_is_usual_for_the_corpus():
     assert found == {"ratio": ["a.de:51"]}
 
 
+@pytest.mark.parametrize(
+    ("texts", "ratio"), [([("a", "bcd")], 3.0), ([("ab", "c"), ("cd", "")], 0.5), ([("", "")], 0.0)]
+)
+def test_the_ratio_is_of_all_characters_of_whole_pairs(texts, ratio):
+    assert check_corpus([Pair(*both, Path("a.de"), 1) for both in texts]).character_ratio == ratio
+
+
 def test_overlap_with_what_is_held_out():
     held_out = [(GOOD[3][0] + " ", "Else."), ("Anders.", GOOD[9][1])]
     assert findings(held_out=held_out) == {"held-out source": ["a.de:4"], "held-out target": ["a.de:10"]}

@@ -299,8 +299,8 @@ def test_every_device_of_a_rank_goes_on_drawing_where_it_was(tmp_path, pretend_d
     (model, optimizers), there = tiny(), getattr(torch, kind)
     there.set_rng_state(torch.Generator().manual_seed(5).get_state())
     wanted = {device: ranks.states(state)[rank] for device, state in states_here(kind).items()}
-    random = states_of_ranks(ranks) if ranks.count > 1 else None
-    save_checkpoint(tmp_path, model, optimizers, None, State(Progress(step=20), {}, "data", {}), random)
+    given = states_of_ranks(ranks) if ranks.count > 1 else None
+    save_checkpoint(tmp_path, model, optimizers, None, State(Progress(step=20), {}, "data", {}), given)
     torch.rand(1)
     there.set_rng_state(torch.Generator().manual_seed(6).get_state())
     load_checkpoint(newest(tmp_path), model, optimizers, None, rank)

@@ -44,6 +44,7 @@ def test_efficiencies_of_the_paper_by_hand():
     configs = {
         name: ModelConfig.preset(name, source_vocab_size=37_000, target_vocab_size=37_000) for name in ("base", "big")
     }
+    assert [(one.preset, one.steps, one.hours) for one in PAPER] == [("base", 100_000, 12), ("big", 300_000, 84)]
     shares = {one.preset: one.efficiency(configs[one.preset]) for one in PAPER}
     assert shares["base"] == pytest.approx(0.945e18 / (12 * 3600 * 8 * 9.5e12), rel=0.01)
     assert shares["big"] == pytest.approx(9.63e18 / (3.5 * 86400 * 8 * 9.5e12), rel=0.01)
