@@ -49,6 +49,17 @@ def test_forbidden_tokens_by_hand():
     assert allowed.logical_not().nonzero().tolist() == [[0, 5], [1, 6]]
 
 
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+def test_constraints_on_a_device_are_those_of_the_cpu(pretend_device, kind):
+    tokens, log_probabilities = torch.tensor([[2, 4, 5, 4], [2, 6, 6, 6]]), torch.randn(2, 8)
+    device = pretend_device(kind)
+    for constraints in (FREE, Constraints(no_repeat_ngram=2), Constraints([[4, 5, 4, 7], []], no_repeat_ngram=1)):
+        for length in (1, 4):
+            given = log_probabilities.to(device), tokens[:, :length].to(device)
+            wanted = constraints.apply(log_probabilities, tokens[:, :length], [0, 1], 3)
+            assert torch.equal(constraints.apply(*given, [0, 1], 3).cpu(), wanted)
+
+
 def test_prefixes_are_the_beginning_and_count_in_the_score(engine):
     prefixes = [[4, 4, 4], [], [9]]
     for hypotheses in searches(engine, Constraints(prefixes)):
