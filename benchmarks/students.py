@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contenders import Contender
+from headway.decoding import ctranslate2_searcher
 from headway.devices import TranslatingPrecision
 from headway.errors import UserError
 from headway.evaluation import score_translations, tokenization
-from headway.interop import ctranslate2_searcher
 from headway.storage import find_model, load_model
 from headway.text.corpus import read_lines
 from headway.translator import Translator

@@ -25,8 +25,8 @@ from typing import Any
 import torch
 
 from contenders import Contender
+from headway.decoding.ctranslate2_model import export_ctranslate2
 from headway.devices import EngineName, TranslatingPrecision
-from headway.interop.ctranslate2 import export_ctranslate2
 from headway.interop.huggingface import export_huggingface, import_transformers
 from headway.model import padding_mask
 from headway.storage import find_model, load_model

@@ -7,23 +7,34 @@ from pathlib import Path
 
 import pytest
 
+from headway.translator import Translator
+from headway.translator.above import Above
+
 SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ORDER = (
-    ("errors", "languages", "kernels"),
-    ("devices", "threads", "model", "text", "evaluation", "corpora"),
-    ("decoding",),
+    ("errors", "languages", "lazy", "kernels"),
+    ("devices", "threads", "model", "text", "evaluation", "corpora", "decoding.options"),
     ("storage",),
+    ("decoding",),
+    ("translator",),
+    ("training",),
     ("insight",),
     ("glass", "interop", "documents"),
-    ("translator", "web"),
-    ("training", "serving", "cluster"),
+    ("web", "serving", "cluster"),
     ("cli",),
 )
-"""Every room, after those that it may import; rooms of one row don't know each other."""
+"""Every room, after those that it may import; rooms of one row don't know each other. `decoding.options` has a place of
+its own, because storage checks `decoding.json` by it."""
+CORE = {"model", "kernels", "text", "decoding", "storage", "evaluation", "translator", "training"}
+ABOVE_THE_CORE = {"insight", "glass", "web", "interop", "documents", "serving"}
 KNOW_NO_ROOM = {"text", "evaluation", "corpora"}
-KNOW = {"model": {"kernels"}, "decoding": {"kernels", "model"}}
+KNOW = {"model": {"kernels"}, "decoding.options": set()}
 """Rooms that know fewer others than their row would let them."""
-ANYWHERE = {"errors", "languages"}
+ANYWHERE = {"errors", "languages", "lazy"}
+DOORS = {"inspect", "word_order", "translate_document", "translate_documents"}
+"""Methods of `Translator` that rooms above the core define, by its only door to them (translator/above.py)."""
+MOST_LOADED = {"headway.training.optim": 50, "headway.decoding": 25, "headway.translator": 70}
+"""Modules of headway, itself included, that are loaded with these, at most."""
 
 
 def modules() -> dict[str, Path]:
@@ -54,7 +65,8 @@ def imported(file: Path) -> set[str]:
 
 
 def room_of(module: str) -> str:
-    return module.split(".")[1]
+    name = module.removeprefix("headway.")
+    return name if name == "decoding.options" else name.split(".")[0]
 
 
 def allowed(room: str) -> set[str]:
@@ -64,6 +76,14 @@ def allowed(room: str) -> set[str]:
         return ANYWHERE | {room}
     row = next(number for number, rooms in enumerate(ORDER) if room in rooms)
     return KNOW.get(room, {one for rooms in ORDER[:row] for one in rooms}) | ANYWHERE | {room}
+
+
+def loaded(script: str) -> set[str]:
+    """The modules that a process has loaded after a script."""
+    code = f"import sys\n{script}\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
 
 
 @pytest.mark.parametrize("module", sorted(MODULES.keys() - {"headway", "headway.__main__"}))
@@ -94,12 +114,34 @@ def test_no_module_imports_itself_by_way_of_others():
     assert not left, f"circles among {', '.join(sorted(left))}"
 
 
-@pytest.mark.parametrize("module", ["headway", "headway.cli"])
+def test_the_core_knows_nothing_above_it():
+    """At no level of a file, and not by the text of a name either, except the doors of `Translator`."""
+    doors = set()
+    for module, file in MODULES.items():
+        if module == "headway" or room_of(module).split(".")[0] not in CORE:
+            continue
+        assert not {room_of(one) for one in imported(file)} & ABOVE_THE_CORE, module
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and node.value in MODULES and room_of(str(node.value)) in ABOVE_THE_CORE:
+                doors.add((module, node.value))
+    assert doors == {
+        ("headway.translator.translator", "headway.glass.inspecting"),
+        ("headway.translator.translator", "headway.documents.translator"),
+    }
+    assert {name for name, one in vars(Translator).items() if isinstance(one, Above)} == DOORS
+    for name in DOORS:
+        assert getattr(Translator, name).__module__ == vars(Translator)[name].module
+
+
+@pytest.mark.parametrize("module", MOST_LOADED)
+def test_a_door_of_the_core_loads_little(module):
+    ours = {name for name in loaded(f"import {module}") if name == "headway" or name.startswith("headway.")}
+    assert len(ours) <= MOST_LOADED[module], sorted(ours)
+
+
+@pytest.mark.parametrize("module", ["headway", "headway.cli", "headway.storage", "headway.decoding"])
 def test_torch_is_not_loaded_by(module):
-    script = (
-        f"import sys, {module}; sys.exit(any(name in sys.modules for name in ('torch', 'sacrebleu', 'sentencepiece')))"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
+    assert not loaded(f"import {module}") & {"torch", "sacrebleu", "sentencepiece"}
 
 
 def test_names_of_the_front_door():

@@ -6,11 +6,12 @@ import contextlib
 import ctypes
 import os
 import sys
-from typing import Literal
-
-import torch
+from typing import TYPE_CHECKING, Literal
 
 from headway.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
 
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["auto", "fp32", "bf16"]
@@ -23,6 +24,8 @@ GROWTH = 192 * 2**20
 
 def pick_device(name: DeviceName | torch.device) -> torch.device:
     """`auto`: cuda, then mps, then cpu. Raises UserError for a device that isn't there."""
+    import torch
+
     if isinstance(name, torch.device):
         return name
     if name == "auto":
@@ -39,6 +42,8 @@ def pick_device(name: DeviceName | torch.device) -> torch.device:
 
 def training_dtype(precision: Precision, device: torch.device) -> torch.dtype:
     """The type of matrix products in training. `auto`: bf16 where the processor multiplies it faster than fp32."""
+    import torch
+
     if precision == "auto":
         return torch.bfloat16 if _has_fast_bf16(device) else torch.float32
     return torch.bfloat16 if precision == "bf16" else torch.float32
@@ -46,12 +51,16 @@ def training_dtype(precision: Precision, device: torch.device) -> torch.dtype:
 
 def autocast(device: torch.device, dtype: torch.dtype) -> torch.autocast:
     """Within it, matrix products on the device are of this type; float32 leaves everything as it is."""
+    import torch
+
     return torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32)
 
 
 def translating_dtype(precision: TranslatingPrecision, device: torch.device) -> torch.dtype:
     """The type of weights in translating. `auto`: bf16 on cuda, fp32 elsewhere, where a translation then doesn't depend
     on what it is translated with. Raises UserError for int8, which is CTranslate2's."""
+    import torch
+
     if precision == "int8":
         raise UserError("precision int8 needs engine ctranslate2")
     if precision == "auto":
@@ -129,6 +138,8 @@ def _resident() -> int:
 
 
 def _has_fast_bf16(device: torch.device) -> bool:
+    import torch
+
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if device.type == "cpu":

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-import torch
-
 from headway.errors import UserError
 
 VARIABLE = "HEADWAY_THREADS"
@@ -29,6 +27,8 @@ def use_threads(option: int | None = None) -> None:
     on it. Nothing else in headway may call it: a library leaves the threads to the program that uses it. Raises
     UserError.
     """
+    import torch
+
     threads = _wanted(option)
     if threads is None:
         threads = torch.get_num_threads()

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from tests.translator.test_inspecting import random_translator
+from tests.glass.test_inspecting import random_translator
 from typer.testing import CliRunner
 
 from headway.cli import app
 from headway.cli.aligner import PAIRS, aligner
 from headway.errors import UserError
-from headway.insight import choose_aligner
 from headway.storage import load_model, save_model
+from headway.translator.aligning import choose_aligner
 
 NOTICE = "has no chosen attention"
 

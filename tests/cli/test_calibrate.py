@@ -28,7 +28,18 @@ def test_a_calibrated_model(tmp_path):
     words = WordTokenizer(["a", "b", "c", "d"])
     torch.manual_seed(4)
     model = Transformer(ModelConfig(8, 8, d_model=8, num_heads=2, d_ff=12, encoder_layers=1, decoder_layers=1))
-    save_model(tmp_path / "model", StoredModel(model, words, words, "en", "ko", {"max_length": 6}, ""))
+    save_model(
+        tmp_path / "model",
+        StoredModel(
+            model=model,
+            source_tokenizer=words,
+            target_tokenizer=words,
+            source_language="en",
+            target_language="ko",
+            decoding={"max_length": 6},
+            card="",
+        ),
+    )
     sources = [" ".join("abcd"[number // 4**place % 4] for place in range(4)) for number in range(200)]
     translations = [one.text for one in Translator.load(tmp_path / "model", device="cpu").translate(sources)]
     references = [text if number % 2 and text else "§" for number, text in enumerate(translations)]

@@ -36,7 +36,15 @@ def a_run(folder: Path, seed: int, validations: dict[int, tuple[float, float]]) 
     untrained = Transformer(CONFIG)
     with torch.no_grad():
         untrained.output.bias[3 + seed] = 9.0  # each writes another word, so that their scores differ
-    model = StoredModel(untrained, words, words, "en", "ko", {"max_length": 6}, "")
+    model = StoredModel(
+        model=untrained,
+        source_tokenizer=words,
+        target_tokenizer=words,
+        source_language="en",
+        target_language="ko",
+        decoding={"max_length": 6},
+        card="",
+    )
     save_model(folder / "models" / "step-00000004", model)
     (folder / "best.json").write_text('{"model": "step-00000004"}')
 

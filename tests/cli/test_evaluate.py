@@ -34,7 +34,18 @@ def folder(tmp_path, monkeypatch) -> Path:
     for seed, name in enumerate(("ours", "other")):
         torch.manual_seed(seed)
         model = Transformer(ModelConfig(7, 7, d_model=8, num_heads=2, d_ff=12, encoder_layers=1, decoder_layers=1))
-        save_model(tmp_path / name, StoredModel(model, words, words, "en", "ko", {"max_length": 6}, ""))
+        save_model(
+            tmp_path / name,
+            StoredModel(
+                model=model,
+                source_tokenizer=words,
+                target_tokenizer=words,
+                source_language="en",
+                target_language="ko",
+                decoding={"max_length": 6},
+                card="",
+            ),
+        )
     (tmp_path / "test.en").write_text("a b\nc\nb a c\n")
     (tmp_path / "test.ko").write_text("b a\nc\nc a b\n")
     (tmp_path / "toy.py").write_text(TOY)

@@ -34,7 +34,15 @@ CARD = """# A card
 def model(tmp_path):
     words = WordTokenizer(["a", "b"])
     config = ModelConfig(6, 6, d_model=8, num_heads=2, d_ff=12, encoder_layers=1, decoder_layers=1)
-    stored = StoredModel(Transformer(config), words, words, "en", "ko", {}, CARD)
+    stored = StoredModel(
+        model=Transformer(config),
+        source_tokenizer=words,
+        target_tokenizer=words,
+        source_language="en",
+        target_language="ko",
+        decoding={},
+        card=CARD,
+    )
     save_model(tmp_path / "both", stored)
     other = replace(config, decoder_num_heads=4, decoder_d_ff=20)
     save_model(tmp_path / "other", replace(stored, model=Transformer(other)))

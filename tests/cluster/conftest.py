@@ -26,5 +26,14 @@ def model(tmp_path_factory) -> Path:
     sizes = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1, "max_length": 40}
     transformer = Transformer(ModelConfig(source_vocab_size=size, target_vocab_size=size, **sizes))
     path = tmp_path_factory.mktemp("models") / "model"
-    save_model(path, StoredModel(transformer, tokenizer, tokenizer, "en", "en"))
+    save_model(
+        path,
+        StoredModel(
+            model=transformer,
+            source_tokenizer=tokenizer,
+            target_tokenizer=tokenizer,
+            source_language="en",
+            target_language="en",
+        ),
+    )
     return path

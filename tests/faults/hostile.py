@@ -29,7 +29,18 @@ def make_directory(folder: Path, tokenizer: Tokenizer | None = None, **changes: 
     tokenizer = tokenizer or SubwordTokenizer(subword_model())
     options = {"d_model": 8, "num_heads": 2, "d_ff": 12, "encoder_layers": 1, "decoder_layers": 1, **changes}
     model = Transformer(ModelConfig(tokenizer.vocab_size, tokenizer.vocab_size, **options))
-    save_model(folder, StoredModel(model, tokenizer, tokenizer, "en", "ko", {"beam_size": 2}, "# card\n"))
+    save_model(
+        folder,
+        StoredModel(
+            model=model,
+            source_tokenizer=tokenizer,
+            target_tokenizer=tokenizer,
+            source_language="en",
+            target_language="ko",
+            decoding={"beam_size": 2},
+            card="# card\n",
+        ),
+    )
     return folder
 
 

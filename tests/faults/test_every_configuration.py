@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from headway.decoding import TorchEngine
+from headway.decoding.ctranslate2_model import export_ctranslate2
 from headway.errors import UserError
-from headway.interop.ctranslate2 import export_ctranslate2
 from headway.interop.huggingface import export_huggingface, read_huggingface
 from headway.interop.onnx import export_onnx
 from headway.translator import Translator

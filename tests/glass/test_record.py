@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.translator.test_inspecting import random_translator
 
 from headway.errors import UserError
 from headway.glass import ShownRecord
@@ -16,6 +15,7 @@ from headway.glass import document as document_module
 from headway.glass.document import decoded
 from headway.insight import PositionsOff, SwapWords
 from headway.translator import Translator
+from tests.glass.test_inspecting import random_translator
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from headway.insight import measure_heads
-from headway.insight.heads import alignment
 from headway.storage import Aligner
+from headway.translator.aligning import alignment
 
 
 def looking_at(keys, count) -> np.ndarray:

@@ -10,8 +10,8 @@ import torch
 
 from headway.errors import UserError
 from headway.insight import record_pass
-from headway.insight.sharing import sharing_copy
 from headway.model import ModelConfig, ScaledDotProductAttention, Transformer
+from headway.model.sharing import sharing_copy
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 SOURCE, TARGET = [5, 6, 7, 3], [8, 9, 3]

@@ -21,5 +21,5 @@ def offline(monkeypatch):
 @pytest.fixture(autouse=True)
 def quick_checks(monkeypatch):
     """Every export checks itself; here with few and short sentences, the tests have more and longer ones."""
-    monkeypatch.setattr("headway.interop.faithful.LENGTHS", (1, 257))
-    monkeypatch.setattr("headway.interop.faithful.LONGEST_TRANSLATION", 3)
+    monkeypatch.setattr("headway.decoding.faithful.LENGTHS", (1, 257))
+    monkeypatch.setattr("headway.decoding.faithful.LONGEST_TRANSLATION", 3)

@@ -38,7 +38,14 @@ def stored(source=None, target=None, languages=("de", "en"), **changes) -> Store
     model = Transformer(ModelConfig(source.vocab_size, target.vocab_size, **options)).eval()
     with torch.no_grad():
         model.target_embedding.weight.mul_(3)  # so that no two candidates are close
-    return StoredModel(model, source, target, *languages, card="# A card\n")
+    return StoredModel(
+        model=model,
+        source_tokenizer=source,
+        target_tokenizer=target,
+        source_language=languages[0],
+        target_language=languages[1],
+        card="# A card\n",
+    )
 
 
 @pytest.fixture(scope="module")

@@ -74,7 +74,13 @@ def stored(kind="bpe", tags=(), separate=False, **changes) -> StoredModel:
     options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 2, "decoder_layers": 2, "max_length": 300}
     torch.manual_seed(1)
     model = Transformer(ModelConfig(source.vocab_size, target.vocab_size, **{**options, **changes})).eval()
-    return StoredModel(scrambled(model), source, target, "en", "de")
+    return StoredModel(
+        model=scrambled(model),
+        source_tokenizer=source,
+        target_tokenizer=target,
+        source_language="en",
+        target_language="de",
+    )
 
 
 def scrambled(model: Transformer) -> Transformer:
@@ -297,7 +303,9 @@ def test_what_has_no_faithful_form_is_refused(one, reason, tmp_path):
 
 def with_words(one: StoredModel) -> StoredModel:
     words = WordTokenizer([f"w{number}" for number in range(one.model.config.source_vocab_size - 4)])
-    return StoredModel(one.model, words, words, "en", "de")
+    return StoredModel(
+        model=one.model, source_tokenizer=words, target_tokenizer=words, source_language="en", target_language="de"
+    )
 
 
 def test_an_export_that_is_another_model_leaves_nothing(tmp_path, monkeypatch):

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.faults.fuzzing import spoilt_bytes, spoilt_json, spoilt_model, spoilt_weights
-from tests.interop.test_huggingface import opus
 
 from headway.errors import UserError
 from headway.interop.huggingface import import_huggingface
 from headway.translator import Translator
+from tests.faults.fuzzing import spoilt_bytes, spoilt_json, spoilt_model, spoilt_weights
+from tests.interop.test_huggingface import opus
 
 pytest.importorskip("transformers")
 

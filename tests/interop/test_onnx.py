@@ -73,7 +73,9 @@ def stored(tokenizer="pieces", **changes) -> StoredModel:
         for parameter in model.parameters():
             if parameter.dim() == 1:
                 parameter.add_(0.3 * torch.randn_like(parameter))
-    return StoredModel(model, tokenizer, tokenizer, "en", "en")
+    return StoredModel(
+        model=model, source_tokenizer=tokenizer, target_tokenizer=tokenizer, source_language="en", target_language="en"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -158,7 +158,13 @@ def stored(seed: int, **kind) -> StoredModel:
     """Twenty-six words and a random model."""
     words = WordTokenizer([f"w{number}" for number in range(26)])
     config = ModelConfig(30, 30, dropout=0.0, max_length=40, output_bias=True, **{**SIZES, **kind, "bos_id": 2})
-    return StoredModel(in_single_precision(decided(random_model(config, seed))), words, words, "x", "y")
+    return StoredModel(
+        model=in_single_precision(decided(random_model(config, seed))),
+        source_tokenizer=words,
+        target_tokenizer=words,
+        source_language="x",
+        target_language="y",
+    )
 
 
 def random_texts(count: int) -> list[str]:

@@ -119,7 +119,12 @@ def test_the_mean_of_equal_models_is_the_model_to_the_last_bit(seed, count):
     model, words = with_any_weights(small_model(seed)), WordTokenizer(["a", "b"])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        save_model(folder / "one", StoredModel(model, words, words, "x", "y"))
+        save_model(
+            folder / "one",
+            StoredModel(
+                model=model, source_tokenizer=words, target_tokenizer=words, source_language="x", target_language="y"
+            ),
+        )
         average_models([folder / "one"] * count, folder / "mean")
         found = load_model(folder / "mean").model
     assert all(torch.equal(*pair) for pair in zip(bits(model), bits(found), strict=True))

@@ -151,17 +151,13 @@ def test_a_wrong_header_is_refused_before_a_weight_is_read(folder, case, monkeyp
     change, message = HEADERS[case]
     header, tensors = split_safetensors((folder / WEIGHTS).read_bytes())
     replace(folder, WEIGHTS, safetensors(change(header), tensors))
-    monkeypatch.setattr("headway.storage.tensors.load_file", None)
-    monkeypatch.setattr("headway.storage.model_directory.Transformer", OnlyWithoutMemory)
+    monkeypatch.setattr("safetensors.numpy.load_file", None)
+    monkeypatch.setattr("headway.storage.stored_model.Transformer", never_made)
     assert message in refusal(folder)
 
 
-class OnlyWithoutMemory(Transformer):
-    """A model that is refused everywhere but on device meta."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        assert torch.get_default_device().type == "meta"
-        super().__init__(config)
+def never_made(config: ModelConfig) -> Transformer:
+    raise AssertionError("a model takes memory before its file is found right")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +217,7 @@ CONFIGS = {
 def test_an_impossible_model_is_refused(folder, case, monkeypatch):
     changes, message = CONFIGS[case]
     change_config(folder, lambda config: config["model"].update(changes))
-    monkeypatch.setattr("headway.storage.model_directory.Transformer", OnlyWithoutMemory)
+    monkeypatch.setattr("headway.storage.stored_model.Transformer", never_made)
     assert message in refusal(folder)
 
 

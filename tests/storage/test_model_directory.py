@@ -27,7 +27,15 @@ def stored(joint=True, **changes) -> StoredModel:
         changes = {"share_embeddings": "decoder", **changes}
     options = {"d_model": 16, "num_heads": 2, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1, **changes}
     config = ModelConfig(source.vocab_size, target.vocab_size, **options)
-    return StoredModel(Transformer(config).eval(), source, target, "en", "ko", {"max_length": 7}, "# card\n")
+    return StoredModel(
+        model=Transformer(config).eval(),
+        source_tokenizer=source,
+        target_tokenizer=target,
+        source_language="en",
+        target_language="ko",
+        decoding={"max_length": 7},
+        card="# card\n",
+    )
 
 
 @pytest.mark.parametrize("joint", [True, False])

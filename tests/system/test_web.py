@@ -239,7 +239,15 @@ def stored_model(kind: str) -> StoredModel:
             weight.mul_(2.0 if weight.dim() > 1 else 1.0)
     aligner = {"tagged": Aligner(1, 2, shifted=True), "two": Aligner(0, None, eos_is_nothing=True)}.get(kind)
     languages = "de", "mul" if tags else "en"
-    return StoredModel(model, source, target, *languages, {"beam_size": 3, "max_length": 8}, aligner=aligner)
+    return StoredModel(
+        model=model,
+        source_tokenizer=source,
+        target_tokenizer=target,
+        source_language=languages[0],
+        target_language=languages[1],
+        decoding={"beam_size": 3, "max_length": 8},
+        aligner=aligner,
+    )
 
 
 @pytest.mark.parametrize("kind", ["tagged", "unigram", "two", "words"])

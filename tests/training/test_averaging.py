@@ -19,7 +19,13 @@ def stored(seed, words=("a", "b"), **changes) -> StoredModel:
     options = {"d_model": 8, "num_heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1, **changes}
     size = 4 + len(words)
     tokenizer = WordTokenizer(words)
-    return StoredModel(Transformer(ModelConfig(size, size, **options)), tokenizer, tokenizer, "x", "y")
+    return StoredModel(
+        model=Transformer(ModelConfig(size, size, **options)),
+        source_tokenizer=tokenizer,
+        target_tokenizer=tokenizer,
+        source_language="x",
+        target_language="y",
+    )
 
 
 def saved(folder, *models):

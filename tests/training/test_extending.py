@@ -38,7 +38,15 @@ def stored(separate=False, tags=(), words=False, **changes) -> StoredModel:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
-    return StoredModel(model, source, target, "en", "mul" if tags else "de", {"beam_size": 3}, "A card.\n")
+    return StoredModel(
+        model=model,
+        source_tokenizer=source,
+        target_tokenizer=target,
+        source_language="en",
+        target_language="mul" if tags else "de",
+        decoding={"beam_size": 3},
+        card="A card.\n",
+    )
 
 
 VARIANTS = [

@@ -108,7 +108,16 @@ def test_impossible_corpora(tmp_path, old, new, message):
 def test_a_run_that_starts_from_a_model_has_its_sizes_unless_it_says_otherwise(recipe_file, tmp_path):
     words = WordTokenizer(["a", "b"])
     config = ModelConfig.preset("tiny", source_vocab_size=6, target_vocab_size=6, d_ff=96)
-    save_model(tmp_path / "model", StoredModel(Transformer(config), words, words, "de", "en"))
+    save_model(
+        tmp_path / "model",
+        StoredModel(
+            model=Transformer(config),
+            source_tokenizer=words,
+            target_tokenizer=words,
+            source_language="de",
+            target_language="en",
+        ),
+    )
     recipe = load_recipe(recipe_file, [f"training.init_from={tmp_path / 'model'}"])
     options = recipe.model_options()
     assert (options["d_model"], options["d_ff"]) == (128, 96)

@@ -7,13 +7,12 @@ import pytest
 
 from headway.decoding import Sampling
 from headway.errors import UserError
-from headway.insight import confidence_features, probabilities
 from headway.storage import Calibration
 from headway.text.characters import visible
 from headway.text.domain import learn_domain
 from headway.text.lines import Line
 from headway.translator import Translator
-from headway.translator.confidence import FEWEST, learn_calibration
+from headway.translator.confidence import FEWEST, confidence_features, learn_calibration, probabilities
 from headway.translator.lines import LineOptions, LineTranslator
 from tests.translator.test_translator import translator
 

@@ -62,9 +62,9 @@ def test_a_translation_that_has_the_terms_by_itself_stays(door, monkeypatch):
     glossaries, texts = [Glossary.of([("cat", "mat")]), Glossary.of([("cat", "hat")])], ["the cat", "a cat"]
     free = door.translate(texts, prefix="the mat sat")
     searched = []
-    search = door._searcher.search_with_phrases
+    search = door.searcher.search_with_phrases
     monkeypatch.setattr(
-        door._searcher, "search_with_phrases", lambda sources, *of: searched.append(sources) or search(sources, *of)
+        door.searcher, "search_with_phrases", lambda sources, *of: searched.append(sources) or search(sources, *of)
     )
     found = door.translate(texts, prefix="the mat sat", glossary=glossaries)
     assert (found[0].text, found[0].score) == (free[0].text, free[0].score)
@@ -100,7 +100,7 @@ def test_what_is_alone_is_the_same_among_others_with_other_terms(door):
 def test_the_score_is_that_of_the_translation(door):
     [found] = door.translate(["the cat"], glossary=GLOSSARY)
     ids = found._pieces.ids
-    [score] = door._searcher.score([ids[0]], [ids[1]])
+    [score] = door.searcher.score([ids[0]], [ids[1]])
     assert found.score == pytest.approx(score, abs=1e-3)
 
 
@@ -128,7 +128,7 @@ def test_every_protected_text_is_there_as_often_as_in_the_source(door, texts, ho
 def test_protected_text_is_no_part_of_a_word(door):
     """The search lets no letter follow it, and none of its translations is kept where one stands beside it. Where the
     source has one there, so may the translation; a Korean particle may always follow."""
-    demanding = Demanding(door._codec)
+    demanding = Demanding(door.codec)
     for text, closed in [("the {name} cat", True), ("({name}), sat", True), ("{name}s sat", False)]:
         [phrase] = demanding.phrases(ProtectedText.of(text, door.stored.source_tokenizer), Glossary(()))
         assert phrase.ends_word == closed
@@ -156,7 +156,13 @@ def test_text_that_cannot_be_demanded_stands_beside_text_that_can(door):
 
 def test_what_cannot_be_demanded_is_refused(door):
     words = WordTokenizer(["the", "cat"])
-    stored = StoredModel(door.stored.model, words, words, "en", "en")
+    stored = StoredModel(
+        model=door.stored.model,
+        source_tokenizer=words,
+        target_tokenizer=words,
+        source_language="en",
+        target_language="en",
+    )
     for other, options, says in [
         (door, {"sample": Sampling()}, "leave sample out"),
         (door, {"no_repeat_ngram": 2}, "no_repeat_ngram"),
@@ -243,7 +249,16 @@ def test_a_tag_is_no_term():
     tokenizer = SubwordTokenizer.train(["the cat sat on the mat", "a dog ran after"] * 20, "bpe", 292, ["fr", "ko"])
     size = tokenizer.vocab_size
     model = Transformer(replace(plain.model.config, source_vocab_size=size, target_vocab_size=size))
-    tagged = Translator(StoredModel(model, tokenizer, tokenizer, "en", "mul"), device="cpu")
+    tagged = Translator(
+        StoredModel(
+            model=model,
+            source_tokenizer=tokenizer,
+            target_tokenizer=tokenizer,
+            source_language="en",
+            target_language="mul",
+        ),
+        device="cpu",
+    )
     for text in (">>fr<< the cat", ">>fr<< the {name} cat", ">>fr<< fr cat"):
         found = ProtectedText.of(text, tagged.stored.source_tokenizer)
         assert len(found.terms(Glossary.of([("fr", "dog")]))) == text.removeprefix(">>fr<<").count("fr")
@@ -254,7 +269,7 @@ def test_a_tag_is_no_term():
 
 def test_what_is_kept_of_users_text_is_bounded():
     door = translator()
-    demanding = door._texts._demanding
+    demanding = door.texts._demanding
     short, long = (Glossary.of([("cat", "mat " * count + "sat")]) for count in (2, 100))
     for glossary in (short, long):
         text = ProtectedText.of("the cat `" + glossary.terms[0].target + "`", door.stored.source_tokenizer)
@@ -267,7 +282,7 @@ def test_a_glossary_is_checked_once(door, monkeypatch):
     """It may be large, and is given with every call."""
     glossary = Glossary.of([("cat", "mat")])
     door.check_glossary(glossary)
-    monkeypatch.setattr(door._texts._demanding, "_phrase", None)
+    monkeypatch.setattr(door.texts._demanding, "_phrase", None)
     door.check_glossary(glossary)
     monkeypatch.undo()
     with pytest.raises(UserError, match="can't write"):

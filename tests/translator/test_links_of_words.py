@@ -13,10 +13,10 @@ from headway.text.lines import Line
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import Piece
 from headway.text.words import WordTokenizer
-from headway.translator import Translator, searching
+from headway.translator import Translator, aligning
 from headway.translator.alignments import piece_links, to_pharaoh, word_links
 from headway.translator.lines import LineOptions, LineTranslator
-from tests.translator.test_inspecting import random_translator
+from tests.glass.test_inspecting import random_translator
 
 TEXTS = ["the cat sat on the mat", "a dog ran", "the  mat"]
 
@@ -55,13 +55,13 @@ def test_a_piece_of_two_words_links_both_and_a_blank_one_none():
 
 def test_together_or_one_by_one(door, monkeypatch):
     asked = []
-    align = searching.align
+    align = aligning.align
 
     def counted(*arguments):
         asked.append(len(arguments[2]))
         return align(*arguments)
 
-    monkeypatch.setattr(searching, "align", counted)
+    monkeypatch.setattr(aligning, "align", counted)
     texts = [*TEXTS, "", "x" * 100_000]
     together = door.translate(texts, beam_size=3, n_best=2, alignments=True)
     assert asked == [6]
@@ -78,7 +78,16 @@ def test_given_translations_are_aligned_as_found_ones():
     """Each word is a piece, so that a translation has the same pieces when it is read again."""
     tokenizer = WordTokenizer([f"w{number}" for number in range(20)])
     config = ModelConfig(24, 24, d_model=16, num_heads=2, d_ff=16, encoder_layers=1, decoder_layers=2, max_length=30)
-    door = Translator(StoredModel(Transformer(config), tokenizer, tokenizer, "a", "b"), device="cpu")
+    door = Translator(
+        StoredModel(
+            model=Transformer(config),
+            source_tokenizer=tokenizer,
+            target_tokenizer=tokenizer,
+            source_language="a",
+            target_language="b",
+        ),
+        device="cpu",
+    )
     texts = ["w1 w2  w3", "w4", "w5 w6 w7 w8"]
     found = door.translate(texts, beam_size=2, max_length=6)
     kept = [(text, one) for text, one in zip(texts, found, strict=True) if "<" not in one.text and one.text]
@@ -94,7 +103,16 @@ def test_a_tag_is_no_word():
     tokenizer = SubwordTokenizer.train(TEXTS * 20, "bpe", 290, ["de", "ko"])
     size = tokenizer.vocab_size
     config = ModelConfig(size, size, d_model=16, num_heads=2, d_ff=16, encoder_layers=1, decoder_layers=1)
-    door = Translator(StoredModel(Transformer(config), tokenizer, tokenizer, "en", "mul"), device="cpu")
+    door = Translator(
+        StoredModel(
+            model=Transformer(config),
+            source_tokenizer=tokenizer,
+            target_tokenizer=tokenizer,
+            source_language="en",
+            target_language="mul",
+        ),
+        device="cpu",
+    )
     for source in (">>de<< the cat sat", ">>ko<<the cat sat", "  >>ko<<   the cat sat"):
         [pieces], [words] = (door.align([source], ["the mat on a dog"], pieces=one) for one in (True, False))
         assert min(one for one, _ in pieces) >= 1

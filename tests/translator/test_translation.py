@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from headway.translator import Translation, Translator, searching
-from tests.translator.test_inspecting import TEXTS, random_translator
+from headway.translator import Translation, Translator, aligning
+from tests.glass.test_inspecting import TEXTS, random_translator
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_nothing_is_found_before_it_is_asked_for_and_then_once(door, monkeypatch
     tokenizer = door.stored.source_tokenizer
     for name in ("encoded_pieces", "decoded_pieces"):
         monkeypatch.setattr(tokenizer, name, counted(name, getattr(tokenizer, name)))
-    monkeypatch.setattr(searching, "align", counted("align", searching.align))
+    monkeypatch.setattr(aligning, "align", counted("align", aligning.align))
     [found] = door.translate([TEXTS[1]])
     assert asked == []
     for _ in range(2):

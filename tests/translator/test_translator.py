@@ -25,7 +25,16 @@ def translator(max_length=1024, **changes) -> Translator:
     options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1, **changes}
     size = tokenizer.vocab_size
     model = Transformer(ModelConfig(source_vocab_size=size, target_vocab_size=size, max_length=max_length, **options))
-    return Translator(StoredModel(model, tokenizer, tokenizer, "en", "en"), device="cpu")
+    return Translator(
+        StoredModel(
+            model=model,
+            source_tokenizer=tokenizer,
+            target_tokenizer=tokenizer,
+            source_language="en",
+            target_language="en",
+        ),
+        device="cpu",
+    )
 
 
 def tagged_translator(**changes) -> Translator:
@@ -33,7 +42,16 @@ def tagged_translator(**changes) -> Translator:
     tokenizer = SubwordTokenizer.train(["the cat sat on the mat", "a dog ran after"] * 20, "bpe", 292, ["de", "ko"])
     options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1, **changes}
     model = Transformer(ModelConfig(source_vocab_size=292, target_vocab_size=292, **options))
-    return Translator(StoredModel(model, tokenizer, tokenizer, "en", "mul"), device="cpu")
+    return Translator(
+        StoredModel(
+            model=model,
+            source_tokenizer=tokenizer,
+            target_tokenizer=tokenizer,
+            source_language="en",
+            target_language="mul",
+        ),
+        device="cpu",
+    )
 
 
 TEXTS = ["the cat", "", "a dog ran after the cat", "   ", "the mat", "a" * 60, "the cat"]
@@ -247,9 +265,12 @@ def test_a_line_break_in_a_translation_becomes_a_space():
     model = Transformer(config)
     with torch.no_grad():
         model.output.bias.copy_(torch.tensor([0.0, 0, 0, 0, 99]))
-    [result] = Translator(StoredModel(model, words, words, "x", "y"), device="cpu").translate(
-        ["hm"], max_length=1, beam_size=1
-    )
+    [result] = Translator(
+        StoredModel(
+            model=model, source_tokenizer=words, target_tokenizer=words, source_language="x", target_language="y"
+        ),
+        device="cpu",
+    ).translate(["hm"], max_length=1, beam_size=1)
     assert result.text == "a b c"
 
 
@@ -357,7 +378,16 @@ def without_bytes() -> SubwordTokenizer:
 def test_a_prefix_that_the_vocabulary_can_not_write_is_an_error_that_names_what_it_lacks(tokenizer, prefix, lacking):
     """A given target with the same stays possible: it has <unk>."""
     config = ModelConfig(tokenizer.vocab_size, tokenizer.vocab_size, d_model=8, num_heads=2, d_ff=8)
-    door = Translator(StoredModel(Transformer(config), tokenizer, tokenizer, "en", "en"), device="cpu")
+    door = Translator(
+        StoredModel(
+            model=Transformer(config),
+            source_tokenizer=tokenizer,
+            target_tokenizer=tokenizer,
+            source_language="en",
+            target_language="en",
+        ),
+        device="cpu",
+    )
     for options in ({"beam_size": 1}, {"beam_size": 3}, {"sample": Sampling()}):
         with pytest.raises(UserError) as raised:
             door.translate(["the cat", "sat"], prefix=["the cat", prefix], **options)
@@ -379,7 +409,9 @@ def test_an_ensemble_needs_equal_vocabularies():
     with pytest.raises(UserError, match="not into an ensemble"):
         twice.inspect("the cat")
     words = WordTokenizer([f"w{i}" for i in range(286)])
-    other = StoredModel(door.model, words, words, "en", "en")
+    other = StoredModel(
+        model=door.model, source_tokenizer=words, target_tokenizer=words, source_language="en", target_language="en"
+    )
     with pytest.raises(UserError, match="their source tokenizers differ"):
         Translator(door.stored, device="cpu", ensemble=[other])
 
@@ -419,7 +451,16 @@ def test_tags_and_unknown_words_are_never_generated():
     model = Transformer(config)
     with torch.no_grad():
         model.output.bias[[0, 1, 2, 4, 5]] = 99.0  # all that no text has
-    door = Translator(StoredModel(model, tokenizer, tokenizer, "en", "mul"), device="cpu")
+    door = Translator(
+        StoredModel(
+            model=model,
+            source_tokenizer=tokenizer,
+            target_tokenizer=tokenizer,
+            source_language="en",
+            target_language="mul",
+        ),
+        device="cpu",
+    )
     for options in ({"beam_size": 1}, {"beam_size": 3}, {"sample": Sampling()}):
         [found] = door.translate([">>de<< the cat"], max_length=9, **options)
         assert len(found.tokens) == 9 or found.stopped == "eos"

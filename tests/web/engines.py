@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from headway.model import ModelConfig, Transformer
-from headway.storage.model_directory import named_weights
+from headway.storage.stored_model import named_weights
 from headway.web.javascript import JavaScriptModel
 from headway.web.model_file import Precision, model_file
 from tests.properties.models import randomised

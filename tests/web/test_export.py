@@ -33,7 +33,7 @@ WORDS = [f"word{number}" for number in range(VOCABULARY - 4)]
 
 @pytest.fixture(autouse=True)
 def quick_checks(monkeypatch):
-    monkeypatch.setattr("headway.interop.faithful.LENGTHS", (1, 9))
+    monkeypatch.setattr("headway.decoding.faithful.LENGTHS", (1, 9))
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,14 @@ def stored() -> StoredModel:
     tokenizer = WordTokenizer(WORDS)
     card = "# A card\n\n</script><!-- with 한글 in it -->\n"
     return StoredModel(
-        random_model(), tokenizer, tokenizer, "de", "en", {"beam_size": 3}, card=card, name="step-00000007"
+        model=random_model(),
+        source_tokenizer=tokenizer,
+        target_tokenizer=tokenizer,
+        source_language="de",
+        target_language="en",
+        decoding={"beam_size": 3},
+        card=card,
+        name="step-00000007",
     )
 
 
@@ -179,7 +186,13 @@ def test_without_validation_pairs_a_page_says_that_it_has_no_importance_of_heads
 
 def test_tokenizers_of_their_own_for_each_side(stored, tmp_path: Path):
     other = WordTokenizer([word.upper() for word in WORDS])
-    two = StoredModel(stored.model, stored.source_tokenizer, other, "de", "en")
+    two = StoredModel(
+        model=stored.model,
+        source_tokenizer=stored.source_tokenizer,
+        target_tokenizer=other,
+        source_language="de",
+        target_language="en",
+    )
     export_web(two, tmp_path / "page")
     tokenizers = header((tmp_path / "page" / "model.headway").read_bytes())["tokenizers"]
     assert tokenizers["source"]["pieces"][4:] == WORDS
@@ -189,7 +202,16 @@ def test_tokenizers_of_their_own_for_each_side(stored, tmp_path: Path):
 def test_the_example_of_a_model_with_several_target_languages_has_a_tag(tmp_path):
     tokenizer = SubwordTokenizer.train(["A dog is running."] * 20, "bpe", 280, ["ko", "de"])
     model = Transformer(ModelConfig(tokenizer.vocab_size, tokenizer.vocab_size, d_model=16, num_heads=2)).eval()
-    save_model(tmp_path / "model", StoredModel(model, tokenizer, tokenizer, "en", "mul"))
+    save_model(
+        tmp_path / "model",
+        StoredModel(
+            model=model,
+            source_tokenizer=tokenizer,
+            target_tokenizer=tokenizer,
+            source_language="en",
+            target_language="mul",
+        ),
+    )
     done = CliRunner().invoke(
         app, ["export", str(tmp_path / "model"), "--to", "web", "--output", str(tmp_path / "page")]
     )

@@ -16,8 +16,8 @@ from headway.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headway.decoding.faithful import Exported
     from headway.insight.analyses import HeadImportance
-    from headway.interop.faithful import Exported
     from headway.storage import StoredModel
     from headway.text.corpus import Pair
     from headway.translator import Translator
@@ -182,7 +182,7 @@ def _export(stored: StoredModel, to: str, output: Path, quantization: str | None
 
         export_argos(stored, output, quantization)
         return lambda: open_argos(stored, output)
-    from headway.interop.ctranslate2 import export_ctranslate2, open_ctranslate2
+    from headway.decoding.ctranslate2_model import export_ctranslate2, open_ctranslate2
 
     export_ctranslate2(stored, output, quantization)
     return lambda: open_ctranslate2(stored, output)

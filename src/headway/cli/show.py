@@ -35,34 +35,31 @@ def show(
     """
     import json
 
-    from headway.storage import find_model, load_model
+    from headway.model.shapes import weight_shapes
+    from headway.storage import read_model
 
-    folder = find_model(model)
-    stored = load_model(folder)
-    config = stored.model.config
-    parameters = {name: tuple(parameter.shape) for name, parameter in stored.model.named_parameters()}
+    stored = read_model(model)
     document = {
-        "folder": str(folder),
+        "folder": str(stored.folder),
         "source_language": stored.source_language,
         "target_language": stored.target_language,
         "parameters": stored.num_parameters,
-        "model": config.to_dict(),
+        "model": stored.config.to_dict(),
         "training_flops": stored.training_flops,
         "decoding": stored.decoding,
         "alignment": stored.aligner and stored.aligner.to_dict(),
-        "weights": parameters,
+        "weights": weight_shapes(stored.config),
     }
     if as_json:
         typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
-    typer.echo(
-        f"{folder}\n{stored.source_language} -> {stored.target_language}, {document['parameters']:,} parameters\n"
-    )
+    size = f"{stored.num_parameters:,} parameters"
+    typer.echo(f"{stored.folder}\n{stored.source_language} -> {stored.target_language}, {size}\n")
     card = "".join(char for char in stored.card if char.isprintable() or char in "\n\t").rstrip()  # not escapes
     if sys.stdout.isatty():
-        _print_in_terminal(field_rows(config), card)
+        _print_in_terminal(field_rows(stored.config), card)
     else:
-        typer.echo("\n".join(f"  {line}" for line in aligned(field_rows(config))))
+        typer.echo("\n".join(f"  {line}" for line in aligned(field_rows(stored.config))))
         if card:
             typer.echo(f"\n{with_plain_tables(card)}")
 

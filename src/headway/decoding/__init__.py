@@ -1,15 +1,20 @@
 """Search over an engine, on ids alone."""
 
-from headway.decoding.beam import BeamStep, BeamWatch, beam_search
-from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine
-from headway.decoding.greedy import greedy
+from typing import TYPE_CHECKING
+
 from headway.decoding.hypothesis import Hypothesis, Stopped
 from headway.decoding.options import Sampling, SearchOptions
 from headway.decoding.phrases import Demands, Phrase
-from headway.decoding.sampling import sample
-from headway.decoding.searcher import Searcher
-from headway.decoding.torch_searcher import TorchSearcher
+from headway.decoding.searcher import PhraseSearcher, Searcher
+from headway.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from headway.decoding.beam import BeamStep, BeamWatch, beam_search
+    from headway.decoding.constraints import Constraints
+    from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine
+    from headway.decoding.greedy_search import greedy
+    from headway.decoding.sampling import sample
+    from headway.decoding.torch_searcher import TorchSearcher
 
 __all__ = [
     "BeamStep",
@@ -20,6 +25,7 @@ __all__ = [
     "EnsembleEngine",
     "Hypothesis",
     "Phrase",
+    "PhraseSearcher",
     "Sampling",
     "SearchOptions",
     "Searcher",
@@ -30,3 +36,13 @@ __all__ = [
     "greedy",
     "sample",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    beam="BeamStep BeamWatch beam_search",
+    constraints="Constraints",
+    engine="Engine EnsembleEngine TorchEngine",
+    greedy_search="greedy",
+    sampling="sample",
+    torch_searcher="TorchSearcher",
+)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headway.decoding.constraints import FREE, Constraints
 from headway.decoding.engine import Engine
-from headway.decoding.greedy import extend
+from headway.decoding.greedy_search import extend
 from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.options import Sampling
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.options import SearchOptions
+from headway.decoding.phrases import Demands
 
 
 class Searcher(Protocol):
@@ -30,4 +31,21 @@ class Searcher(Protocol):
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
         """The total log-probability of each target as the translation of its source, <eos> included."""
+        ...
+
+
+@runtime_checkable
+class PhraseSearcher(Searcher, Protocol):
+    """A `Searcher` that can demand phrases of a translation."""
+
+    def search_with_phrases(
+        self,
+        sources: Sequence[list[int]],
+        options: SearchOptions,
+        caps: Sequence[int],
+        prefixes: Sequence[list[int]],
+        demands: Demands,
+    ) -> list[list[Hypothesis]]:
+        """Like `search`, for translations that must have phrases, each at least one. The beam has a place for each
+        number of phrases, even if `options` make it narrower. If a cap leaves no room for them, they are left out."""
         ...

@@ -13,7 +13,7 @@ from torch import Tensor
 from headway.decoding.beam import BeamWatch, beam_search
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, TorchEngine
-from headway.decoding.greedy import greedy
+from headway.decoding.greedy_search import greedy
 from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.options import Sampling, SearchOptions
 from headway.decoding.padding import padded
@@ -79,8 +79,6 @@ class TorchSearcher:
         prefixes: Sequence[list[int]],
         demands: Demands,
     ) -> list[list[Hypothesis]]:
-        """Like `search`, for translations that must have phrases, each at least one. The beam has a place for each
-        number of phrases, even if `options` make it narrower. If a cap leaves no room for them, they are left out."""
         widths = [max(options.beam_size, len(phrases) + 1) for phrases in demands.phrases]
         batches: list[list[int]] = []
         for width in sorted(set(widths)):

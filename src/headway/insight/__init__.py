@@ -1,8 +1,6 @@
 """What happened inside a translation."""
 
-from headway.insight.alignments import align, choose_aligner
 from headway.insight.beams import BeamTree, Finished
-from headway.insight.confidence import confidence_features, fit_weights, probabilities
 from headway.insight.heads import HeadMeasures, measure_heads
 from headway.insight.maps import KINDS, AttentionKind, AttentionMaps, attention_names
 from headway.insight.order import WordOrder, find_word_order
@@ -49,19 +47,14 @@ __all__ = [
     "WhatIf",
     "Word",
     "WordOrder",
-    "align",
     "attention_names",
     "changes_model",
-    "choose_aligner",
-    "confidence_features",
     "draw_map",
     "edited_model",
     "edited_text",
     "find_word_order",
-    "fit_weights",
     "log_probabilities",
     "measure_heads",
-    "probabilities",
     "read_edits",
     "record_pass",
     "sees_ahead",

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from headway.insight.maps import AttentionKind, Floats
 from headway.storage.aligner import Aligner
-
-MEAN = Aligner()
-"""Of all layers and heads."""
+from headway.translator.aligning import MEAN, alignment
 
 
 @dataclass(frozen=True)
@@ -27,21 +25,6 @@ class HeadMeasures:
     aligned: float | None = None
     """Of encoder-decoder attention, like the next one."""
     diagonal: float | None = None
-
-
-def alignment(cross: Floats, aligner: Aligner = MEAN, first: int = 0) -> list[int | None]:
-    """The number of the source token, from `first` on, that each target token is aligned with; None: with nothing.
-
-    cross: (layers, heads, target, source), <eos> last of both. No step reads the target's <eos>: where others are
-    aligned by the step that reads them, it is by the one that gives it.
-    """
-    layers = cross if aligner.layer is None else cross[[aligner.layer]]
-    mean = (layers if aligner.head is None else layers[:, [aligner.head]]).mean(axis=(0, 1))  # (target, source)
-    if aligner.shifted:
-        mean = np.concatenate([mean[1:], mean[-1:]])
-    length = max(mean.shape[1] - 1, 1)  # a source of <eos> alone is aligned with it
-    places = mean[:, first : length + aligner.eos_is_nothing].argmax(axis=1) + first
-    return [place if place < length else None for place in places.tolist()]
 
 
 def measure_heads(kind: AttentionKind, maps: Floats, aligner: Aligner = MEAN) -> list[list[HeadMeasures]]:

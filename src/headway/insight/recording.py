@@ -18,7 +18,6 @@ from torch.nn import functional as F
 
 from headway.errors import UserError
 from headway.insight.recomputing import prefix_logits
-from headway.insight.sharing import sharing_copy
 from headway.model import (
     Decoder,
     DecoderLayer,
@@ -32,6 +31,7 @@ from headway.model import (
     Transformer,
 )
 from headway.model.attention import join_heads, split_heads
+from headway.model.sharing import sharing_copy
 
 Record = Callable[[str, Tensor], None]
 """Receives named tensors, such as ("encoder.layers.0.self_attention.weights", ...)."""

@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from headway.errors import UserError
 from headway.insight.maps import AttentionKind
-from headway.insight.sharing import sharing_copy
 from headway.model import DecoderLayer, EncoderLayer, ModelConfig, MultiHeadAttention, Transformer
+from headway.model.sharing import sharing_copy
 
 _WORD = re.compile(r"\S+")
 SHORT = 8

@@ -15,15 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headway.errors import UserError
-from headway.interop.ctranslate2 import (
+from headway.decoding.ctranslate2_model import (
     export_ctranslate2,
     import_ctranslate2,
     load_ctranslate2,
     open_ctranslate2,
 )
-from headway.interop.faithful import Exported
-from headway.interop.vocabularies import pieces_of
+from headway.decoding.faithful import Exported
+from headway.decoding.vocabularies import pieces_of
+from headway.errors import UserError
 from headway.languages import english_name, is_language
 from headway.storage import StoredModel
 from headway.storage.atomic import TEMPORARY_SUFFIX, write_json

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from headway.decoding import SearchOptions
+from headway.decoding.faithful import Exported, check_faithful, check_positions
 from headway.errors import UserError
-from headway.interop.faithful import Exported, check_faithful, check_positions
 from headway.model import Transformer, padding_mask
 from headway.model.attention import MultiHeadAttention, ScaledDotProductAttention
 from headway.model.layers import DecoderLayer

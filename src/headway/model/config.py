@@ -35,6 +35,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     "big": {"d_model": 1024, "num_heads": 16, "d_ff": 4096, "dropout": 0.3},
 }
 
+IMPOSSIBLE = -1e4
+"""Output bias of a token that an imported model doesn't have: its probability is 0 exactly."""
+
 
 @dataclass(frozen=True)
 class ModelConfig:

@@ -18,6 +18,7 @@ from headway.devices import return_freed_memory
 from headway.documents import Asked, Document, Drafts, Found, TextFormat, parse_document
 from headway.documents.elements import elements_of
 from headway.documents.markup import blocks_of
+from headway.documents.translator import found_in
 from headway.errors import UserError
 from headway.glass import Arrays
 from headway.insight.analyses import LONGEST_ANALYSED
@@ -31,7 +32,6 @@ from headway.text.detection import Detected, detect
 from headway.text.glossary import Glossary
 from headway.translator import Translator
 from headway.translator.alignments import Links
-from headway.translator.documents import found_in
 
 log = logging.getLogger("headway.service")
 

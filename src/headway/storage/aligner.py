@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from headway.errors import UserError
-from headway.model import ModelConfig
+from headway.model.config import ModelConfig
 
 
 @dataclass(frozen=True)

@@ -12,24 +12,25 @@ import dataclasses
 import hashlib
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
-from safetensors.torch import save_file
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
-from headway.decoding import SearchOptions
+from headway.decoding.options import SearchOptions
 from headway.errors import UserError
-from headway.model import ModelConfig, Transformer
+from headway.model.config import ModelConfig
+from headway.model.shapes import weight_shapes
 from headway.storage.aligner import Aligner
 from headway.storage.atomic import write_directory, write_json
 from headway.storage.calibration import Calibration, parse_calibration
 from headway.storage.checksums import checksum
 from headway.storage.foreign import refuse_foreign
 from headway.storage.shortlist_file import load_shortlist, save_shortlist
-from headway.storage.tensors import LARGEST_HEADER, check_kinds, kind_of, load_tensors
+from headway.storage.tensors import LARGEST_HEADER, TensorKind, load_arrays, save_arrays
 from headway.storage.untrusted import (
     LARGEST_JSON,
     check_version,
@@ -40,6 +41,7 @@ from headway.storage.untrusted import (
     read_json,
     read_plain,
 )
+from headway.text.domain import LONGEST_DOMAIN
 from headway.text.shortlist import Shortlist
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import Tokenizer, fingerprint
@@ -50,16 +52,13 @@ FORMAT_VERSION = 1
 SIDES = ("source", "target")
 TOKENIZER_SUFFIXES = (SubwordTokenizer.suffix, WordTokenizer.suffix)
 WEIGHTS_FILE, DECODING_FILE, CARD_FILE = "model.safetensors", "decoding.json", "README.md"
-LONGEST_DOMAIN = 100
-"""Characters."""
 SHORTLIST_FILE, CALIBRATION_FILE = "shortlist.safetensors", "calibration.json"
 
 
-@dataclass
-class StoredModel:
-    """What a model directory holds."""
+@dataclass(kw_only=True)
+class ModelInfo:
+    """All that a model directory holds beside the weights and their config."""
 
-    model: Transformer
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     source_language: str
@@ -81,43 +80,58 @@ class StoredModel:
     calibration: Calibration | None = None
     """What says how likely a translation is acceptable; None where nobody calibrated the model."""
 
+
+@dataclass(kw_only=True)
+class ModelDirectory(ModelInfo):
+    """A model directory that was read and verified; its weights stay on disk until `weights` is called."""
+
+    folder: Path
+    config: ModelConfig
+
+    @property
+    def weights_file(self) -> Path:
+        return self.folder / WEIGHTS_FILE
+
     @property
     def num_parameters(self) -> int:
         """Weights that are shared count once."""
-        return sum(parameter.numel() for parameter in self.model.parameters())
+        return sum(math.prod(shape) for shape in weight_shapes(self.config).values())
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """The weights by name; one that several modules share goes by its first name. Raises UserError."""
+        return load_arrays(self.weights_file, _expected_weights(self.config))
 
 
-def save_model(path: Path, stored: StoredModel) -> None:
-    """Writes the model directory, whole or not at all. Raises UserError for what `load_model` would refuse to read."""
-    weights = named_weights(stored.model)
+def write_model(path: Path, info: ModelInfo, config: ModelConfig, weights: Mapping[str, NDArray[Any]]) -> None:
+    """Writes a model directory, whole or not at all. Raises UserError for what `read_model` would refuse to read."""
     with write_directory(path, sum(weight.nbytes for weight in weights.values())) as folder:
-        tokenizer_files = _save_tokenizers(folder, stored.source_tokenizer, stored.target_tokenizer)
-        save_file(weights, folder / WEIGHTS_FILE)
-        write_json(folder / DECODING_FILE, stored.decoding)
-        (folder / CARD_FILE).write_text(stored.card, encoding="utf-8")
-        if stored.shortlist is not None:
-            save_shortlist(folder / SHORTLIST_FILE, stored.shortlist)
-        if stored.calibration is not None:
-            write_json(folder / CALIBRATION_FILE, stored.calibration.to_dict())
+        tokenizer_files = _save_tokenizers(folder, info.source_tokenizer, info.target_tokenizer)
+        save_arrays(folder / WEIGHTS_FILE, weights)
+        write_json(folder / DECODING_FILE, info.decoding)
+        (folder / CARD_FILE).write_text(info.card, encoding="utf-8")
+        if info.shortlist is not None:
+            save_shortlist(folder / SHORTLIST_FILE, info.shortlist)
+        if info.calibration is not None:
+            write_json(folder / CALIBRATION_FILE, info.calibration.to_dict())
         write_json(
             folder / "config.json",
             {
                 "format_version": FORMAT_VERSION,
-                "source_language": stored.source_language,
-                "target_language": stored.target_language,
-                **({"domain": stored.domain} if stored.domain else {}),
-                "model": stored.model.config.to_dict(),
+                "source_language": info.source_language,
+                "target_language": info.target_language,
+                **({"domain": info.domain} if info.domain else {}),
+                "model": config.to_dict(),
                 "tokenizer": tokenizer_files,
-                **({} if stored.training_flops is None else {"training_flops": stored.training_flops}),
-                **({} if stored.aligner is None else {"alignment": stored.aligner.to_dict()}),
+                **({} if info.training_flops is None else {"training_flops": info.training_flops}),
+                **({} if info.aligner is None else {"alignment": info.aligner.to_dict()}),
                 "sha256": {file.name: checksum(file) for file in sorted(folder.iterdir())},
             },
         )
         _read_config(folder / "config.json")
-        _check_decoding(stored.decoding, folder / DECODING_FILE)
+        _check_decoding(info.decoding, folder / DECODING_FILE)
 
 
-def load_model(path: Path) -> StoredModel:
+def read_model(path: Path) -> ModelDirectory:
     """Reads and verifies a model directory, or the best model of a run directory. Raises UserError.
 
     Whoever wrote the directory can't make this run code of theirs, read outside of it, or take more than the weights'
@@ -127,8 +141,7 @@ def load_model(path: Path) -> StoredModel:
     folder = find_model(path)
     config = _read_config(folder / "config.json")
     weights_file = folder / WEIGHTS_FILE
-    expected = _expected_weights(config.model)
-    _check_size(weights_file, expected)
+    _check_size(weights_file, _expected_weights(config.model))
     files = {name: read_plain(folder / name) for name in config.checksums if name != WEIGHTS_FILE}
     found = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     for name, checksum_found in {**found, WEIGHTS_FILE: checksum(weights_file)}.items():
@@ -137,32 +150,22 @@ def load_model(path: Path) -> StoredModel:
                 f"{folder / name}: its checksum differs from config.json's; the file is damaged or was changed"
             )
     tokenizers = {name: parse_tokenizer(files[name], folder / name) for name in set(config.tokenizers.values())}
-    source_tokenizer, target_tokenizer = (tokenizers[config.tokenizers[side]] for side in SIDES)
-    for side, tokenizer, size in (
-        ("source", source_tokenizer, config.model.source_vocab_size),
-        ("target", target_tokenizer, config.model.target_vocab_size),
-    ):
-        if tokenizer.vocab_size != size:
-            raise UserError(
-                f"{folder}: the {side} tokenizer has {tokenizer.vocab_size} tokens, but {side}_vocab_size is {size}"
-            )
+    sizes = config.model.source_vocab_size, config.model.target_vocab_size
+    for side, size in zip(SIDES, sizes, strict=True):
+        if (count := tokenizers[config.tokenizers[side]].vocab_size) != size:
+            raise UserError(f"{folder}: the {side} tokenizer has {count} tokens, but {side}_vocab_size is {size}")
     decoding = parse_json(files[DECODING_FILE], folder / DECODING_FILE)
     _check_decoding(decoding, folder / DECODING_FILE)
-    shortlist = None
+    shortlist = calibration = None
     if SHORTLIST_FILE in config.checksums:
-        sizes = config.model.source_vocab_size, config.model.target_vocab_size
         shortlist = load_shortlist(folder / SHORTLIST_FILE, *sizes)
-    calibration = None
     if CALIBRATION_FILE in config.checksums:
-        origin = folder / CALIBRATION_FILE
-        calibration = parse_calibration(files[CALIBRATION_FILE], origin, config.model.source_vocab_size)
-    weights = load_tensors(weights_file, expected)
-    model = Transformer(config.model)
-    load_named_weights(model, weights, str(weights_file))
-    return StoredModel(
-        model=model.eval(),
-        source_tokenizer=source_tokenizer,
-        target_tokenizer=target_tokenizer,
+        calibration = parse_calibration(files[CALIBRATION_FILE], folder / CALIBRATION_FILE, sizes[0])
+    return ModelDirectory(
+        folder=folder,
+        config=config.model,
+        source_tokenizer=tokenizers[config.tokenizers["source"]],
+        target_tokenizer=tokenizers[config.tokenizers["target"]],
         source_language=config.source_language,
         target_language=config.target_language,
         decoding=decoding,
@@ -213,22 +216,6 @@ def find_model(path: Path) -> Path:
         f"{path}: {'is not' if path.exists() else 'no such folder:'} a model directory (config.json) "
         "or a run directory (best.json)"
     )
-
-
-def named_weights(model: Transformer) -> dict[str, Tensor]:
-    """Every weight once, by name; one that several modules share goes by its first name."""
-    return {name: parameter.detach().contiguous() for name, parameter in model.named_parameters()}
-
-
-def load_named_weights(model: Transformer, weights: dict[str, Tensor], origin: str) -> None:
-    """Copies weights into the model; they must be exactly the model's, and finite. Raises UserError."""
-    parameters = dict(model.named_parameters())
-    check_kinds({name: kind_of(weight) for name, weight in weights.items()}, parameters, origin)
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            if not torch.isfinite(weights[name]).all():
-                raise UserError(f"{origin}: weight {name!r} holds values that are not finite")
-            parameter.copy_(weights[name])
 
 
 def _save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> dict[str, str]:
@@ -315,14 +302,12 @@ def _check_decoding(options: dict[str, Any], file: Path) -> None:
         raise UserError(f"{file}: {clipped(str(error))}") from None
 
 
-def _expected_weights(config: ModelConfig) -> dict[str, Tensor]:
-    """The weights of such a model, without their values."""
-    with torch.device("meta"):
-        return named_weights(Transformer(config))
+def _expected_weights(config: ModelConfig) -> dict[str, TensorKind]:
+    return {name: TensorKind("F32", shape) for name, shape in weight_shapes(config).items()}
 
 
-def _check_size(file: Path, expected: dict[str, Tensor]) -> None:
+def _check_size(file: Path, expected: Mapping[str, TensorKind]) -> None:
     """Raises UserError unless the file can be one of such weights."""
-    size, wanted = plain_size(file), sum(weight.nbytes for weight in expected.values())
+    size, wanted = plain_size(file), sum(4 * math.prod(kind.shape) for kind in expected.values())
     if not wanted < size <= wanted + 8 + LARGEST_HEADER:
         raise UserError(f"{file}: has {size:,} bytes, but the model of config.json has weights of {wanted:,}")

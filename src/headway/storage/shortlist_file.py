@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
-from safetensors.torch import save_file
-
 from headway.errors import UserError
-from headway.storage.tensors import TensorKind, load_tensors, read_header
+from headway.storage.tensors import TensorKind, load_arrays, read_header, save_arrays
 from headway.text.shortlist import Shortlist
 
 LARGEST = 256
@@ -16,24 +13,22 @@ LARGEST = 256
 
 
 def save_shortlist(file: Path, shortlist: Shortlist) -> None:
-    save_file({name: torch.from_numpy(getattr(shortlist, name)) for name in ("of_token", "always")}, file)
+    save_arrays(file, {name: getattr(shortlist, name) for name in ("of_token", "always")})
 
 
 def load_shortlist(file: Path, source_vocabulary: int, target_vocabulary: int) -> Shortlist:
     """Raises UserError unless it is one of such vocabularies."""
-    found = read_header(file)
-    match found.get("of_token"), found.get("always"):
+    kinds = read_header(file)
+    match kinds.get("of_token"), kinds.get("always"):
         case TensorKind("I32", (rows, width)), TensorKind("I32", (count,)) if (
             rows == source_vocabulary and width <= LARGEST and count <= target_vocabulary
         ):
-            expected = {
-                "of_token": torch.empty(rows, width, dtype=torch.int32, device="meta"),
-                "always": torch.empty(count, dtype=torch.int32, device="meta"),
-            }
+            expected = {"of_token": TensorKind("I32", (rows, width)), "always": TensorKind("I32", (count,))}
         case _:
             raise UserError(f"{file}: is not a shortlist of this model's vocabularies")
-    tensors = load_tensors(file, expected)
+    tables = load_arrays(file, expected)
     for name, least in (("of_token", -1), ("always", 0)):
-        if tensors[name].numel() and not least <= tensors[name].min() <= tensors[name].max() < target_vocabulary:
+        table = tables[name]
+        if table.size and not least <= table.min() <= table.max() < target_vocabulary:
             raise UserError(f"{file}: {name} has an id that is not in the target vocabulary")
-    return Shortlist(tensors["of_token"].clone().numpy(), tensors["always"].clone().numpy(), target_vocabulary)
+    return Shortlist(tables["of_token"], tables["always"], target_vocabulary)

@@ -9,30 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, numpy, safe_open
 
 from headway.errors import UserError
 from headway.storage.untrusted import clipped, parse_json, plain_size
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LARGEST_HEADER = 8 * 2**20
 """Bytes of a header; one of 60,000 tensors has as many."""
 
 _NAMES = {
-    torch.float32: "F32",
-    torch.float64: "F64",
-    torch.float16: "F16",
-    torch.bfloat16: "BF16",
-    torch.int64: "I64",
-    torch.int32: "I32",
-    torch.uint8: "U8",
-    torch.bool: "BOOL",
+    "float32": "F32",
+    "float64": "F64",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "int64": "I64",
+    "int32": "I32",
+    "uint8": "U8",
+    "bool": "BOOL",
 }
-"""What safetensors calls the types of torch."""
+"""What safetensors calls the types of torch and numpy."""
 
 
 class TensorKind(NamedTuple):
@@ -46,8 +48,8 @@ class TensorKind(NamedTuple):
         return f"{self.dtype} {self.shape}"
 
 
-def kind_of(tensor: Tensor) -> TensorKind:
-    return TensorKind(_NAMES[tensor.dtype], tuple(tensor.shape))
+def kind_of(tensor: Tensor | NDArray[Any]) -> TensorKind:
+    return TensorKind(_NAMES[str(tensor.dtype).removeprefix("torch.")], tuple(tensor.shape))
 
 
 def read_header(file: Path) -> dict[str, TensorKind]:
@@ -60,7 +62,7 @@ def read_header(file: Path) -> dict[str, TensorKind]:
             if length > min(size - 8, LARGEST_HEADER):
                 raise UserError(f"{file}: is not a safetensors file (its header would have {length:,} bytes)")
             header = parse_json(stream.read(length), file)
-        with safe_open(file, framework="pt"):
+        with safe_open(file, framework="np"):
             pass
     except (SafetensorError, OSError) as error:
         raise UserError(f"{file}: is not a readable safetensors file ({clipped(str(error))})") from None
@@ -68,26 +70,39 @@ def read_header(file: Path) -> dict[str, TensorKind]:
     return {name: TensorKind(entry["dtype"], tuple(entry["shape"])) for name, entry in header.items()}
 
 
-def check_kinds(found: Mapping[str, TensorKind], expected: Mapping[str, Tensor], origin: object) -> None:
-    """Raises UserError, with the `origin`, unless the tensors that were found are exactly those of `expected`: the same
-    names, shapes and types."""
+def check_kinds(found: Mapping[str, TensorKind], expected: Mapping[str, TensorKind], origin: object) -> None:
+    """Raises UserError, with the `origin`, unless the tensors that were found are exactly those that are expected: the
+    same names, shapes and types."""
     for verb, names in (
         ("lacks", expected.keys() - found.keys()),
         ("has unknown", found.keys() - expected.keys()),
     ):
         if names:
             raise UserError(f"{origin}: {verb} tensor {clipped(repr(min(names)))} (one of {len(names)})")
-    for name, tensor in expected.items():
-        if found[name] != (wanted := kind_of(tensor)):
+    for name, wanted in expected.items():
+        if found[name] != wanted:
             raise UserError(f"{origin}: tensor {name!r} is {clipped(str(found[name]))}, it should be {wanted}")
 
 
+def load_arrays(file: Path, expected: Mapping[str, TensorKind]) -> dict[str, NDArray[Any]]:
+    """The tensors of a file that holds exactly those of `expected`: the same names, shapes and types. Nothing is read
+    before the header is found right. Raises UserError."""
+    check_kinds(read_header(file), expected, file)
+    return numpy.load_file(file)
+
+
 def load_tensors(file: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a file that holds exactly those of `expected`: the same names, shapes and types. Their values are
-    not looked at, so they may be on torch's device `meta`. Nothing is read before the header is found right.
-    Raises UserError.
+    """As `load_arrays`, as tensors of torch. Values of `expected` are not looked at, so they may be on torch's device
+    `meta`.
 
     The tensors lie in the mapped file, which Windows can't remove meanwhile: what is kept must be a copy.
     """
-    check_kinds(read_header(file), expected, file)
+    from safetensors.torch import load_file
+
+    check_kinds(read_header(file), {name: kind_of(tensor) for name, tensor in expected.items()}, file)
     return load_file(file)
+
+
+def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Writes a safetensors file."""
+    numpy.save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, file)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+LONGEST_DOMAIN = 100
+"""Characters of what a model says that its text is about."""
 FALSE_ALARMS = 0.03
 """The share of known text that is as far away as text of another domain. On further text it is a little more."""
 LEAST_VARIANCE = 1e-4

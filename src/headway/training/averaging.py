@@ -16,7 +16,7 @@ from torch import Tensor
 from headway.errors import UserError
 from headway.model import Transformer
 from headway.storage import StoredModel, load_model, save_model
-from headway.storage.model_directory import load_named_weights, named_weights
+from headway.storage.stored_model import load_named_weights, named_weights
 from headway.text.tokenizer import fingerprint
 
 

@@ -25,8 +25,8 @@ from headway.errors import UserError
 from headway.model import Transformer
 from headway.storage.atomic import remove_directory, write_directory, write_json
 from headway.storage.checksums import find_damage, write_checksums
-from headway.storage.model_directory import load_named_weights, named_weights
 from headway.storage.steps import step_folders, step_name
+from headway.storage.stored_model import load_named_weights, named_weights
 from headway.storage.tensors import load_tensors, read_header
 from headway.storage.untrusted import check_version, clipped, read_json
 from headway.text.batches import PLAN

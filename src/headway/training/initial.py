@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 from headway.errors import UserError
-from headway.interop.huggingface.importing import IMPOSSIBLE
 from headway.model import ModelConfig, Transformer
+from headway.model.config import IMPOSSIBLE
 from headway.storage import StoredModel, load_model
-from headway.storage.model_directory import load_named_weights, named_weights
+from headway.storage.stored_model import load_named_weights, named_weights
 from headway.text.tokenizer import BOS_ID, UNK_ID
 from headway.text.words import WordTokenizer
 from headway.training.recipe import DECIDED_BY_TOKENIZER, DecodingSection, Recipe

@@ -8,7 +8,6 @@ from pathlib import Path
 import torch
 
 from headway.errors import UserError
-from headway.insight import choose_aligner
 from headway.model import Transformer
 from headway.storage import Aligner, StoredModel, save_model
 from headway.storage.atomic import remove_directory, write_json
@@ -20,6 +19,7 @@ from headway.training.recipe import BestBy
 from headway.training.run import Run
 from headway.training.run_directory import check_in_place
 from headway.training.validation import Validation
+from headway.translator.aligning import choose_aligner
 
 MODELS_KEPT = 5
 """The last few model directories, beside the best."""

@@ -9,11 +9,11 @@ from typing import Any, Literal, get_type_hints
 import yaml
 from pydantic import BaseModel, Field, create_model, model_validator
 
+from headway.decoding.options import SearchOptions
 from headway.devices import DeviceName, Precision
 from headway.model.config import PRESETS, ModelConfig
 from headway.text.tokenizer import TokenizerKind
 from headway.training.recipe_data import DataSection, Section
-from headway.translator import SearchOptions
 
 DEFAULT_LEARNING_RATE = 1e-3
 DECIDED_BY_TOKENIZER = ("source_vocab_size", "target_vocab_size", "pad_id", "unk_id", "bos_id", "eos_id")

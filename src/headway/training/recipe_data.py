@@ -18,9 +18,9 @@ from pydantic import (
     model_validator,
 )
 
-from headway.storage.model_directory import LONGEST_DOMAIN
 from headway.text.chunks import CorpusFiles, as_corpus
 from headway.text.corpus import is_pattern, is_two_sided
+from headway.text.domain import LONGEST_DOMAIN
 from headway.text.filters import DuplicateOf, Filters, Overlap
 from headway.text.noise import KINDS, Noise, NoiseKind
 

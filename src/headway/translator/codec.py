@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headway.decoding import Phrase
 from headway.errors import UserError
-from headway.storage import StoredModel
+from headway.storage.model_directory import ModelInfo
 from headway.storage.untrusted import clipped
 from headway.text.characters import is_blank, is_unicode
 from headway.text.glossary import begins_anywhere, follows_freely, goes_on
@@ -32,7 +32,7 @@ _NO_WORD = "\ue000"
 class Codec:
     """The tokenizers of a model, and the most places that it has for a text."""
 
-    stored: StoredModel
+    stored: ModelInfo
     max_length: int
     """Of the model; of an ensemble the least of its models'."""
 

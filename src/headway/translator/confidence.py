@@ -1,17 +1,25 @@
-"""How likely translations are acceptable, and whether their sources are like the text of the calibration."""
+"""The probability that a translation is acceptable, by what the model itself thinks of it.
+
+The decoder reads the finished translation once. The log-probabilities of its tokens, the entropies of what it expected
+in their places and the lengths are the features of a logistic regression, fitted on translations that are known to be
+acceptable or not. So the probability is the same whatever has found the translation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
+from headway.decoding.padding import padded
 from headway.errors import UserError
 from headway.evaluation import sentence_chrf
-from headway.insight import confidence_features, fit_weights, probabilities
 from headway.model import Transformer
-from headway.storage import Calibration, StoredModel
+from headway.storage import StoredModel
+from headway.storage.calibration import FEATURES, Calibration
 from headway.text.domain import learn_domain
 from headway.translator.translation import Translation
 
@@ -19,6 +27,15 @@ ACCEPTABLE = 60.0
 """The sentence chrF against a reference from which on a translation is acceptable."""
 FEWEST = 100
 """Pairs of a calibration."""
+LOGITS_AT_ONCE = 1 << 22
+"""Logits that are computed together, at most, unless one translation has more."""
+RIDGE = 1.0
+"""How much the weights of the standardised features are held small (L2)."""
+MOST_STEPS, CLOSE = 100, 1e-9
+"""Newton's method ends after so many steps, or when no weight changes by more."""
+
+Ids = Sequence[Sequence[int]]
+Floats = NDArray[np.float64]
 
 
 def with_confidence(
@@ -83,3 +100,66 @@ def _source_ids(translation: Translation) -> list[int]:
     """Without those of a tag; empty where there is no translation."""
     pieces = translation._pieces
     return pieces.ids[0][pieces.tags :]
+
+
+@torch.inference_mode()
+def confidence_features(model: Transformer, sources: Ids, targets: Ids) -> Floats:
+    """FEATURES of each translation: (translations, features). Ids are without <eos>, and no source is empty."""
+    config, device = model.config, next(model.parameters()).device
+    features = np.zeros((len(sources), len(FEATURES)))
+    for batch in _batches(model, sources, targets):
+        source = padded([[*sources[i], config.eos_id] for i in batch], config.pad_id).to(device)
+        target = padded([[config.bos_id, *targets[i], config.eos_id] for i in batch], config.pad_id).to(device)
+        hidden = model.hidden_states(source, target[:, :-1])
+        log_probabilities = model.output(hidden).float().log_softmax(dim=-1)  # (batch, target length, vocabulary)
+        entropies = -(log_probabilities.exp() * log_probabilities).sum(dim=-1).cpu().double().numpy()
+        chosen = log_probabilities.gather(2, target[:, 1:, None])[:, :, 0].cpu().double().numpy()
+        for row, number in enumerate(batch):
+            length, source_length = len(targets[number]) + 1, len(sources[number]) + 1
+            tokens = chosen[row, :length]
+            ratio = np.log(length / source_length)
+            mean_entropy = entropies[row, :length].mean()
+            features[number] = tokens.mean(), tokens.min(), mean_entropy, ratio, np.log(source_length)
+    return features
+
+
+def probabilities(calibration: Calibration, features: Floats) -> Floats:
+    """That translations of these features are acceptable: (translations, features) -> (translations,)"""
+    return _logistic(features @ np.array(calibration.weights) + calibration.bias)
+
+
+def fit_weights(features: Floats, acceptable: NDArray[np.bool_]) -> tuple[tuple[float, ...], float]:
+    """Weights and bias of the logistic regression, by Newton's method. features: (translations, features); acceptable:
+    (translations,), some of each kind."""
+    means, scales = features.mean(axis=0), np.maximum(features.std(axis=0), 1e-12)
+    rows = np.column_stack([(features - means) / scales, np.ones(len(features))])
+    ridge = np.diag([*np.full(features.shape[1], RIDGE), 0.0])
+    weights = np.zeros(rows.shape[1])
+    for _ in range(MOST_STEPS):
+        expected = _logistic(rows @ weights)
+        gradient = rows.T @ (expected - acceptable) + ridge @ weights
+        curvature = rows.T @ (rows * (expected * (1 - expected))[:, None]) + ridge
+        step = np.linalg.solve(curvature, gradient)
+        weights -= step
+        if np.abs(step).max() < CLOSE:
+            break
+    unscaled = weights[:-1] / scales
+    return tuple(unscaled.tolist()), float(weights[-1] - unscaled @ means)
+
+
+def _logistic(values: Floats) -> Floats:
+    return 1 / (1 + np.exp(-np.clip(values, -500, 500)))
+
+
+def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[list[int]]:
+    """The numbers of translations of like length."""
+    batch: list[int] = []
+    longest = 0
+    for number in sorted(range(len(sources)), key=lambda i: (len(targets[i]), len(sources[i]))):
+        longest = max(longest, len(targets[number]) + 1, len(sources[number]) + 1)
+        if batch and (len(batch) + 1) * longest * model.config.target_vocab_size > LOGITS_AT_ONCE:
+            yield batch
+            batch, longest = [], max(len(targets[number]), len(sources[number])) + 1
+        batch.append(number)
+    if batch:
+        yield batch

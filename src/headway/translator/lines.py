@@ -17,7 +17,6 @@ from headway.text.glossary import Glossary
 from headway.text.lines import Line
 from headway.text.tokenizer import language_tag
 from headway.translator.alignments import Links, to_pharaoh
-from headway.translator.documents import require_documents
 from headway.translator.translation import TranslatedDocument, Translation
 from headway.translator.translator import Translator
 from headway.translator.wanted import MOST_PHRASES_IN_BEAM, ProtectedText
@@ -99,7 +98,7 @@ class LineTranslator:
                 whole = "--json, --n-best, --mbr, --prefix, --alignments and --confidence"
                 raise UserError(f"--split translates sentences: {whole} are of whole lines")
             del self._search["mbr"]
-            require_documents()
+            translator.translate_documents([])  # raises UserError where its extra is missing
 
     def translate(self, lines: Sequence[Line]) -> Written:
         """Leaves a line blank, with a notice, if it has no text, lacks its tag, is too long, or its translation raises

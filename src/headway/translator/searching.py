@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from headway.decoding import Hypothesis, Phrase, Searcher, SearchOptions, TorchSearcher
+from headway.decoding import Hypothesis, Phrase, PhraseSearcher, Searcher, SearchOptions
 from headway.errors import UserError
-from headway.insight import align
-from headway.model import Transformer
-from headway.storage import Aligner, StoredModel
+from headway.storage import Aligner
 from headway.text.glossary import Glossary
 from headway.text.protected import joined
 from headway.text.tokenizer import Piece
@@ -19,6 +18,10 @@ from headway.translator.codec import Codec
 from headway.translator.forks import check_process
 from headway.translator.translation import Pieces, Translation
 from headway.translator.wanted import Demanding, ProtectedText
+
+if TYPE_CHECKING:
+    from headway.model import Transformer
+    from headway.storage import StoredModel
 
 
 class TextSearcher:
@@ -98,7 +101,7 @@ class TextSearcher:
         """Raises UserError where a search with these options can't follow it."""
         if not glossary.terms:
             return
-        if not isinstance(self._searcher, TorchSearcher):
+        if not isinstance(self._searcher, PhraseSearcher):
             raise UserError("a glossary needs engine torch: CTranslate2 can't demand words of a translation")
         if options.sample is not None:
             raise UserError("a glossary needs a beam: leave sample out")
@@ -122,7 +125,7 @@ class TextSearcher:
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
         searcher = self._searcher
-        if not any(phrases) or options.sample is not None or not isinstance(searcher, TorchSearcher):
+        if not any(phrases) or options.sample is not None or not isinstance(searcher, PhraseSearcher):
             return searcher.search(sources, options, caps, prefixes)
         demands = self._demanding.demands(phrases)
 
@@ -210,6 +213,8 @@ class TextSearcher:
 
     def align(self, pairs: Sequence[tuple[list[int], list[int]]], skipped: Sequence[int]) -> list[list[int | None]]:
         """For each token of each target the number of its source token. pairs: ids without <eos>."""
+        from headway.translator.aligning import align
+
         check_process("torch")
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
         return align(self._model, self._stored.aligner or Aligner(), sources, targets, skipped)

@@ -9,16 +9,16 @@ from typing import Any, cast
 
 import headway
 from headway.decoding import SearchOptions
+from headway.decoding.faithful import check_faithful, check_positions
 from headway.errors import UserError
 from headway.glass.analyses import head_importance_document
 from headway.glass.document import order_document
 from headway.insight import WordOrder
 from headway.insight.analyses import Analyses, HeadImportance
-from headway.interop.faithful import check_faithful, check_positions
 from headway.storage import Aligner, StoredModel
 from headway.storage.atomic import write_directory, write_file
-from headway.storage.model_directory import named_weights
 from headway.storage.steps import step_of
+from headway.storage.stored_model import named_weights
 from headway.text.tokenizer import fingerprint
 from headway.web.javascript import JavaScriptModel
 from headway.web.model_file import PRECISIONS, Precision, model_file

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from headway.decoding.padding import padded
 from headway.insight.maps import AttentionKind, Floats
-from headway.insight.sharing import sharing_copy
 from headway.model import DecoderLayer, MultiHeadAttention, Transformer, cross_mask, padding_mask, target_mask
+from headway.model.sharing import sharing_copy
 
 TOKENS_AT_ONCE = 1 << 12
 """Padded tokens of both sides that are read together, at most, unless one pair has more."""

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from headway.insight.analyses.reading import Reading, decoded_with
 from headway.insight.maps import Floats
-from headway.insight.sharing import sharing_copy
 from headway.insight.what_if import Outcome
 from headway.model import Transformer, causal_mask
+from headway.model.sharing import sharing_copy
 
 LIKELIEST = 5
 """Tokens of each layer and step."""

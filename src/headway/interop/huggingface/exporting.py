@@ -15,8 +15,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from headway.decoding import SearchOptions
+from headway.decoding.faithful import Exported, check_faithful
+from headway.decoding.vocabularies import never_generated, pieces_of
 from headway.errors import UserError
-from headway.interop.faithful import Exported, check_faithful
 from headway.interop.huggingface.names import (
     BIAS,
     CARD_FILE,
@@ -35,7 +36,6 @@ from headway.interop.huggingface.names import (
     layer_weights,
     sines_first,
 )
-from headway.interop.vocabularies import never_generated, pieces_of
 from headway.model import ModelConfig, Transformer
 from headway.model.positions import sinusoidal_table
 from headway.storage import StoredModel

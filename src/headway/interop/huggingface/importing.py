@@ -32,10 +32,10 @@ from headway.interop.huggingface.names import (
     sines_first,
 )
 from headway.model import ModelConfig, Transformer
-from headway.model.config import Activation
+from headway.model.config import IMPOSSIBLE, Activation
 from headway.model.positions import sinusoidal_table
 from headway.storage import StoredModel, save_model
-from headway.storage.model_directory import load_named_weights
+from headway.storage.stored_model import load_named_weights
 from headway.storage.tensors import TensorKind, load_tensors, read_header
 from headway.storage.untrusted import clipped, parse_json, read_json, read_plain
 from headway.text.sentencepiece_model import renumbered, text_pieces
@@ -76,8 +76,6 @@ DEFAULTS = {
 """What a config.json means where it says nothing."""
 ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 """By their names."""
-IMPOSSIBLE = -1e4
-"""The logits bias of a row that the other model has not: its probability is 0 exactly."""
 SINUSOID_TOLERANCE = 1e-2
 """How far stored sinusoids may be from the paper's: they may be bf16."""
 _DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}

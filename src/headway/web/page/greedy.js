@@ -1,4 +1,4 @@
-// Greedy search over an engine, on ids alone, as in decoding/greedy.py, of one sentence.
+// Greedy search over an engine, on ids alone, as in decoding/greedy_search.py, of one sentence.
 
 import { forbidden } from "./constraints.js";
 import { likeliest } from "./likeliest.js";

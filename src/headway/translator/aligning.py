@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headway.decoding.padding import padded
-from headway.insight.heads import alignment
-from headway.insight.maps import Floats
-from headway.insight.sharing import sharing_copy
 from headway.model import Transformer
+from headway.model.sharing import sharing_copy
 from headway.storage.aligner import Aligner
 
 WEIGHTS_AT_ONCE = 1 << 23
@@ -30,6 +28,10 @@ UNSEEN = 0.1
 """Added to each count of a target token or source token, so that pairs seen once have a probability, too."""
 
 Ids = Sequence[Sequence[int]]
+Floats = NDArray[np.float32]
+
+MEAN = Aligner()
+"""Of all layers and heads."""
 
 
 def align(
@@ -47,6 +49,21 @@ def align(
         first = skipped[number] if skipped[number] < length else 0
         found[number] = alignment(weights, aligner, first)[:-1]
     return [found.get(number, []) for number in range(len(sources))]
+
+
+def alignment(cross: Floats, aligner: Aligner = MEAN, first: int = 0) -> list[int | None]:
+    """The number of the source token, from `first` on, that each target token is aligned with; None: with nothing.
+
+    cross: (layers, heads, target, source), <eos> last of both. No step reads the target's <eos>: where others are
+    aligned by the step that reads them, it is by the one that gives it.
+    """
+    layers = cross if aligner.layer is None else cross[[aligner.layer]]
+    mean = (layers if aligner.head is None else layers[:, [aligner.head]]).mean(axis=(0, 1))  # (target, source)
+    if aligner.shifted:
+        mean = np.concatenate([mean[1:], mean[-1:]])
+    length = max(mean.shape[1] - 1, 1)  # a source of <eos> alone is aligned with it
+    places = mean[:, first : length + aligner.eos_is_nothing].argmax(axis=1) + first
+    return [place if place < length else None for place in places.tolist()]
 
 
 def choose_aligner(model: Transformer, sources: Ids, targets: Ids) -> Aligner:

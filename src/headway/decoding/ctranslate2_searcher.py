@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from headway.decoding import Hypothesis, SearchOptions
+from headway.decoding.ctranslate2_cache import exported
+from headway.decoding.ctranslate2_model import import_ctranslate2, load_ctranslate2
+from headway.decoding.vocabularies import never_generated, pieces_of
 from headway.errors import UserError
-from headway.interop.ctranslate2 import import_ctranslate2, load_ctranslate2
-from headway.interop.ctranslate2_cache import exported
-from headway.interop.vocabularies import never_generated, pieces_of
 from headway.storage import StoredModel
 
 COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}

@@ -8,12 +8,12 @@ import torch
 from torch.nn import functional as F
 
 from headway.decoding import TorchEngine, TorchSearcher
-from headway.insight import confidence as module
-from headway.insight import confidence_features, fit_weights, probabilities
 from headway.model import ModelConfig, Transformer
 from headway.storage import Calibration
 from headway.storage.calibration import FEATURES
 from headway.text.domain import Domain
+from headway.translator import confidence as module
+from headway.translator.confidence import confidence_features, fit_weights, probabilities
 
 
 def model() -> Transformer:

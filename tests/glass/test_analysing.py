@@ -21,7 +21,7 @@ from headway.insight.analyses import (
     erasure,
 )
 from headway.translator import Translator
-from tests.translator.test_inspecting import TEXTS, random_translator
+from tests.glass.test_inspecting import TEXTS, random_translator
 
 TEXT = "a cat ran after the dog"
 OTHER = "a dog ran after the cat"

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from headway.decoding import TorchEngine, beam_search, greedy
+from headway.decoding.ctranslate2_model import export_ctranslate2
 from headway.errors import UserError
-from headway.interop.ctranslate2 import export_ctranslate2
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.text.batches import pad
@@ -36,7 +36,9 @@ def stored(**changes) -> StoredModel:
         model.target_embedding.weight.mul_(3)  # so that no two candidates are close
         if model.output.bias is not None:
             torch.nn.init.normal_(model.output.bias)
-    return StoredModel(model, tokenizer, tokenizer, "en", "en")
+    return StoredModel(
+        model=model, source_tokenizer=tokenizer, target_tokenizer=tokenizer, source_language="en", target_language="en"
+    )
 
 
 @pytest.mark.parametrize("changes", VARIANTS, ids=str)

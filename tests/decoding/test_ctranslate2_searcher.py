@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.interop.test_ctranslate2 import stored, with_shortlist
 
-from headway.decoding import Sampling
+from headway.decoding import Sampling, ctranslate2_searcher
 from headway.errors import UserError
-from headway.interop import ctranslate2_searcher
 from headway.translator import Translator
+from tests.decoding.test_ctranslate2_model import stored, with_shortlist
 
 pytest.importorskip("ctranslate2")
 
@@ -160,7 +159,7 @@ def test_a_translation_scores_more_than_the_same_given_one_by_what_may_not_be_ge
     texts = [text for text in TEXTS if text not in ("", "x" * 1000)]
     found = [translation for translation in theirs.translate(texts, beam_size=4) if translation.stopped == "eos"]
     ids = [translation._pieces.ids for translation in found]
-    given = theirs._searcher.score([source for source, _ in ids], [target for _, target in ids])
+    given = theirs.searcher.score([source for source, _ in ids], [target for _, target in ids])
     assert found
     for translation, score in zip(found, given, strict=True):
         text = translation._pieces.source_text
@@ -244,7 +243,7 @@ def test_each_takes_all_threads_and_torch_keeps_them(cache):
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        for engine in (Translator(ending(), engine="ctranslate2")._searcher for _ in range(2)):  # exported, then kept
+        for engine in (Translator(ending(), engine="ctranslate2").searcher for _ in range(2)):  # exported, then kept
             assert engine._engine.num_translators == torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

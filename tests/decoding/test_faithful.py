@@ -2,8 +2,8 @@
 
 import pytest
 
+from headway.decoding.ctranslate2_model import export_ctranslate2
 from headway.errors import UserError
-from headway.interop.ctranslate2 import export_ctranslate2
 from headway.interop.huggingface import export_huggingface
 from headway.interop.onnx import export_onnx
 from headway.model import ModelConfig, Transformer

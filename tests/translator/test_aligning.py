@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.properties.models import EOS, FIRST_WORD, SEEDS, VOCABULARY, configs, random_model
 
-from headway.insight import align, attention_names, choose_aligner, record_pass
-from headway.insight import alignments as module
+from headway.insight import attention_names, record_pass
 from headway.model import ModelConfig, Transformer
 from headway.storage import Aligner
+from headway.translator import aligning as module
+from headway.translator.aligning import align, choose_aligner
+from tests.properties.models import EOS, FIRST_WORD, SEEDS, VOCABULARY, configs, random_model
 
 WORDS = st.lists(st.integers(FIRST_WORD, VOCABULARY - 1), max_size=6)
 PAIRS = st.lists(st.tuples(WORDS.filter(bool), WORDS), min_size=1, max_size=4)

@@ -15,9 +15,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from headway.decoding.faithful import Exported, check_faithful, check_positions
+from headway.decoding.vocabularies import never_generated, pieces_of
 from headway.errors import UserError
-from headway.interop.faithful import Exported, check_faithful, check_positions
-from headway.interop.vocabularies import never_generated, pieces_of
 from headway.model.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory

@@ -18,12 +18,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headway.interop import ctranslate2 as exporter
-from headway.interop import vocabularies
+from headway.decoding import ctranslate2_model, vocabularies
 from headway.storage import StoredModel
 from headway.storage.atomic import TEMPORARY_SUFFIX
 from headway.storage.checksums import find_damage, write_checksums
-from headway.storage.model_directory import named_weights
+from headway.storage.stored_model import named_weights
 
 PREFIX = "ctranslate2-"
 MOST_KEPT = 16
@@ -50,7 +49,7 @@ def exported(stored: StoredModel, version: str) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="headway-") as temporary:
         made = Path(temporary, "model")
-        exporter.export_ctranslate2(stored, made)
+        ctranslate2_model.export_ctranslate2(stored, made)
         try:
             _keep(made, folder)
         except OSError as error:
@@ -66,7 +65,7 @@ def exported(stored: StoredModel, version: str) -> Iterator[Path]:
 def _fingerprint(stored: StoredModel, version: str) -> str:
     """Of all that is exported, and of what exports it."""
     found = hashlib.sha256(version.encode())
-    for file in (exporter.__file__, vocabularies.__file__):
+    for file in (ctranslate2_model.__file__, vocabularies.__file__):
         found.update(Path(file).read_bytes())
     found.update(json.dumps(stored.model.config.to_dict(), sort_keys=True).encode())
     for tokenizer in (stored.source_tokenizer, stored.target_tokenizer):

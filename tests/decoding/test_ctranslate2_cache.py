@@ -12,12 +12,12 @@ from threading import Barrier
 
 import pytest
 import torch
-from tests.interop.test_ctranslate2 import stored, with_shortlist
 
-from headway.interop import ctranslate2_cache
-from headway.interop.ctranslate2_cache import exported
+from headway.decoding import ctranslate2_cache
+from headway.decoding.ctranslate2_cache import exported
 from headway.storage import StoredModel
 from headway.storage.checksums import find_damage
+from tests.decoding.test_ctranslate2_model import stored, with_shortlist
 
 pytestmark = pytest.mark.usefixtures("held_files_stay")
 
@@ -40,7 +40,7 @@ def made(monkeypatch) -> list[StoredModel]:
         output.mkdir()
         (output / "model.bin").write_bytes(bytes(one.model.output.weight.detach().numpy().tobytes()))
 
-    monkeypatch.setattr(ctranslate2_cache.exporter, "export_ctranslate2", export)
+    monkeypatch.setattr(ctranslate2_cache.ctranslate2_model, "export_ctranslate2", export)
     return exports
 
 
@@ -74,7 +74,7 @@ def test_another_model_another_package_and_another_exporter_are_another_copy(cac
     assert use(changed(one, 1)) != use(one)
     use(one, "2")
     assert len(made) == len(list(cache.iterdir())) == 3
-    for count, module in enumerate((ctranslate2_cache.exporter, ctranslate2_cache.vocabularies), start=4):
+    for count, module in enumerate((ctranslate2_cache.ctranslate2_model, ctranslate2_cache.vocabularies), start=4):
         other = Path(shutil.copy(module.__file__, tmp_path / f"{count}.py"))
         with open(other, "a", encoding="utf-8") as file:
             file.write("# another version\n")
@@ -85,14 +85,14 @@ def test_another_model_another_package_and_another_exporter_are_another_copy(cac
 
 def test_two_may_make_the_same_copy_at_the_same_time(cache, made, monkeypatch):
     both = Barrier(2)
-    export = ctranslate2_cache.exporter.export_ctranslate2
+    export = ctranslate2_cache.ctranslate2_model.export_ctranslate2
 
     def together(*given) -> None:
         both.wait(60)
         export(*given)
         both.wait(60)
 
-    monkeypatch.setattr(ctranslate2_cache.exporter, "export_ctranslate2", together)
+    monkeypatch.setattr(ctranslate2_cache.ctranslate2_model, "export_ctranslate2", together)
     one = stored()
     for damaged in (False, True):
         with ThreadPoolExecutor(2) as pool:

@@ -6,14 +6,17 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import torch
 
 from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
 from headway.errors import UserError
-from headway.glass import ShownRecord
+from headway.glass.analysing import Analyst
+from headway.glass.record import ShownRecord
 from headway.insight import (
     BeamTree,
     Edit,
@@ -34,17 +37,75 @@ from headway.insight import (
     sees_ahead,
     usual_cases,
 )
-from headway.insight.analyses import Analyses, AskedAnalysis
+from headway.insight.analyses import Analyses, AnalysisName, AskedAnalysis, read_analyses
+from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES
 from headway.insight.recomputing import RecomputingEngine, prefix_logits
 from headway.model import Transformer
 from headway.storage import Aligner, StoredModel, load_model
 from headway.storage.steps import step_of
+from headway.text.texts import as_text
 from headway.text.tokenizer import Piece, fingerprint
-from headway.translator.analysing import Analyst
 from headway.translator.codec import Codec
+from headway.translator.forks import check_process
+from headway.translator.translator import Translator
 
 ALTERNATIVES = 4
 """Other translations that a record has, at most."""
+
+_word_orders: WeakKeyDictionary[Translator, dict[str, WordOrder | None]] = WeakKeyDictionary()
+"""For each tag, what was found in the domain of a translator."""
+
+
+def inspect(
+    translator: Translator,
+    text: str,
+    target: str | None = None,
+    *,
+    edits: Sequence[Edit] = (),
+    cases: Sequence[Sequence[Edit]] | Literal["usual"] = (),
+    history: Sequence[str | Path] = (),
+    analyses: Sequence[AnalysisName | AskedAnalysis] = (),
+    order: bool = False,
+    beam_size: int | None = None,
+) -> ShownRecord:
+    """Translates the text, or takes the given `target` as its translation, and returns the record of everything
+    that the model computes. `edits` first change a copy of the model, or the text; the record then also has the
+    translation without them. `cases` are further edits, each list applied by itself; "usual" are all that a page
+    without a live model shows, `order` among them: the sentences of `word_order`. `history` are other model
+    directories of the same run, for their attention to the same source and target. `analyses` are the analyses to
+    include (`headway.insight.analyses`, docs/analyses.md).
+    Raises UserError."""
+    text, target = as_text(text, "text"), None if target is None else as_text(target, "target")
+    asked = read_analyses(list(analyses))
+    record = _inspector(translator, beam_size).inspect(text, target, edits, cases, history, asked)
+    return replace(record, order=word_order(translator, text)) if order or cases == "usual" else record
+
+
+def word_order(translator: Translator, text: str = "") -> WordOrder | None:
+    """Two sentences of the same words that the model translates differently, with what it makes of them: of the
+    text, else of `domain`, which is tried once; `find_word_order` says how. None where no words can be swapped.
+    Raises UserError."""
+    inspector = _inspector(translator)
+    tag, plain = translator.stored.source_tokenizer.split_tag(as_text(text, "text"))
+    own = inspector.word_order(tag, [plain])
+    if own is not None and own.is_convincing:
+        return own
+    known = _word_orders.setdefault(translator, {})
+    if tag not in known:
+        untagged = (translator.stored.source_tokenizer.split_tag(one)[1] for one in translator.domain)
+        short = islice((one for one in untagged if len(one) <= LONGEST_SENTENCE), MOST_SENTENCES)
+        known[tag] = inspector.word_order(tag, short)
+    found = [one for one in (own, known[tag]) if one is not None]
+    return max(found, key=lambda one: one.rank, default=None)
+
+
+def _inspector(translator: Translator, beam_size: int | None = None) -> Inspector:
+    """Raises UserError for an ensemble."""
+    check_process(translator.engine)
+    if not translator.is_single:
+        raise UserError("inspect looks into one model, not into an ensemble")
+    options = translator.search_options(beam_size=beam_size)
+    return Inspector(translator.stored, translator.searcher, options, translator.codec)
 
 
 @dataclass

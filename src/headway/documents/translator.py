@@ -1,0 +1,85 @@
+"""`Translator.translate_document`: texts of many sentences, or HTML documents, through a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, get_args
+
+from headway.documents.parsing import TextFormat, parse_document
+from headway.documents.translating import Asked, Drafts, Found
+from headway.errors import UserError
+from headway.text.glossary import Glossary
+from headway.text.texts import as_texts
+from headway.translator.alignments import character_links
+from headway.translator.translation import TranslatedDocument, Translation
+from headway.translator.translator import Translator
+
+
+def translate_document(
+    translator: Translator,
+    text: str,
+    *,
+    format: TextFormat = "text",
+    beam_size: int | None = None,
+    n_best: int = 1,
+    glossary: Glossary | None = None,
+) -> TranslatedDocument:
+    """Translates a text of many sentences, or an HTML document, as `POST /translate` of a server does: sentence by
+    sentence, while white space, markup, addresses and emoji stay as they are (docs/serving.md).
+
+    For a model with several target languages the text begins with a tag, as in `translate`. Needs the extra
+    `documents`. Raises UserError.
+    """
+    given: dict[str, Any] = {"format": format, "beam_size": beam_size, "n_best": n_best, "glossary": glossary}
+    [found] = translate_documents(translator, [text], **given)
+    return found
+
+
+def translate_documents(
+    translator: Translator,
+    texts: Iterable[str],
+    *,
+    format: TextFormat = "text",
+    n_best: int = 1,
+    glossary: Glossary | None = None,
+    **search: Any,
+) -> list[TranslatedDocument]:
+    """`translate_document` for many texts at once; sentences of different texts share batches. search: options of
+    `SearchOptions`."""
+    if format not in get_args(TextFormat):
+        raise UserError(f"format {format!r} is unknown; there are {' and '.join(get_args(TextFormat))}")
+    width = translator.search_options(**search).beam_size
+    if n_best > width and search.get("sample") is None:  # as a server widens it
+        search = {**search, "beam_size": n_best}
+    documents, prefixes = [], []
+    for text in as_texts(texts, "text"):
+        tag, _ = translator.stored.source_tokenizer.split_tag(text)
+        prefix = f"{tag} " if tag else ""
+        body = text.partition(tag)[2].removeprefix(" ") if tag else text
+        language = translator.stored.source_language
+        documents.append(
+            parse_document(body, format, language, lambda part, prefix=prefix: translator.is_readable(prefix + part))
+        )
+        prefixes.append(prefix)
+
+    def found(asked: Sequence[Asked]) -> list[Found]:
+        every = translator.translate([one.text for one in asked], n_best=n_best, glossary=glossary, **search)
+        translator.texts.align_together([one for part, one in zip(asked, every, strict=True) if part.aligned])
+        return [found_in(one, aligned=part.aligned) for part, one in zip(asked, every, strict=True)]
+
+    drafts = Drafts(documents, prefixes)
+    drafts.take_wholes(found(drafts.wholes))
+    drafts.take_runs(found(drafts.runs))
+    return [TranslatedDocument(whole.texts[0], whole.texts[1:], whole.truncated) for whole in drafts.joined(n_best)]
+
+
+def found_in(translation: Translation, *, aligned: bool) -> Found:
+    """The translation in the form that documents need."""
+    every = [translation, *translation.alternatives]
+    return Found(
+        [one.text for one in every],
+        translation.stopped == "max_length",
+        translation.confidence,
+        bool(translation.out_of_domain),
+        [character_links(one.source_tokens, one.tokens, one.alignment) for one in every] if aligned else (),
+    )

@@ -1,0 +1,66 @@
+"""A model in memory, with all else that its directory holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from headway.errors import UserError
+from headway.model.config import ModelConfig
+from headway.model.transformer import Transformer
+from headway.storage.model_directory import ModelInfo, read_model, write_model
+from headway.storage.tensors import check_kinds, kind_of
+
+
+@dataclass(kw_only=True)
+class StoredModel(ModelInfo):
+    """A model with its tokenizers, languages and options."""
+
+    model: Transformer
+
+    @property
+    def config(self) -> ModelConfig:
+        return self.model.config
+
+    @property
+    def num_parameters(self) -> int:
+        """Weights that are shared count once."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+
+def save_model(path: Path, stored: StoredModel) -> None:
+    """Writes the model directory, whole or not at all. Raises UserError for what `load_model` would refuse to read."""
+    weights = {name: weight.cpu().numpy() for name, weight in named_weights(stored.model).items()}
+    write_model(path, stored, stored.config, weights)
+
+
+def load_model(path: Path) -> StoredModel:
+    """The model of a model directory, or the best model of a run directory, verified by `read_model`. Raises
+    UserError."""
+    directory = read_model(path)
+    weights = {name: torch.from_numpy(weight) for name, weight in directory.weights().items()}
+    model = Transformer(directory.config)
+    load_named_weights(model, weights, str(directory.weights_file))
+    info = {one.name: getattr(directory, one.name) for one in fields(ModelInfo)}
+    return StoredModel(model=model.eval(), **info)
+
+
+def named_weights(model: Transformer) -> dict[str, Tensor]:
+    """Every weight once, by name; one that several modules share goes by its first name."""
+    return {name: parameter.detach().contiguous() for name, parameter in model.named_parameters()}
+
+
+def load_named_weights(model: Transformer, weights: Mapping[str, Tensor], origin: str) -> None:
+    """Copies weights into the model; they must be exactly the model's, and finite. Raises UserError."""
+    parameters = dict(model.named_parameters())
+    found, expected = ({name: kind_of(one) for name, one in tensors.items()} for tensors in (weights, parameters))
+    check_kinds(found, expected, origin)
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            if not torch.isfinite(weights[name]).all():
+                raise UserError(f"{origin}: weight {name!r} holds values that are not finite")
+            parameter.copy_(weights[name])

@@ -1,0 +1,119 @@
+"""What needs no tensor works where torch isn't installed: text, model directories, scores, documents, commands."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from headway.model import ModelConfig, Transformer
+from headway.storage import StoredModel, save_model
+from headway.text.words import WordTokenizer
+from tests.test_rooms import MODULES, room_of
+
+BLOCKED = "import sys\nsys.modules['torch'] = None\n"
+ROOMS = {
+    "text",
+    "storage",
+    "evaluation",
+    "documents",
+    "cli",
+    "errors",
+    "languages",
+    "devices",
+    "threads",
+    "decoding.options",
+}
+NEED_TORCH = {"headway.storage.stored_model"}
+
+
+def run(code: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED + code, *arguments], check=False, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    words = WordTokenizer(["ein", "hund", "läuft", "."])
+    torch.manual_seed(1)
+    config = ModelConfig(words.vocab_size, words.vocab_size, d_model=8, num_heads=2, encoder_layers=1, decoder_layers=1)
+    stored = StoredModel(
+        model=Transformer(config),
+        source_tokenizer=words,
+        target_tokenizer=words,
+        source_language="de",
+        target_language="en",
+    )
+    path = tmp_path_factory.mktemp("model") / "model"
+    save_model(path, stored)
+    return path
+
+
+def test_torch_is_really_missing():
+    run("try:\n    import torch\nexcept ImportError:\n    pass\nelse:\n    raise SystemExit(1)")
+
+
+def test_modules_that_compute_nothing_are_importable():
+    names = sorted(
+        name for name in MODULES.keys() - {"headway", "headway.__main__"} - NEED_TORCH if room_of(name) in ROOMS
+    )
+    run(
+        f"from importlib import import_module\nfor name in {['headway.translator', *names]!r}:\n    import_module(name)"
+    )
+
+
+def test_a_text_is_tokenised_and_comes_back(folder):
+    code = """
+from headway.storage import read_model
+directory = read_model(__import__("pathlib").Path(sys.argv[1]))
+ids = directory.source_tokenizer.encode("ein hund läuft .")
+print(directory.source_language, directory.num_parameters, directory.source_tokenizer.decode(ids))
+"""
+    parameters = sum(one.numel() for one in Transformer(ModelConfig.from_dict(config_of(folder))).parameters())
+    assert run(code, str(folder)) == f"de {parameters} ein hund läuft .\n"
+
+
+def config_of(folder: Path) -> dict:
+    return json.loads((folder / "config.json").read_text(encoding="utf-8"))["model"]
+
+
+def test_a_damaged_directory_is_noticed(folder, tmp_path):
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    weights = bytearray((copy / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (copy / "model.safetensors").write_bytes(weights)
+    code = """
+from headway.errors import UserError
+from headway.storage import read_model
+try:
+    read_model(__import__("pathlib").Path(sys.argv[1]))
+except UserError as error:
+    print(error)
+"""
+    assert "its checksum differs" in run(code, str(copy))
+
+
+def test_a_model_is_shown(folder):
+    assert "de -> en" in run(
+        "from headway.cli import main\nsys.argv = ['headway', 'show', sys.argv[1]]\nmain()", str(folder)
+    )
+
+
+def test_translations_are_scored():
+    code = "from headway.evaluation import score_translations\nprint(score_translations(['a b c d'], ['a b c d']).bleu)"
+    assert float(run(code)) == pytest.approx(100)
+
+
+def test_a_document_has_its_sentences():
+    code = """
+from headway.documents import parse_document
+document = parse_document("Er kam. Sie ging.", "text", "de", lambda text: True)
+print([one.layout.plain for one in document.sentences])
+"""
+    assert run(code) == "['Er kam.', 'Sie ging.']\n"
