@@ -37,6 +37,23 @@ def test_defaults_file_and_command_line(recipe_file):
     assert (options["name"], options["norm"], options["d_model"]) == ("tiny", "pre", 128)
 
 
+def test_of_several_mistakes_one_is_told_as_if_it_were_alone():
+    files = {"source": "a.de", "target": "b.en"}
+
+    def told(mistakes: dict[str, str], *overrides: str) -> str:
+        document = {"data": {"train": files, "valid": files, **mistakes}, "training": {"max_steps": 1}}
+        with pytest.raises(UserError) as error:
+            make_recipe(document, overrides)
+        return str(error.value)
+
+    colour, shape = {"colour": "red"}, {"shape": "round"}
+    assert told({**colour, **shape}) in {told(colour), told(shape)}
+    assert told({}, "data.colour=red", "data.shape=round") in {
+        told({}, "data.colour=red"),
+        told({}, "data.shape=round"),
+    }
+
+
 def test_paths_are_relative_to_their_origin(recipe_file, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     recipe = load_recipe(recipe_file, ["data.train.source=mine.de"])

@@ -62,7 +62,9 @@ def test_a_run_on_the_cpu_is_validated_there(corpus, pretend_device):
     pretend_device("cuda")
     words, sizes = WordTokenizer(list("abcdef")), {"d_model": 16, "num_heads": 2, "d_ff": 32}
     model = Transformer(ModelConfig(10, 10, encoder_layers=1, decoder_layers=1, max_length=30, **sizes))
-    stored = StoredModel(model, words, words, "x", "y")
+    stored = StoredModel(
+        model=model, source_tokenizer=words, target_tokenizer=words, source_language="x", target_language="y"
+    )
     texts = [("a b c", "a a a b"), ("d e", "c"), ("f", "f f f f f f f f")]
     loss_of, batches = TranslationLoss(model, label_smoothing=0.0), Batches(corpus, CPU, 200, 200)
     found = validate(loss_of, stored, batches, texts, tokenize="none", dtype=torch.float32, ranks=Alone())

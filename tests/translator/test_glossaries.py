@@ -81,7 +81,17 @@ def test_a_term_may_begin_a_translation_with_a_capital_that_no_shortlist_has(ter
         model.output.bias[words.encode("Mat Hat")] = 30.0
     listed = np.array(words.encode("the sat"), dtype=np.int32)
     shortlist = Shortlist(np.full((words.vocab_size, 1), -1, dtype=np.int32), listed, words.vocab_size)
-    door = Translator(StoredModel(model, words, words, "en", "en", shortlist=shortlist), device="cpu")
+    door = Translator(
+        StoredModel(
+            model=model,
+            source_tokenizer=words,
+            target_tokenizer=words,
+            source_language="en",
+            target_language="en",
+            shortlist=shortlist,
+        ),
+        device="cpu",
+    )
     assert set(door.translate(["the"], max_length=4)[0].text.split()) <= {"the", "sat"}
     [found] = door.translate(["the"], glossary=Glossary.of([("the", term)]), max_length=4)
     assert found.text.split()[0] == begins
