@@ -14,7 +14,7 @@ import torch
 
 from headway.cli import demo
 from headway.corpora import dates
-from headway.decoding import Sampling
+from headway.decoding import Sampling, faithful
 from headway.glass import ShownRecord
 from headway.insight import edited_model, record_pass, usual_cases
 from headway.insight.analyses import (
@@ -39,7 +39,7 @@ from headway.insight.analyses import (
 from headway.insight.analyses.reading import each_erased, hidden_without
 from headway.insight.recomputing import prefix_logits
 from headway.insight.recording import recording_copy
-from headway.interop import faithful, onnx
+from headway.interop import onnx
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.text.glossary import Glossary

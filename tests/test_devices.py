@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from headway import devices
+from headway.decoding import torch_searcher
 from tests.translator.test_translator import translator
 
 MANY_SHAPES = """
@@ -42,9 +42,9 @@ def test_memory_is_given_back_when_the_process_has_grown(monkeypatch):
         given_back.append(size)
         size = 310
 
-    monkeypatch.setattr(devices, "_resident", lambda: size * 2**20)
-    monkeypatch.setattr(devices, "return_freed_memory", give_back)
-    memory = devices.FreedMemory()
+    monkeypatch.setattr(torch_searcher, "_resident", lambda: size * 2**20)
+    monkeypatch.setattr(torch_searcher, "return_freed_memory", give_back)
+    memory = torch_searcher.FreedMemory()
     for size in (310, 480, 493, 500, 510):  # noqa: B007 read by what takes the place of _resident
         memory.bound()
     assert given_back == [493, 510]
@@ -53,10 +53,10 @@ def test_memory_is_given_back_when_the_process_has_grown(monkeypatch):
 def test_a_translator_looks_at_its_memory_after_each_batch(monkeypatch):
     looks = []
 
-    def look(memory: devices.FreedMemory) -> None:
+    def look(memory: torch_searcher.FreedMemory) -> None:
         looks.append(memory)
 
-    monkeypatch.setattr(devices.FreedMemory, "bound", look)
+    monkeypatch.setattr(torch_searcher.FreedMemory, "bound", look)
     translator(max_length=20).translate(["the cat sat"] * 300, beam_size=1)
     assert len(looks) == 3  # 128 sentences each
     assert len(set(looks)) == 1

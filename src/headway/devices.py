@@ -18,8 +18,6 @@ Precision = Literal["auto", "fp32", "bf16"]
 TranslatingPrecision = Literal["auto", "fp32", "bf16", "int8"]
 EngineName = Literal["torch", "ctranslate2"]
 """What runs a model when it translates."""
-GROWTH = 192 * 2**20
-"""Bytes that a process may grow by before `FreedMemory` gives back what is free."""
 
 
 def pick_device(name: DeviceName | torch.device) -> torch.device:
@@ -92,20 +90,6 @@ def return_freed_memory() -> None:
             ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
-class FreedMemory:
-    """Gives free memory back whenever the process has grown. Batches differ in their sizes, so free blocks rarely fit
-    the next ones, and without this the heap would grow for hours. Only Linux tells how large a process is."""
-
-    def __init__(self) -> None:
-        self._after = _resident()
-
-    def bound(self) -> None:
-        """To be called after each batch: costs some microseconds, and some 30 ms where memory is given back."""
-        if _resident() > self._after + GROWTH:
-            return_freed_memory()
-            self._after = _resident()
-
-
 def keep_matrix_kernels(device: torch.device) -> None:
     """Lets oneDNN, which multiplies bf16 on CPU, keep the code of up to 8,192 shapes.
 
@@ -126,15 +110,6 @@ def keep_few_matrix_kernels() -> None:
     """
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, "128")
-
-
-def _resident() -> int:
-    """Bytes of this process in memory; 0 where nobody tells."""
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
 
 
 def _has_fast_bf16(device: torch.device) -> bool:

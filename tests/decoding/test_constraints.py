@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from headway.decoding import Constraints, Sampling, TorchEngine, beam_search, greedy, sample
-from headway.decoding.constraints import FREE
 from headway.model import ModelConfig, Transformer
 from headway.text.batches import pad
 
@@ -45,7 +44,7 @@ def test_no_ngram_twice(engine, n):
 
 def test_forbidden_tokens_by_hand():
     tokens = torch.tensor([[2, 4, 5, 4], [2, 6, 6, 6]])
-    allowed = Constraints(no_repeat_ngram=2).apply(torch.zeros(2, 8), tokens, [0, 1], 3).isfinite()
+    allowed = Constraints(no_repeat_ngram=2).apply(torch.zeros(2, 8), tokens, [0, 1]).isfinite()
     assert allowed.logical_not().nonzero().tolist() == [[0, 5], [1, 6]]
 
 
@@ -95,7 +94,7 @@ def hasty() -> TorchEngine:
 @pytest.mark.parametrize("caps", [CAPS, [1, 1, 1]])
 def test_no_translation_is_empty_and_its_score_is_the_models(hasty, caps):
     nbest = beam_search(hasty, SOURCE, caps, beam_size=6, n_best=6)
-    found = [*searches(hasty, FREE, caps), *zip(*nbest, strict=True)]
+    found = [*searches(hasty, None, caps), *zip(*nbest, strict=True)]
     assert len(found) == 3 + 6
     for hypotheses in found:
         assert [len(one.ids) for one in hypotheses] == [1, 1, 1]

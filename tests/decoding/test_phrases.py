@@ -10,10 +10,17 @@ from hypothesis import strategies as st
 
 from headway.decoding import Demands, Phrase
 from headway.decoding.beam import beam_search, length_penalty
+from headway.decoding.constrained_beams import ConstrainedBeams
 from tests.decoding.tables import EOS, STEPS, SYMBOLS, TableEngine, exhaustive
 
 TEXT = [token for token in range(SYMBOLS) if token != EOS]
 NO_PARTS = np.zeros(SYMBOLS, dtype=bool)
+
+
+def started(demands, caps) -> ConstrainedBeams:
+    return ConstrainedBeams.start(TableEngine.bos_id, TableEngine.eos_id, demands, caps)
+
+
 phrases_of_a_sentence = st.lists(
     st.builds(
         Phrase,
@@ -51,7 +58,7 @@ def holds(ids, phrases, word_parts):
 def test_a_wide_beam_finds_every_translation_that_has_the_phrases_best_first(seed, phrases, parts, alpha):
     engine, wide, cap = TableEngine(seed), 4 * SYMBOLS**STEPS, STEPS - 1
     demands = Demands([tuple(phrases)], parts)
-    options = {"beam_size": wide, "n_best": wide, "alpha": alpha, "demands": demands}
+    options = {"beam_size": wide, "n_best": wide, "alpha": alpha, "beams": started(demands, [cap])}
     [found] = beam_search(engine, torch.zeros(1, 1), [cap], **options)
     scores = {ids: s for ids, s in exhaustive(engine, cap).items() if holds(ids, phrases, parts)}
     ranked = sorted(scores, key=lambda ids: -scores[ids] / length_penalty(len(ids) + 1, alpha))
@@ -67,7 +74,8 @@ def test_a_beam_of_one_place_more_than_phrases_always_finds_them(seed, phrases, 
     demands = Demands([tuple(each) for each in phrases], NO_PARTS)
     caps = [sum(len(one.ids) for one in each) for each in phrases]
     width = 1 + max(map(len, phrases)) + extra
-    found = beam_search(TableEngine(seed), torch.zeros(len(phrases), 1), caps, beam_size=width, demands=demands)
+    beams = started(demands, caps)
+    found = beam_search(TableEngine(seed), torch.zeros(len(phrases), 1), caps, beam_size=width, beams=beams)
     for hypotheses, each in zip(found, phrases, strict=True):
         assert hypotheses
         assert holds(hypotheses[0].ids, each, NO_PARTS)
@@ -86,4 +94,5 @@ def test_demands_are_met_only_by_what_holds_the_phrases(ids, phrases, parts):
 
 def test_no_room_for_the_phrases_gives_no_hypothesis():
     demands = Demands([(Phrase((2, 3, 4)),)], NO_PARTS)
-    assert beam_search(TableEngine(1), torch.zeros(1, 1), [2], beam_size=4, demands=demands) == [[]]
+    found = beam_search(TableEngine(1), torch.zeros(1, 1), [2], beam_size=4, beams=started(demands, [2]))
+    assert found == [[]]

@@ -10,13 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headway.decoding.beams import Beams, Continuations
-from headway.decoding.constrained_beams import ConstrainedBeams
-from headway.decoding.constraints import FREE, Constraints
-from headway.decoding.engine import Engine
+from headway.decoding.constraints import Constraints
+from headway.decoding.engine import Engine, those_who_stay, without_end
 from headway.decoding.hypothesis import Hypothesis
-from headway.decoding.phrases import Demands
-from headway.decoding.shrinking import those_who_stay
+from headway.kernels.likeliest import likeliest
 
 
 @dataclass(frozen=True)
@@ -39,6 +36,73 @@ class BeamStep:
 
 
 BeamWatch = Callable[[BeamStep], None]
+
+
+@dataclass
+class Continuations:
+    """What a step has to choose from, in the order of choice."""
+
+    places: np.ndarray
+    """The place of the hypothesis that each goes on from. (sentences, candidates)"""
+    tokens: np.ndarray
+    """(sentences, candidates)"""
+    scores: np.ndarray
+    """Total log-probabilities; -inf where there is no such continuation. (sentences, candidates)"""
+
+
+@dataclass
+class Beams:
+    """The hypotheses in the making, `width` places for each sentence; rows of the engine are (sentence, place). They
+    are arrays of numpy: small, and looked at by Python at every step."""
+
+    sentences: np.ndarray
+    """Which sentence of the batch each belongs to; those that are done have left. (sentences,)"""
+    tokens: np.ndarray
+    """(sentences, width, length), <bos> first."""
+    scores: np.ndarray
+    """Total log-probabilities; -inf where a place is empty. (sentences, width)"""
+
+    @property
+    def length(self) -> int:
+        """Tokens that each has, without <bos>."""
+        return self.tokens.shape[2] - 1
+
+    def sentence_of_row(self) -> list[int]:
+        return self.sentences.repeat(self.scores.shape[1]).tolist()
+
+    def keep(self, kept: list[int]) -> Beams:
+        """Those of some of the sentences."""
+        return Beams(self.sentences[kept], self.tokens[kept], self.scores[kept])
+
+    def give_up(self, kept: list[int]) -> None:
+        """Empties the places of all other sentences."""
+        others = np.ones(len(self.sentences), dtype=bool)
+        others[kept] = False
+        self.scores[others] = -np.inf
+
+    def promise(self) -> np.ndarray:
+        """What the total log-probability of each sentence's hypotheses will be at best. (sentences,)"""
+        return self.scores.max(axis=1)
+
+    def continuations(self, log_probabilities: Tensor, beam_size: int) -> Continuations:
+        """The likeliest of each sentence, best first, up to twice as many as the beam is wide: half of them may be
+        <eos>. log_probabilities: (sentences * width, vocabulary)"""
+        sentences = len(self.sentences)
+        candidates = min(beam_size + 1, log_probabilities.size(1))  # of each row: one of them may be <eos>
+        values, ids = (found.cpu().numpy().reshape(sentences, -1) for found in likeliest(log_probabilities, candidates))
+        totals = self.scores.repeat(candidates, axis=1) + values  # (sentences, width * candidates)
+        order = np.argsort(-totals, axis=1, kind="stable")[:, : 2 * beam_size]
+        each = np.arange(sentences)[:, None]
+        return Continuations(order // candidates, ids[each, order], totals[each, order])
+
+    def extended(self, chosen: Continuations, ranks: np.ndarray, scores: np.ndarray) -> Beams:
+        """One token further. ranks: which of the continuations go on, (sentences, width); scores: theirs."""
+        return Beams(self.sentences, self._extended_tokens(chosen, ranks), scores)
+
+    def _extended_tokens(self, chosen: Continuations, ranks: np.ndarray) -> np.ndarray:
+        each = np.arange(len(self.sentences))[:, None]
+        history = self.tokens[each, chosen.places[each, ranks]]
+        return np.concatenate([history, chosen.tokens[each, ranks][:, :, None]], axis=2)
 
 
 def length_penalty(length: int, alpha: float) -> float:
@@ -89,8 +153,8 @@ def beam_search(
     beam_size: int,
     n_best: int = 1,
     alpha: float = 0.0,
-    constraints: Constraints = FREE,
-    demands: Demands | None = None,
+    constraints: Constraints | None = None,
+    beams: Beams | None = None,
     watch: BeamWatch | None = None,
 ) -> list[list[Hypothesis]]:
     """The `n_best` hypotheses of each sentence, best first, or fewer if there are no more. None is empty.
@@ -98,21 +162,21 @@ def beam_search(
     source: (batch, source length), padded and with <eos>. Each step keeps the `beam_size` most likely continuations of
     a sentence; a continuation with <eos> is finished. The search for a sentence ends when `beam_size` hypotheses are
     finished and no unfinished one is better than all of them, when no unfinished one can become one of the `n_best`, or
-    at the sentence's max_length, where only <eos> may follow, whatever its probability. `demands`: the phrases that
-    each translation must have, at least one; a sentence has no hypothesis if its max_length leaves no room for them.
-    `watch` is called with the candidates of every step.
+    at the sentence's max_length, where only <eos> may follow, whatever its probability. `beams`: where the
+    search starts, of `ConstrainedBeams` for translations that must have phrases; a sentence has no hypothesis if its
+    max_length leaves no room for them. `watch` is called with the candidates of every step.
     """
     batch = source.size(0)
     finished = [Finished(beam_size, n_best, alpha, cap) for cap in max_lengths]
     state = engine.start(source)
-    if demands is None:
-        beams = Beams(np.arange(batch), np.full((batch, 1, 1), engine.bos_id), np.zeros((batch, 1)))
-    else:
-        beams = ConstrainedBeams.start(engine.bos_id, engine.eos_id, demands, max_lengths)
+    beams = beams or Beams(np.arange(batch), np.full((batch, 1, 1), engine.bos_id), np.zeros((batch, 1)))
     while True:
         tokens = torch.from_numpy(beams.tokens).flatten(0, 1).to(source.device)  # (sentences * width, length)
         log_probabilities = engine.step(state, tokens[:, -1])  # (sentences * width, vocabulary)
-        log_probabilities = constraints.apply(log_probabilities, tokens, beams.sentence_of_row(), engine.eos_id)
+        if beams.length == 0:
+            log_probabilities = without_end(log_probabilities, engine.eos_id)
+        if constraints is not None:
+            log_probabilities = constraints.apply(log_probabilities, tokens, beams.sentence_of_row())
         before = beams
         beams, rows = _advance(before, log_probabilities, engine.eos_id, beam_size, finished, watch)
         kept = []

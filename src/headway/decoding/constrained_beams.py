@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headway.decoding.beams import Beams, Continuations
+from headway.decoding.beam import Beams, Continuations
 from headway.decoding.phrases import Demands, Phrase
 from headway.kernels.likeliest import likeliest
 

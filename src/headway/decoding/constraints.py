@@ -1,5 +1,5 @@
-"""Constraints on translations: a prefix, no repeated n-grams, and at least one token, as in fairseq and CTranslate2.
-Tokens that aren't allowed have log-probabilities of -inf."""
+"""Constraints on translations: a prefix and no repeated n-grams, as in fairseq and CTranslate2. Tokens that aren't
+allowed have log-probabilities of -inf."""
 
 from __future__ import annotations
 
@@ -19,15 +19,10 @@ class Constraints:
     no_repeat_ngram: int = 0
     """No sequence of this many ids occurs twice in a translation; 0 turns it off."""
 
-    def apply(self, log_probabilities: Tensor, tokens: Tensor, sentences: Sequence[int], eos_id: int) -> Tensor:
+    def apply(self, log_probabilities: Tensor, tokens: Tensor, sentences: Sequence[int]) -> Tensor:
         """log_probabilities: (rows, vocabulary) of the next token, tokens: (rows, length) with <bos> first,
         sentences: the sentence of each row -> (rows, vocabulary) with -inf for tokens that are not allowed."""
         place = tokens.size(1) - 1
-        if place == 0:
-            end = torch.tensor([eos_id], device=tokens.device)
-            log_probabilities = log_probabilities.index_fill(1, end, -torch.inf)
-        if not self.prefixes and not self.no_repeat_ngram:
-            return log_probabilities
         forced = [
             self.prefixes[sentence][place] if self.prefixes and place < len(self.prefixes[sentence]) else -1
             for sentence in sentences
@@ -49,7 +44,3 @@ class Constraints:
         rows, places = (ngrams[:, :, : n - 1] == last[:, None]).all(dim=-1).nonzero(as_tuple=True)
         repeats[rows, ngrams[rows, places, -1]] = True
         return repeats
-
-
-FREE = Constraints()
-"""No prefix, and repetitions are allowed."""

@@ -14,6 +14,9 @@ from headway.decoding.step import DecoderState, DecoderStep
 from headway.kernels.linear import PackedLinear, packed
 from headway.model import Transformer, padding_mask
 
+LOT = 4
+"""The number of sentences in a batch is a multiple of this as long as it is more."""
+
 
 class Engine(Protocol):
     """A model that translates step by step. A row is one unfinished translation. The rows of a sentence are
@@ -68,7 +71,8 @@ class TorchEngine:
     def start(self, source: Tensor) -> DecoderState:
         source = source.to(self.device)
         mask = padding_mask(source, self._model.config.pad_id)
-        memory = self._encoder(self._model.embed_source(source).to(self._dtype), mask)
+        embedded = self._model.source_embedding(source) + self._model.source_positions(source.size(1))
+        memory = self._encoder(embedded.to(self._dtype), mask)
         return self._decoder.start(memory, mask)
 
     @torch.inference_mode()
@@ -133,3 +137,25 @@ class EnsembleEngine:
 def _log_mean(log_probabilities: list[Tensor]) -> Tensor:
     """The logarithm of the mean probability."""
     return torch.stack(log_probabilities).logsumexp(dim=0) - math.log(len(log_probabilities))
+
+
+def without_end(log_probabilities: Tensor, eos_id: int) -> Tensor:
+    """Of the first token: no translation is empty. (rows, vocabulary)"""
+    return log_probabilities.index_fill(1, torch.tensor([eos_id], device=log_probabilities.device), -torch.inf)
+
+
+def padded(sequences: Sequence[Sequence[int]], pad_id: int, multiple: int = 1) -> Tensor:
+    """(batch, length): padded at the end to the length of the longest, or to the next `multiple` of it."""
+    length = -(-max(map(len, sequences)) // multiple) * multiple
+    return torch.tensor([[*sequence, *[pad_id] * (length - len(sequence))] for sequence in sequences])
+
+
+def those_who_stay(going_on: Sequence[int], count: int) -> list[int]:
+    """Which of `count` sentences stay in the batch: all, or those that go on, which then come first, and a few that are
+    done. They leave some at a time and by lots, because each new number of rows costs: the state is copied, and oneDNN
+    compiles its products anew, and keeps them."""
+    spare = -len(going_on) % LOT
+    if not going_on or count - len(going_on) <= max(count // 8, spare):
+        return list(range(count))
+    done = sorted(set(range(count)).difference(going_on))
+    return [*going_on, *done[:spare]]

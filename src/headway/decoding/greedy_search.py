@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from headway.decoding.constraints import FREE, Constraints
-from headway.decoding.engine import Engine
+from headway.decoding.constraints import Constraints
+from headway.decoding.engine import Engine, those_who_stay, without_end
 from headway.decoding.hypothesis import Hypothesis
-from headway.decoding.shrinking import those_who_stay
 from headway.kernels.likeliest import likeliest
 
 
 def greedy(
-    engine: Engine, source: Tensor, max_lengths: Sequence[int], constraints: Constraints = FREE
+    engine: Engine, source: Tensor, max_lengths: Sequence[int], constraints: Constraints | None = None
 ) -> list[Hypothesis]:
     """Takes the most likely token at each step, until <eos> or until a sentence has reached its max_length. None is
     empty.
@@ -31,7 +30,7 @@ def extend(
     engine: Engine,
     source: Tensor,
     max_lengths: Sequence[int],
-    constraints: Constraints,
+    constraints: Constraints | None,
     choose: Callable[[Tensor, Sequence[int]], Tensor],
 ) -> list[Hypothesis]:
     """Adds to each row the token that `choose` takes from log-probabilities (rows, vocabulary) and sentences."""
@@ -41,7 +40,11 @@ def extend(
     going_on = list(running)  # the rows that are not at their end
     tokens = torch.full((len(running), 1), engine.bos_id, device=source.device)  # (rows, length)
     while going_on:
-        log_probabilities = constraints.apply(engine.step(state, tokens[:, -1]), tokens, running, engine.eos_id)
+        log_probabilities = engine.step(state, tokens[:, -1])  # (rows, vocabulary)
+        if tokens.size(1) == 1:
+            log_probabilities = without_end(log_probabilities, engine.eos_id)
+        if constraints is not None:
+            log_probabilities = constraints.apply(log_probabilities, tokens, running)
         chosen = choose(log_probabilities, running)[:, None]  # (rows, 1)
         scores = log_probabilities.gather(1, chosen)
         tokens = torch.cat([tokens, chosen], dim=1)

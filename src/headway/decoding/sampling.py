@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headway.decoding.constraints import FREE, Constraints
+from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine
 from headway.decoding.greedy_search import extend
 from headway.decoding.hypothesis import Hypothesis
@@ -21,7 +21,7 @@ def sample(
     max_lengths: Sequence[int],
     sampling: Sampling,
     generators: Sequence[np.random.Generator],
-    constraints: Constraints = FREE,
+    constraints: Constraints | None = None,
 ) -> list[Hypothesis]:
     """Like `greedy`, but each token is sampled. Scores are those of the model, whatever the temperature.
 

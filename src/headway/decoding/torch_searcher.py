@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -11,15 +12,16 @@ import torch
 from torch import Tensor
 
 from headway.decoding.beam import BeamWatch, beam_search
+from headway.decoding.constrained_beams import ConstrainedBeams
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, TorchEngine
+from headway.decoding.engine import Engine, TorchEngine, padded
 from headway.decoding.greedy_search import greedy
 from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.options import Sampling, SearchOptions
-from headway.decoding.padding import padded
 from headway.decoding.phrases import Demands
 from headway.decoding.sampling import sample
 from headway.decoding.shortlist import ShortlistEngine
+from headway.devices import return_freed_memory
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
 """Sentences that are translated together, at most, and hypotheses of theirs (see docs/tried.md)."""
@@ -27,10 +29,26 @@ TOKENS_PER_BATCH = 4096
 """Padded source tokens that are translated together, at most."""
 LENGTHS = 4
 """Sources are padded to a multiple of this length: oneDNN compiles its products for each shape, and keeps them."""
+GROWTH = 192 * 2**20
+"""Bytes that a process may grow by before `FreedMemory` gives back what is free."""
 
 Allowed = Callable[[np.ndarray], np.ndarray]
 """Which target ids the translation of each source may have: source ids (sentences, length), padded -> bool (sentences,
 target vocabulary)."""
+
+
+class FreedMemory:
+    """Gives free memory back whenever the process has grown. Batches differ in their sizes, so free blocks rarely fit
+    the next ones, and without this the heap would grow for hours. Only Linux tells how large a process is."""
+
+    def __init__(self) -> None:
+        self._after = _resident()
+
+    def bound(self) -> None:
+        """To be called after each batch: costs some microseconds, and some 30 ms where memory is given back."""
+        if _resident() > self._after + GROWTH:
+            return_freed_memory()
+            self._after = _resident()
 
 
 class TorchSearcher:
@@ -121,13 +139,10 @@ class TorchSearcher:
         on_cpu = padded([[*source, engine.eos_id] for source in sources], self._pad_id, LENGTHS)
         if self._allowed is not None and options.sample is None and watch is None:
             return self._search_shortlist(on_cpu, self._allowed(on_cpu.numpy()), caps, prefixes, options, demands)
-        constraints = Constraints(prefixes if any(prefixes) else (), options.no_repeat_ngram)
         rows = on_cpu.to(self._device)  # (batch, source length)
         if options.sample is not None:
             count = options.n_best
-            constraints = Constraints(
-                [one for one in constraints.prefixes for _ in range(count)], options.no_repeat_ngram
-            )
+            constraints = _constraints([one for one in prefixes for _ in range(count)], options.no_repeat_ngram)
             drawn = sample(
                 engine,
                 rows.repeat_interleave(count, dim=0),
@@ -138,6 +153,7 @@ class TorchSearcher:
             )
             of_source = (drawn[start : start + count] for start in range(0, len(drawn), count))
             return [sorted(some, key=lambda one: -one.score) for some in of_source]
+        constraints = _constraints(prefixes, options.no_repeat_ngram)
         return _search(engine, rows, caps, constraints, options, demands, watch)
 
     def _search_shortlist(
@@ -157,8 +173,7 @@ class TorchSearcher:
                 row[[id_ for phrase in phrases for id_ in (*phrase.ids, *phrase.initial)]] = True
         assert isinstance(self._engine, TorchEngine)
         engine = ShortlistEngine(self._engine, allowed)
-        given = [engine.places(prefix) for prefix in prefixes] if any(prefixes) else ()
-        constraints = Constraints(given, options.no_repeat_ngram)
+        constraints = _constraints([engine.places(prefix) for prefix in prefixes], options.no_repeat_ngram)
         demands = None if demands is None else engine.demands(demands)
         found = _search(engine, sources.to(self._device), caps, constraints, options, demands)
         for hypotheses in found:
@@ -195,7 +210,7 @@ def _search(
     engine: Engine,
     sources: Tensor,
     caps: list[int],
-    constraints: Constraints,
+    constraints: Constraints | None,
     options: SearchOptions,
     demands: Demands | None = None,
     watch: BeamWatch | None = None,
@@ -203,6 +218,7 @@ def _search(
     """Greedy or beam search."""
     if options.beam_size == 1:
         return [[hypothesis] for hypothesis in greedy(engine, sources, caps, constraints)]
+    beams = None if demands is None else ConstrainedBeams.start(engine.bos_id, engine.eos_id, demands, caps)
     return beam_search(
         engine,
         sources,
@@ -211,9 +227,15 @@ def _search(
         n_best=options.n_best,
         alpha=options.length_penalty,
         constraints=constraints,
-        demands=demands,
+        beams=beams,
         watch=watch,
     )
+
+
+def _constraints(prefixes: Sequence[Sequence[int]], no_repeat_ngram: int) -> Constraints | None:
+    """None where nothing is constrained."""
+    prefixes = prefixes if any(prefixes) else ()
+    return Constraints(prefixes, no_repeat_ngram) if prefixes or no_repeat_ngram else None
 
 
 def _batches(lengths: Mapping[int, int], most: int) -> list[list[int]]:
@@ -233,3 +255,12 @@ def _generators(sampling: Sampling, source: list[int], count: int) -> list[np.ra
     """One for each sample, from the source's ids: the same text with the same seed gives the same samples wherever it
     stands."""
     return [np.random.default_rng([sampling.seed, number, *source]) for number in range(count)]
+
+
+def _resident() -> int:
+    """Bytes of this process in memory; 0 where nobody tells."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0

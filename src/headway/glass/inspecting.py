@@ -46,7 +46,7 @@ from headway.storage.steps import step_of
 from headway.text.texts import as_text
 from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.codec import Codec
-from headway.translator.forks import check_process
+from headway.translator.searching import check_process
 from headway.translator.translator import Translator
 
 ALTERNATIVES = 4

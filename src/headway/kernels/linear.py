@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from headway.kernels.dropout import Dropout
+
 Module = TypeVar("Module", bound=nn.Module)
 
 
@@ -54,10 +56,12 @@ def _can_be_packed(weight: Tensor) -> bool:
 
 
 def packed(module: Module, dtype: torch.dtype) -> Module:
-    """A copy of the module for using it, in `dtype`, each linear layer below it packed."""
+    """A copy of the module for using it, in `dtype`, each linear layer below it packed, and without dropout."""
     copied = copy.deepcopy(module).to(dtype).eval()
     for parent in list(copied.modules()):
         for name, child in list(parent.named_children()):
             if isinstance(child, nn.Linear):
                 setattr(parent, name, PackedLinear([child], dtype))
+            elif isinstance(child, Dropout):
+                setattr(parent, name, nn.Identity())
     return copied

@@ -98,9 +98,14 @@ Element: TypeAlias = str | Atom
 """Words, or what is between them."""
 
 
+def may_hold_protected(text: str) -> bool:
+    """Whether the text has a character that protected text has; most sentences have none."""
+    return _LIKELY.search(text) is not None
+
+
 def split_protected(text: str) -> list[Element]:
     """The text with what is protected as atoms; joined again they are the text."""
-    if _LIKELY.search(text) is None:
+    if not may_hold_protected(text):
         return [text] if text else []
     elements: list[Element] = []
     end = 0

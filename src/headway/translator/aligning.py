@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from headway.decoding.padding import padded
+from headway.decoding.engine import padded
 from headway.model import Transformer
 from headway.model.sharing import sharing_copy
 from headway.storage.aligner import Aligner

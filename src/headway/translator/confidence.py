@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headway.decoding.padding import padded
+from headway.decoding.engine import padded
 from headway.errors import UserError
 from headway.evaluation import sentence_chrf
 from headway.model import Transformer

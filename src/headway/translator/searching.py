@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from headway.decoding import Hypothesis, Phrase, PhraseSearcher, Searcher, SearchOptions
+from headway.devices import EngineName
 from headway.errors import UserError
 from headway.storage import Aligner
 from headway.text.glossary import Glossary
-from headway.text.protected import joined
+from headway.text.protected import joined, may_hold_protected
 from headway.text.tokenizer import Piece
 from headway.translator.alignments import character_links
 from headway.translator.codec import Codec
-from headway.translator.forks import check_process
 from headway.translator.translation import Pieces, Translation
 from headway.translator.wanted import Demanding, ProtectedText
 
@@ -40,23 +41,33 @@ class TextSearcher:
     ) -> list[Translation]:
         """The translation of each text. Where none has all protected text of its source, it is made of those of the
         words between. Links and tags are put into the translation of the text without them."""
-        given = [ProtectedText.of(text, self._stored.source_tokenizer) for text in texts]
+        given = {
+            i: ProtectedText.of(text, self._stored.source_tokenizer)
+            for i, (text, glossary) in enumerate(zip(texts, glossaries, strict=True))
+            if glossary.terms or may_hold_protected(text)
+        }
         sources = self._codec.sources(texts)
         enclosing = self._enclosing(given, sources, options, prefixes, glossaries)
         readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self._codec.longest_source}
-        searched = [i for i in readable if not given[i].goes_by_runs]
+        searched = [i for i in readable if i not in given or not given[i].goes_by_runs]
         hypotheses = self._search(
             [readable[i] for i in searched],
             options,
             [prefixes[i] for i in searched],
-            [self._demanding.phrases(given[i], glossaries[i]) for i in searched],
-            [not given[i].spans for i in searched],  # the model seldom copies protected text by itself
+            [self._demanding.phrases(given[i], glossaries[i]) if i in given else () for i in searched],
+            [
+                i not in given or not given[i].spans for i in searched
+            ],  # the model seldom copies protected text by itself
         )
         found = dict(zip(searched, hypotheses, strict=True))
         translations = [
             enclosing.get(i)
-            or (self._translation(text, ids, found.get(i, [])) if i in found or i not in readable else None)
-            for i, (text, ids) in enumerate(zip(given, sources, strict=True))
+            or (
+                self._translation(text, ids, found.get(i, []), given.get(i))
+                if i in found or i not in readable
+                else None
+            )
+            for i, (text, ids) in enumerate(zip(texts, sources, strict=True))
         ]
         lost = [i for i, one in enumerate(translations) if one is None]
         runs = [(run, glossaries[i]) for i in lost for run in given[i].runs]
@@ -69,7 +80,7 @@ class TextSearcher:
 
     def _enclosing(
         self,
-        given: Sequence[ProtectedText],
+        given: Mapping[int, ProtectedText],
         sources: Sequence[list[int] | None],
         options: SearchOptions,
         prefixes: Sequence[list[int]],
@@ -77,7 +88,7 @@ class TextSearcher:
     ) -> dict[int, Translation]:
         """Translations, by number, of the texts whose links and tags can be placed in the translation of the text
         without them."""
-        layouts = {i: layout for i, text in enumerate(given) if (layout := text.layout) is not None and text.runs}
+        layouts = {i: layout for i, text in given.items() if (layout := text.layout) is not None and text.runs}
         if not layouts:
             return {}
         texts = [given[i].tag + layout.plain for i, layout in layouts.items()]
@@ -141,15 +152,19 @@ class TextSearcher:
         return [found[i] for i in range(len(sources))]
 
     def _translation(
-        self, text: ProtectedText, source: list[int] | None, hypotheses: list[Hypothesis]
+        self,
+        text: str,
+        source: list[int] | None,
+        hypotheses: list[Hypothesis],
+        protected: ProtectedText | None,
     ) -> Translation | None:
         """Of a text with these ids. Without hypotheses it was blank, or too long. None where no hypothesis has all
         protected text."""
         if not hypotheses:
-            pieces = Pieces(source=partial(self._source_pieces, text.text) if source else list)
+            pieces = Pieces(find_source=partial(self._source_pieces, text) if source else list)
             return Translation("", None, "blank" if source == [] else "too_long", _pieces=pieces)
-        every = [self._from_hypothesis(one, text.text, source or []) for one in hypotheses]
-        best, *others = [one for one in every if text.is_kept_by(one.text)] or [None]
+        every = [self._from_hypothesis(one, text, source or []) for one in hypotheses]
+        best, *others = [one for one in every if protected is None or protected.is_kept_by(one.text)] or [None]
         return replace(best, alternatives=others) if best and others else best
 
     def _source_pieces(self, text: str) -> list[Piece]:
@@ -195,9 +210,9 @@ class TextSearcher:
         """ids: of source and translation; target: finds the pieces of the translation."""
         tags, body = self.split_tag(source_text)
         return Pieces(
-            target=target,
-            source=partial(self._source_pieces, source_text),
-            alignment=lambda: self.align([ids], [tags])[0],
+            find_target=target,
+            find_source=partial(self._source_pieces, source_text),
+            find_alignment=lambda: self.align([ids], [tags])[0],
             source_text=body,
             ids=ids,
             tags=tags,
@@ -223,3 +238,23 @@ class TextSearcher:
         """How many tokens the tag of a source has, and the text with spaces in its place."""
         tag, rest = self._stored.source_tokenizer.split_tag(text)
         return int(bool(tag)), rest.rjust(len(text))
+
+
+def check_process(engine: EngineName) -> None:
+    """Raises UserError in a process that was forked from one with a model, unless it computes with one thread of torch,
+    its own. A model that isn't used yet makes no difference: reading one starts the threads."""
+    if os.getpid() == _first_process():
+        return
+    import torch
+
+    if engine != "torch" or torch.get_num_threads() > 1:
+        raise UserError(
+            "this process was forked from one that had loaded a model, and threads don't survive a fork: start "
+            'processes with multiprocessing.get_context("spawn"), or load models in the child processes alone'
+        )
+
+
+@cache
+def _first_process() -> int:
+    """Id of the process that called this first; forks inherit the cached value."""
+    return os.getpid()

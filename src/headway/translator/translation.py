@@ -13,35 +13,32 @@ from headway.translator.alignments import Links, piece_links, word_links
 Stopped = Literal["eos", "max_length", "blank", "too_long", "failed"]
 
 
+@dataclass(eq=False)
 class Pieces:
     """The tokens of a translation and of its source, and their alignment. Each is computed at the first access and
     kept. Copies of a translation share them. Pickling computes them all and leaves the model behind."""
 
-    def __init__(
-        self,
-        target: Callable[[], list[Piece]] = list,
-        source: Callable[[], list[Piece]] = list,
-        alignment: Callable[[], list[int | None]] = list,
-        source_text: str = "",
-        ids: tuple[list[int], list[int]] = ([], []),
-        tags: int = 0,
-    ) -> None:
-        """source_text: with spaces in place of a tag. ids: of source and target, without <eos>. tags: the
-        first tokens of the source, of its tag."""
-        self.source_text, self.ids, self.tags = source_text, ids, tags
-        self._find = {"target": target, "source": source, "alignment": alignment}
+    find_target: Callable[[], list[Piece]] = list
+    find_source: Callable[[], list[Piece]] = list
+    find_alignment: Callable[[], list[int | None]] = list
+    source_text: str = ""
+    """With spaces in place of a tag."""
+    ids: tuple[list[int], list[int]] = ([], [])
+    """Of source and target, without <eos>."""
+    tags: int = 0
+    """The first tokens of the source, of its tag."""
 
     @cached_property
     def target(self) -> list[Piece]:
-        return self._find["target"]()
+        return self.find_target()
 
     @cached_property
     def source(self) -> list[Piece]:
-        return self._find["source"]()
+        return self.find_source()
 
     @cached_property
     def alignment(self) -> list[int | None]:
-        return self._find["alignment"]()
+        return self.find_alignment()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Pieces:
         return self

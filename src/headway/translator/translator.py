@@ -16,7 +16,6 @@ from headway.decoding import Sampling, Searcher, SearchOptions
 from headway.devices import (
     DeviceName,
     EngineName,
-    FreedMemory,
     TranslatingPrecision,
     keep_large_allocations,
     pick_device,
@@ -30,9 +29,8 @@ from headway.text.tokenizer import fingerprint
 from headway.translator.above import Above
 from headway.translator.alignments import Links, piece_links, word_links
 from headway.translator.codec import Codec, Side
-from headway.translator.forks import check_process
 from headway.translator.risk import least_risk
-from headway.translator.searching import TextSearcher
+from headway.translator.searching import TextSearcher, check_process
 from headway.translator.translation import Translation
 
 if TYPE_CHECKING:
@@ -279,6 +277,7 @@ class Translator:
         if engine != "torch":
             raise UserError(f"engine {engine!r} is unknown; there are torch and ctranslate2")
         from headway.decoding import EnsembleEngine, TorchEngine, TorchSearcher
+        from headway.decoding.torch_searcher import FreedMemory
 
         dtype = translating_dtype(precision, self.device)
         models = [one.model.to(self.device).eval() for one in (stored, *ensemble)]

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from headway.decoding.padding import padded
+from headway.decoding.engine import padded
 from headway.insight.maps import AttentionKind, Floats
 from headway.model import DecoderLayer, MultiHeadAttention, Transformer, cross_mask, padding_mask, target_mask
 from headway.model.sharing import sharing_copy
