@@ -59,6 +59,12 @@ def test_the_papers_time_comes_back_from_its_efficiency():
     assert found.hours == pytest.approx(0.95 * 12, rel=0.02)
 
 
+def test_an_epoch_has_at_least_a_step():
+    tiny = Corpus(1, 5, 5)
+    assert [Batches(100, 100).steps_of_epochs(tiny, epochs) for epochs in (1, 3)] == [1, 3]
+    assert Batches(100, 100).steps_of_epochs(Corpus(1000, 10, 10)) == 211
+
+
 def test_a_training_by_hand():
     """1,000 pairs of 10 + 10 tokens in steps of 100 places, of which 95 are tokens: 211 steps an epoch."""
     config = ModelConfig(10, 10, d_model=1, num_heads=1, encoder_layers=0, decoder_layers=0)

@@ -218,8 +218,8 @@ def test_activations_are_those_that_autograd_keeps(bf16, changes):
 @pytest.mark.parametrize(("on_cpu", "drawn"), [(False, 1), (True, 2)])
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 def test_activations_without_layers_by_hand(bf16, wide, on_cpu, drawn, dropout):
-    """The output layer's input and logits in the type of products, two buffers of logits in fp32, and what dropout draws
-    for the embeddings of both sides."""
+    """The output layer's input and logits in the type of products, two buffers of logits in fp32, and what dropout
+    draws for the embeddings of both sides."""
     config = ModelConfig(10, 10, d_model=6, num_heads=1, encoder_layers=0, decoder_layers=0, dropout=dropout)
     wanted = 500 * (6 + 10) * wide + 2 * 4 * 500 * 10 + (1000 * 6 * drawn if dropout else 0)
     assert activation_bytes(config, 1000, (20, 20), bf16=bf16, on_cpu=on_cpu) == wanted
