@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from headway.evaluation import area_under_curve, expected_calibration_error, sentence_chrf
+import numpy as np
+
+from headway.evaluation import sentence_chrf
 from headway.text.characters import is_blank
 from headway.text.corpus import read_lines, read_pairs
 from headway.text.noise import KINDS, perturbed
@@ -24,6 +27,8 @@ from headway.translator import Translator
 from headway.translator.confidence import ACCEPTABLE
 
 LINES = 500
+BINS = 10
+"""Of equal width, from 0 to 1."""
 
 
 def measure(translator: Translator, sources: list[str], references: list[str]) -> None:
@@ -48,6 +53,26 @@ def measure(translator: Translator, sources: list[str], references: list[str]) -
     print(f"  of the whole score         {area_under_curve(totals, acceptable):.4f}")
     print(f"false alarms                 {alarms / len(known):.1%}")
     print(f"processor time more than without {overhead:.0%}")
+
+
+def expected_calibration_error(probabilities: Sequence[float], happened: Sequence[bool]) -> float:
+    """The mean distance, over all cases, between the mean probability of a case's bin and the share of the bin's cases
+    that happened (Naeini et al. 2015)."""
+    chances, came = np.array(probabilities, dtype=np.float64), np.array(happened, dtype=np.float64)
+    bins = np.minimum((chances * BINS).astype(int), BINS - 1)
+    excess = np.bincount(bins, chances - came, minlength=BINS)  # of each bin, summed over its cases
+    return float(np.abs(excess).sum() / len(chances))
+
+
+def area_under_curve(scores: Sequence[float], happened: Sequence[bool]) -> float:
+    """The probability that a case that happened has a higher score than one that didn't, equal scores counting half:
+    the area under the ROC curve. Needs cases of both kinds."""
+    _, places, counts = np.unique(np.array(scores), return_inverse=True, return_counts=True)
+    came = np.array(happened, dtype=bool)
+    ranks = np.cumsum(counts) - (counts - 1) / 2  # of each value, from 1; equal ones share their mean
+    of_those, others = int(came.sum()), int((~came).sum())
+    total = float(ranks[places][came].sum())
+    return (total - of_those * (of_those + 1) / 2) / (of_those * others)
 
 
 def flagged(translator: Translator, texts: list[str]) -> float:

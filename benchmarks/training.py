@@ -48,7 +48,7 @@ from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizers
 from headway.training.prepare import PreparedData, prepare
 from headway.training.reading import load_recipe
-from headway.training.sizes import training_work
+from headway.training.sizes import TRAINING, forward_work
 from headway.training.step import train_step
 from machine import fastest_dtype, matrix_peak, versions
 from peers import peers
@@ -150,7 +150,8 @@ def make_worker(name: str, config: ModelConfig, todo: list[Any]) -> Callable[[],
 def flops_per_token(config: ModelConfig, corpus: ParallelIds) -> float:
     """Of the products for a target token and its share of the source, forward and backward."""
     sources, targets = (side.total + len(corpus) for side in (corpus.source, corpus.target))
-    return training_work(config, sources / targets, 1, 0, 0).products
+    products, _ = forward_work(config, sources / targets, 1, 0, 0)
+    return TRAINING * products
 
 
 def target_tokens(todo: list[PackedBatch]) -> int:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from headway.model import MultiHeadAttention, ScaledDotProductAttention, attend, causal_mask, length_mask
+from headway.model import MultiHeadAttention, ScaledDotProductAttention, attend, causal_mask
 
 X = torch.tensor([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=torch.float32)
 W_QUERY = torch.tensor([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]], dtype=torch.float32)
@@ -42,7 +42,7 @@ def test_in_bf16_both_bodies_are_near():
 
 
 def test_weights_are_a_distribution_over_visible_keys():
-    mask = length_mask(torch.tensor([7, 3, 1]), 7)
+    mask = (torch.arange(7) < torch.tensor([7, 3, 1])[:, None])[:, None, None]
     _, weights = attend(*random_inputs(), mask, return_weights=True)
     assert weights is not None
     torch.testing.assert_close(weights.sum(-1), torch.ones(3, 4, 5, dtype=torch.float64))
@@ -96,9 +96,8 @@ def test_multi_head_attention_equals_torch(dtype, tolerance, masking):
     ours = MultiHeadAttention(32, 4).to(dtype)
     reference = copied(ours)
     x = torch.randn(3, 6, 32, dtype=dtype)
-    lengths = torch.tensor([6, 4, 1])
-    masks = {"none": None, "causal": causal_mask(6), "padding": length_mask(lengths, 6)}
-    hidden = torch.arange(6) >= lengths[:, None]
+    hidden = torch.arange(6) >= torch.tensor([6, 4, 1])[:, None]
+    masks = {"none": None, "causal": causal_mask(6), "padding": ~hidden[:, None, None]}
     output, weights = ours(x, x, x, masks[masking], return_weights=True)
     fast, _ = ours(x, x, x, masks[masking])
     expected, expected_weights = reference(
@@ -129,7 +128,7 @@ def test_heads_must_divide_the_width():
 
 def test_a_memory_is_asked_as_it_is_attended_to():
     attention, query, memory = MultiHeadAttention(16, 2), torch.randn(2, 4, 16), torch.randn(2, 9, 16)
-    mask = length_mask(torch.tensor([9, 5]), 9)
+    mask = (torch.arange(9) < torch.tensor([9, 5])[:, None])[:, None, None]
     wanted, wanted_weights = attention(query, memory, memory, mask, return_weights=True)
     found, weights = attention.ask(query, *attention.remember(memory), mask, return_weights=True)
     assert torch.equal(found, wanted)

@@ -2,7 +2,7 @@
 
 import torch
 
-from headway.model import causal_mask, cross_mask, length_mask, padding_mask, target_mask
+from headway.model import causal_mask, cross_mask, padding_mask, target_mask
 
 T, F = True, False
 
@@ -10,11 +10,6 @@ T, F = True, False
 def test_padding_mask_hides_padding_keys():
     ids = torch.tensor([[5, 6, 0], [7, 0, 0]])
     assert padding_mask(ids, 0).tolist() == [[[[T, T, F]]], [[[T, F, F]]]]
-
-
-def test_length_mask_is_the_padding_mask_of_lengths():
-    ids = torch.tensor([[5, 6, 0], [7, 0, 0]])
-    assert torch.equal(length_mask(torch.tensor([2, 1]), 3), padding_mask(ids, 0))
 
 
 def test_causal_mask_hides_the_future():

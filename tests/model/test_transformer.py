@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from headway.model import Decoder, Encoder, ModelConfig, Transformer, causal_mask, length_mask
+from headway.model import Decoder, Encoder, ModelConfig, Transformer, causal_mask
 
 
 def tiny(**changes) -> Transformer:
@@ -57,9 +57,8 @@ def test_stacks_equal_torch_transformer():
         for module, copy in pairs:
             copy.load_state_dict(module.state_dict())
     source, target = torch.randn(2, 7, 512), torch.randn(2, 5, 512)
-    lengths = torch.tensor([7, 4])
-    hidden = torch.arange(7) >= lengths[:, None]
-    mask = length_mask(lengths, 7)
+    hidden = torch.arange(7) >= torch.tensor([7, 4])[:, None]
+    mask = ~hidden[:, None, None]
     ours = decoder(target, encoder(source, mask), causal_mask(5), mask)
     theirs = reference(
         source,

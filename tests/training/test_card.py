@@ -2,9 +2,9 @@
 
 from headway.evaluation import Scores
 from headway.model import ModelConfig
-from headway.training.card import model_card
 from headway.training.checkpoint import Progress
 from headway.training.reading import make_recipe
+from headway.training.run import model_card
 
 SCORES = Scores(bleu=1.0, chrf=2.0, bleu_signature="a|b", chrf_signature="c")
 

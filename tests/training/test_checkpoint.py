@@ -138,6 +138,12 @@ def test_the_checkpoint_before_a_damaged_one_is_used(folder):
     assert len(notices) == 1
 
 
+def test_the_last_checkpoint_and_the_one_before_it_are_kept(folder):
+    for step in (30, 40):
+        save_checkpoint(folder, *tiny(), None, State(Progress(step=step), {}, "data", {}))
+        assert [path.name for path in step_folders(folder)] == [f"step-{step - 10:08}", f"step-{step:08}"]
+
+
 def test_where_all_are_damaged_nothing_is_touched(folder):
     for path in step_folders(folder):
         (path / "state.json").write_text("{}")
@@ -284,7 +290,8 @@ class Three(Alone):
 
     count = 3
 
-    def states(self, state):
+    def joined(self, part):
+        [state] = part
         return [state, *(torch.Generator().manual_seed(int(state.sum()) + rank).get_state() for rank in (1, 2))]
 
 
@@ -298,7 +305,7 @@ def test_every_device_of_a_rank_goes_on_drawing_where_it_was(tmp_path, pretend_d
     pretend_device(kind)
     (model, optimizers), there = tiny(), getattr(torch, kind)
     there.set_rng_state(torch.Generator().manual_seed(5).get_state())
-    wanted = {device: ranks.states(state)[rank] for device, state in states_here(kind).items()}
+    wanted = {device: ranks.joined([state])[rank] for device, state in states_here(kind).items()}
     given = states_of_ranks(ranks) if ranks.count > 1 else None
     save_checkpoint(tmp_path, model, optimizers, None, State(Progress(step=20), {}, "data", {}), given)
     torch.rand(1)

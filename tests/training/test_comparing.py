@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from headway.errors import UserError
-from headway.training.comparing import differing_keys, read_run
+from headway.training.comparing import read_run
 from headway.training.reading import make_recipe
-from headway.training.run_directory import write_recipe
+from headway.training.run_directory import differing_keys, write_recipe
 
 
 def a_run(folder: Path, log: bytes | None = b"", **training: object) -> Path:

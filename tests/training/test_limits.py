@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.training.checkpoint import Progress
-from headway.training.limits import Outlook, last_step, outlook, reached, steps_between_validations
 from headway.training.recipe import TrainingSection
+from headway.training.run import Outlook, last_step, outlook, reached, steps_between_validations
 
 FAR = {"max_steps": 1000, "max_epochs": 10, "max_minutes": 60.0, "patience": 5}
 

@@ -17,23 +17,23 @@ from headway.storage.checksums import write_checksums
 from headway.storage.steps import step_folders
 from headway.text.corpus import read_lines
 from headway.text.words import WordTokenizer
-from headway.training import keeping, validation
+from headway.training import run as run_module
 from headway.training import step as one_step
+from headway.training import validation
 from headway.training.averaging import MovingAverage
 from headway.training.batches import Batches
-from headway.training.log import RunLog
 from headway.training.loop import go_on, take_step, validate_and_keep
 from headway.training.loss import TranslationLoss
-from headway.training.memory import try_batch
 from headway.training.ranks import Alone
 from headway.training.reading import make_recipe
 from headway.training.recipe import TokenizerSection
 from headway.training.recipe_data import NoiseSection
-from headway.training.reporter import Reporter
+from headway.training.reporter import Reporter, RunLog
 from headway.training.run import Run
 from headway.training.run_directory import open_run, refuse_used_folder
 from headway.training.sizes import work_of_step, work_of_update
 from headway.training.start import start
+from headway.training.step import try_batch
 from headway.training.stopping import Interrupted, StopRequests
 from headway.translator import Translator
 
@@ -124,6 +124,15 @@ def losses(folder):
 
 def weights(folder):
     return (folder / "checkpoints" / "step-00000024" / "weights.safetensors").read_bytes()
+
+
+def test_a_run_on_the_cpu_stays_there_whatever_device_there_is(files, tmp_path, pretend_device):
+    """With its validations."""
+    pretend_device("cuda")
+    opened = begin(recipe(files, max_steps=3, validate_every=1), tmp_path / "run")
+    finish(opened)
+    assert sum("valid_loss" in entry for entry in log(tmp_path / "run")) == 3
+    assert {parameter.device.type for parameter in opened.model.parameters()} == {"cpu"}
 
 
 def test_loss_falls_and_the_run_directory_is_complete(files, tmp_path):
@@ -332,7 +341,7 @@ def test_what_came_after_the_checkpoint_is_taken_back(files, tmp_path):
 
 def test_the_best_of_every_checkpoint_is_kept(files, tmp_path, monkeypatch):
     """Should the last checkpoint be damaged, the one before it is resumed, and its best must still be there."""
-    monkeypatch.setattr(keeping, "MODELS_KEPT", 1)
+    monkeypatch.setattr(run_module, "MODELS_KEPT", 1)
     losses = iter([3.0, 4.0, 4.0, 2.0])
     monkeypatch.setattr(validation, "mean_loss", lambda *_: next(losses))
     run(recipe(files, max_steps=16, save_every=4, validate_every=4, best_by="valid_loss"), tmp_path / "run")
@@ -600,7 +609,7 @@ def test_a_stop_request_in_the_trial_of_the_largest_batch_leaves_it_at_once(file
         pytest.fail("went on")
 
     opened, stop = begin(recipe(files), tmp_path / "run"), StopRequests()
-    monkeypatch.setattr("headway.training.memory.accumulate", accumulate)
+    monkeypatch.setattr("headway.training.step.accumulate", accumulate)
     with pytest.raises(Interrupted), stop.listening():
         finish(opened, stop)
 
@@ -734,8 +743,8 @@ def test_what_auto_means_may_change_with_a_notice(files, tmp_path, monkeypatch, 
         monkeypatch.setattr("headway.training.start.training_dtype", lambda *_: before)
     else:
         device = torch.device(before)
-        real = keeping.conditions
-        monkeypatch.setattr(keeping, "conditions", lambda _, *others: real(device, *others))
+        real = run_module.conditions
+        monkeypatch.setattr(run_module, "conditions", lambda _, *others: real(device, *others))
     run(recipe(files, max_steps=4, **{name: "auto"}), tmp_path / "run")
     monkeypatch.undo()
     monkeypatch.setattr(
@@ -813,7 +822,7 @@ def test_best_json_never_names_a_model_that_is_gone(files, tmp_path, monkeypatch
     def killed(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(keeping, "remove_directory", killed)
+    monkeypatch.setattr(run_module, "remove_directory", killed)
     with pytest.raises(KeyboardInterrupt):
         begin(wanted, tmp_path / "run")
     assert find_model(tmp_path / "run").name == "step-00000004"

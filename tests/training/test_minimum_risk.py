@@ -16,11 +16,13 @@ from torch.utils.flop_counter import FlopCounterMode
 from headway.decoding import Hypothesis
 from headway.evaluation import sentence_bleu
 from headway.training import loop, minimum_risk
-from headway.training.earlier_work import work_before
+from headway.training.initial import work_before
 from headway.training.loss import TranslationLoss
 from headway.training.minimum_risk import EXTRA_TOKENS, RiskSampler, WeightedPairs
+from headway.training.ranks import Alone
 from headway.training.recipe import TrainingSection
 from headway.training.sizes import work_of_step, work_of_update
+from headway.training.step import accumulate
 from headway.training.stopping import Interrupted
 
 RISK = {"risk_samples": 4, "max_steps": 24, "learning_rate": 1e-3}
@@ -36,19 +38,23 @@ def trained(files, tmp_path_factory):
 
 @pytest.fixture
 def sampler(files, trained, tmp_path):
-    return begin(recipe(files, init_from=str(trained), **RISK), tmp_path / "run").sampler
+    return begin(recipe(files, init_from=str(trained), **RISK), tmp_path / "run").objective
 
 
 def step_of(sampler):
     return next(sampler.train.plan.steps(0))
 
 
+def risk_of(found):
+    return sum(batch[4].item() for batch in found.batches)
+
+
 def test_a_sample_weighs_what_its_bleu_is_above_the_mean_of_the_others(sampler):
     """By sentences and weights as the batches have them."""
-    found = sampler.step(step_of(sampler), 1)
+    found = sampler.step(step_of(sampler), 1, Alone())
     lengths = []
     by_source: dict[tuple[int, ...], list[tuple[list[int], float]]] = {}
-    for source, target, labels, shares in found.batches:
+    for source, target, labels, shares, _ in found.batches:
         for row in range(len(labels)):
             for number in range(1, int(source.sentences[row].max()) + 1):
                 ids = source.ids[row][source.sentences[row] == number].tolist()
@@ -95,7 +101,7 @@ def test_the_gradient_is_that_of_the_expected_risk(sampler):
     micro_batch = sampler.train.plan.alone(pair)
     draws = range(1, 6)
     for number in draws:
-        for source, target, labels, shares in sampler.step([micro_batch], number).batches:
+        for source, target, labels, shares, _ in sampler.step([micro_batch], number, Alone()).batches:
             logarithms = model.output(model.packed_hidden_states(source, target)).log_softmax(dim=-1)
             chosen = logarithms.gather(2, labels[..., None])[..., 0]
             (-(shares * chosen).sum() / sampler.count / len(draws)).backward()
@@ -122,7 +128,7 @@ def test_the_work_is_about_what_a_plan_says(sampler):
     [micro_batch] = step_of(sampler)
     planned = TrainingSection(max_steps=1, init_from=Path("m"), risk_samples=sampler.count).passes
     work = work_of_step(sampler.model.config, [micro_batch])
-    assert sampler.step([micro_batch], 1).work == pytest.approx(planned * work, rel=0.2)
+    assert sampler.step([micro_batch], 1, Alone()).work == pytest.approx(planned * work, rel=0.2)
 
 
 def test_drawing_counts_as_torch_counts_the_model_on_all_samples(sampler):
@@ -135,22 +141,22 @@ def test_drawing_counts_as_torch_counts_the_model_on_all_samples(sampler):
             for one in of_pair:
                 model(source, torch.tensor([[model.config.bos_id, *one.ids]]))
     with patch.object(minimum_risk, "work_of_step", return_value=0.0):
-        drawing = sampler.step(micro_batches, 1).work
+        drawing = sampler.step(micro_batches, 1, Alone()).work
     assert drawing == pytest.approx(counted.get_total_flops(), rel=0.1)
 
 
 def test_the_log_and_the_work_of_a_run_are_those_of_its_steps(files, trained, tmp_path):
     """The logged loss is the mean risk. The divisor of the gradients is the number of samples."""
     wanted = recipe(files, init_from=str(trained), **{**RISK, "max_steps": 1})
-    sampler = begin(wanted, tmp_path / "begun").sampler
+    sampler = begin(wanted, tmp_path / "begun").objective
     micro_batches = step_of(sampler)
-    found = sampler.step(micro_batches, 1)
+    found = sampler.step(micro_batches, 1, Alone())
     samples = RISK["risk_samples"] * sum(len(one.pairs) for one in micro_batches)
     with patch.object(loop, "train_step", wraps=loop.train_step) as taken:
         progress = run(wanted, tmp_path / "run")
     assert [call.kwargs["divisor"] for call in taken.call_args_list] == [samples]
     [loss] = [entry["loss"] for entry in log(tmp_path / "run") if "loss" in entry]
-    assert loss == pytest.approx(found.risk / samples)
+    assert loss == pytest.approx(risk_of(found) / samples)
     assert 0 < loss < 1
     update = work_of_update(sampler.model.config, "adam")
     assert progress.flops - work_before(wanted) == pytest.approx(found.work + update)
@@ -199,7 +205,38 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, trained, tmp_p
 def test_a_step_without_a_lesson_has_no_weights(sampler, monkeypatch):
     """Where all samples of a sentence are alike, none is better."""
     monkeypatch.setattr(RiskSampler, "_risks", lambda self, reference, samples: [0.3] * len(samples))
-    found = sampler.step(step_of(sampler), 1)
-    assert found.risk == pytest.approx(0.3 * sampler.count * sum(len(one.pairs) for one in step_of(sampler)))
+    found = sampler.step(step_of(sampler), 1, Alone())
+    assert risk_of(found) == pytest.approx(0.3 * sampler.count * sum(len(one.pairs) for one in step_of(sampler)))
     assert len(found.batches) == 1
     assert not found.batches[0][3].any()
+
+
+class OneWithMore(Alone):
+    """Another rank has two batches more."""
+
+    def highest(self, batches):
+        return (batches + 2,)
+
+
+def test_all_ranks_have_as_many_batches(sampler):
+    """Those without a sample change neither the loss nor the gradients."""
+    alone, together = (sampler.step(step_of(sampler), 1, ranks) for ranks in (Alone(), OneWithMore()))
+    assert len(together.batches) == len(alone.batches) + 2
+    assert risk_of(together) == risk_of(alone)
+    loss_of, gradients = TranslationLoss(sampler.model).eval(), []
+    for found in (alone, together):
+        losses = accumulate(loss_of, found.batches, found.divisor, torch.float32)
+        assert losses.sum().item() == pytest.approx(risk_of(found))
+        gradients.append([weight.grad.clone() for weight in loss_of.parameters()])
+        loss_of.zero_grad()
+    assert all(map(torch.equal, *gradients))
+
+
+def test_a_loss_has_the_value_of_the_risk_and_the_gradient_of_the_weighted_sum(sampler):
+    loss_of = TranslationLoss(sampler.model).eval()
+    *batch, risk = sampler.step(step_of(sampler), 1, Alone()).batches[0]
+    of_sum, of_risk = loss_of(*batch), loss_of(*batch, risk)
+    gradients = [torch.autograd.grad(loss, sampler.model.output.weight)[0] for loss in (of_sum, of_risk)]
+    assert of_risk.item() == risk.item() != pytest.approx(of_sum.item())
+    assert torch.equal(*gradients)
+    assert gradients[0].any()

@@ -15,7 +15,9 @@ from headway.model import ModelConfig, Transformer
 from headway.training.checkpoint import Progress, State, load_checkpoint, save_checkpoint
 from headway.training.loss import TranslationLoss
 from headway.training.optim import Muon, make_optimizers, orthogonalized
-from headway.training.sizes import count_parameters, training_memory, work_of_update
+from headway.training.planning import Corpus, Devices, training_memory
+from headway.training.recipe import TrainingSection
+from headway.training.sizes import work_of_update
 
 RATE = 0.01
 CONFIG = ModelConfig(20, 20, d_model=16, num_heads=2, encoder_layers=2, decoder_layers=1, d_ff=48, decoder_d_ff=8)
@@ -150,5 +152,6 @@ def test_memory_is_that_of_the_states():
         one.step()
     kept = sum(tensor.nbytes for one in optimizers for state in one.state.values() for tensor in state.values())
     kept -= sum(state["step"].nbytes for state in optimizers[0].state.values())
-    memory = training_memory(CONFIG, 100, (5, 5), bf16=False, on_cpu=True, optimizer="muon")
-    assert memory.optimizer == kept < 8 * count_parameters(CONFIG).total
+    options = TrainingSection(max_steps=1, optimizer="muon")
+    memory = training_memory(CONFIG, Corpus(1, 1, (5, 5), 0), options, Devices(), micro_batches=1, places=100)
+    assert memory["optimizer"] == kept < 8 * sum(parameter.numel() for parameter in model.parameters())

@@ -1,6 +1,6 @@
 """What a model is said to need, against models that are made and steps that are taken."""
 
-from itertools import accumulate, islice, product
+from itertools import accumulate, islice
 
 import numpy as np
 import pytest
@@ -11,68 +11,52 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from headway.devices import autocast, training_dtype
+from headway.kernels import cross_entropy
 from headway.model import ModelConfig, ScaledDotProductAttention, Transformer
-from headway.model.config import PRESETS
-from headway.training import sizes
+from headway.training import planning
 from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizers
+from headway.training.planning import Devices, activation_bytes, training_memory
+from headway.training.recipe import TrainingSection
 from headway.training.sizes import (
-    activation_bytes,
-    count_parameters,
+    TRAINING,
     forward_work,
-    training_memory,
-    training_work,
+    on_meta,
+    weights_in_products,
     work_of_step,
+    work_of_update,
 )
 from headway.training.step import accumulate as accumulate_gradients
 from headway.training.step import train_step
 
-SHARING = ("all", "decoder", "none")
 BASE = ModelConfig.preset("base", source_vocab_size=37_000, target_vocab_size=37_000)
 BIG = ModelConfig.preset("big", source_vocab_size=37_000, target_vocab_size=37_000)
 
 
-def on_meta(config: ModelConfig) -> Transformer:
-    with torch.device("meta"):  # no memory for it
-        return Transformer(config)
+def memory_of(config: ModelConfig, places: int, lengths=(30, 30), *, micro_batches: int = 1, devices=None, **options):
+    """Of a device, with a training's options."""
+    training, corpus = TrainingSection(max_steps=1, **options), planning.Corpus(1, 1, lengths, 0)
+    return training_memory(config, corpus, training, devices or Devices(bf16=True), micro_batches, places)
 
 
-def weights(module: torch.nn.Module) -> int:
-    return sum(one.numel() for one in module.parameters() if one.dim() > 1)
+@pytest.mark.parametrize("share", ["all", "decoder", "none"])
+def test_weights_in_products_by_hand(share):
+    """A layer of the encoder has 4 x 512^2 + 2 x 512 x 2048 of them, one of the decoder 4 x 512^2 more. Embeddings
+    without a product of their own are looked up."""
+    changes = {"share_embeddings": share, "positions": "learned", "output_bias": True}
+    config = ModelConfig.preset("base", source_vocab_size=8000, target_vocab_size=8000, **changes)
+    layers = 6 * (4 * 512 * 512 + 2 * 512 * 2048) + 6 * (8 * 512 * 512 + 2 * 512 * 2048)
+    assert weights_in_products(config) == layers + 8000 * 512
 
 
-@pytest.mark.parametrize(("preset", "share"), list(product(PRESETS, SHARING)))
-def test_parameters_are_those_of_the_model(preset, share):
-    config = ModelConfig.preset(preset, source_vocab_size=8000, target_vocab_size=8000, share_embeddings=share)
-    model, counted = on_meta(config), count_parameters(config)
-    assert counted.total == sum(one.numel() for one in model.parameters())
-    assert counted.encoder == weights(model.encoder)
-    assert counted.decoder == weights(model.decoder)
-    assert counted.output == model.output.weight.numel()
-
-
-@given(
-    st.builds(
-        ModelConfig,
-        source_vocab_size=st.just(30),
-        target_vocab_size=st.integers(20, 40),
-        d_model=st.sampled_from([8, 12]),
-        num_heads=st.sampled_from([1, 2]),
-        encoder_layers=st.integers(0, 2),
-        decoder_layers=st.integers(0, 3),
-        d_ff=st.integers(1, 9),
-        decoder_num_heads=st.sampled_from([None, 4]),
-        decoder_d_ff=st.none() | st.integers(1, 9),
-        norm=st.sampled_from(["pre", "post"]),
-        positions=st.sampled_from(["sinusoidal", "learned"]),
-        max_length=st.integers(1, 5),
-        share_embeddings=st.sampled_from(["decoder", "none"]),
-        output_bias=st.booleans(),
-    )
-)
-def test_parameters_are_those_of_any_model(config):
-    assert count_parameters(config).total == sum(one.numel() for one in on_meta(config).parameters())
+def test_a_model_on_meta_takes_no_memory_and_draws_nothing():
+    random = torch.get_rng_state()
+    config = ModelConfig.preset("big", source_vocab_size=2**20, target_vocab_size=2**20, encoder_layers=12)
+    assert all(parameter.is_meta for parameter in on_meta(config).parameters())
+    assert min(forward_work(config, 1, 1, 1, 1)) > 0
+    assert work_of_update(config, "muon") > 0
+    assert torch.equal(random, torch.get_rng_state())
 
 
 def test_work_of_the_papers_base_model_by_hand():
@@ -80,22 +64,24 @@ def test_work_of_the_papers_base_model_by_hand():
     encoder = 6 * (4 * 512 * 512 + 2 * 512 * 2048)
     decoder = 6 * (8 * 512 * 512 + 2 * 512 * 2048)
     tokens = 100_000 * 25_000
-    work = training_work(BASE, tokens, tokens, 25, 25)
-    assert work.products == 6 * tokens * (encoder + decoder + 37_000 * 512)
-    assert work.products == pytest.approx(0.94e18, rel=0.01)
-    assert work.total - work.products == pytest.approx(0.008 * work.products, rel=0.1)
+    products, scores = (TRAINING * work for work in forward_work(BASE, tokens, tokens, 25, 25))
+    assert products == 6 * tokens * (encoder + decoder + 37_000 * 512)
+    assert products == pytest.approx(0.94e18, rel=0.01)
+    assert scores == pytest.approx(0.008 * products, rel=0.1)
 
 
 def test_work_of_the_papers_big_model_by_hand():
     tokens = 300_000 * 25_000
-    assert training_work(BIG, tokens, tokens, 25, 25).products == pytest.approx(9.6e18, rel=0.01)
+    products, _ = forward_work(BIG, tokens, tokens, 25, 25)
+    assert TRAINING * products == pytest.approx(9.6e18, rel=0.01)
 
 
 def test_scores_by_hand():
     """Each of 3 source places sees 3 in the encoder; each of 2 target places 2 and 3 in the decoder: scores and sums,
     a multiplication and an addition for each feature."""
     config = ModelConfig(10, 10, d_model=8, num_heads=2, encoder_layers=1, decoder_layers=1)
-    assert forward_work(config, 3, 2, 3, 2).scores == 2 * 2 * 8 * (3 * 3 + 2 * 2 + 2 * 3)
+    _, scores = forward_work(config, 3, 2, 3, 2)
+    assert scores == 2 * 2 * 8 * (3 * 3 + 2 * 2 + 2 * 3)
 
 
 def test_work_is_counted_by_torch():
@@ -108,7 +94,7 @@ def test_work_is_counted_by_torch():
     tokens = torch.full((1, 7), 5)
     with FlopCounterMode(display=False) as counted, torch.no_grad():
         model(tokens, tokens)
-    assert counted.get_total_flops() == forward_work(config, 7, 7, 7, 7).total
+    assert counted.get_total_flops() == sum(forward_work(config, 7, 7, 7, 7))
 
 
 @pytest.mark.parametrize(
@@ -209,8 +195,8 @@ def test_activations_are_those_that_autograd_keeps(bf16, changes):
     with keeping, autocast(device, torch.bfloat16 if bf16 else torch.float32):
         loss_of(*batches.tensors(micro_batch))
     lengths = tuple(length + 1 for length in corpus.mean_lengths)
-    said = activation_bytes(config, micro_batch.places, lengths, bf16=bf16, on_cpu=True)
-    buffers = 2 * 4 * min(sizes.LOSS_BUFFER, micro_batch.places / 2 * 1000)
+    said = activation_bytes(config, micro_batch.places, lengths, Devices(on_cpu=True, bf16=bf16))
+    buffers = 2 * 4 * min(cross_entropy.CHUNK, micro_batch.places / 2 * 1000)
     assert said - buffers == pytest.approx(kept.bytes, rel=0.03)
 
 
@@ -222,7 +208,7 @@ def test_activations_without_layers_by_hand(bf16, wide, on_cpu, drawn, dropout):
     draws for the embeddings of both sides."""
     config = ModelConfig(10, 10, d_model=6, num_heads=1, encoder_layers=0, decoder_layers=0, dropout=dropout)
     wanted = 500 * (6 + 10) * wide + 2 * 4 * 500 * 10 + (1000 * 6 * drawn if dropout else 0)
-    assert activation_bytes(config, 1000, (20, 20), bf16=bf16, on_cpu=on_cpu) == wanted
+    assert activation_bytes(config, 1000, (20, 20), Devices(bf16=bf16, on_cpu=on_cpu)) == wanted
 
 
 @pytest.mark.parametrize(("precision", "micro_batches"), [("fp32", 1), ("bf16", 1), ("bf16", 3)])
@@ -246,43 +232,41 @@ def test_peak_is_what_torch_allocates(precision, micro_batches):
     allocated = max(accumulate(one.nbytes() for one in sorted(events, key=lambda one: one.start_ns())))
     lengths = tuple(length + 1 for length in corpus.mean_lengths)
     places = max(one.places for one in steps[0])
-    options = {"bf16": dtype == torch.bfloat16, "on_cpu": True, "micro_batches": micro_batches}
-    assert training_memory(config, places, lengths, **options).peak == pytest.approx(allocated, rel=0.1)
+    on_cpu = Devices(on_cpu=True, bf16=dtype == torch.bfloat16)
+    memory = memory_of(config, places, lengths, micro_batches=micro_batches, devices=on_cpu)
+    assert memory["peak"] == pytest.approx(allocated, rel=0.1)
 
 
 def test_what_is_stored_by_hand():
     """Weights, gradients and two moments in fp32: 16 bytes a parameter; a moving average 4 more, autocast 2 for each
     weight of a product."""
-    counted = count_parameters(BASE)
-    memory = training_memory(BASE, 4096, (30, 30), bf16=True, on_cpu=False, moving_average=True)
-    held = memory.weights + memory.gradients + memory.optimizer
-    assert held == 16 * counted.total
-    assert memory.average == 4 * counted.total
-    assert memory.copies == 2 * counted.in_products
+    memory = memory_of(BASE, 4096, ema_decay=0.99)
+    assert memory["weights"] + memory["gradients"] + memory["optimizer"] == 16 * 63_082_496
+    assert memory["average"] == 4 * 63_082_496
+    assert memory["copies"] == 2 * weights_in_products(BASE)
+    assert memory_of(BASE, 4096)["average"] == 0
 
 
 def test_gradients_and_activations_are_there_together_only_where_gradients_stay():
-    options = {"bf16": True, "on_cpu": False}
-    alone = training_memory(BIG, 25_000, (30, 30), **options)
-    accumulating = training_memory(BIG, 25_000, (30, 30), micro_batches=2, **options)
-    assert alone.activations > alone.gradients
-    assert accumulating.peak - alone.peak == alone.gradients
-    assert training_memory(BIG, 25_000, (30, 30), devices=2, **options).peak == accumulating.peak
+    alone, accumulating = (memory_of(BIG, 25_000, micro_batches=count) for count in (1, 2))
+    assert alone["activations"] > alone["gradients"]
+    assert accumulating["peak"] - alone["peak"] == alone["gradients"]
+    assert memory_of(BIG, 25_000, devices=Devices(2, bf16=True))["peak"] == accumulating["peak"]
 
 
 @given(st.integers(2, 500), st.booleans())
 def test_full_sharding_takes_less_the_more_devices(devices, bf16):
-    def peak(count: int, sharding: str) -> float:
-        options = {"bf16": bf16, "on_cpu": False, "devices": count, "sharding": sharding}
-        return training_memory(BIG, 4096, (30, 30), **options).peak
+    def peak(count: int, sharded: bool) -> float:
+        return memory_of(BIG, 4096, devices=Devices(count, bf16=bf16, sharded=sharded))["peak"]
 
-    assert peak(devices + 1, "full") < peak(devices, "full")
-    assert peak(devices + 1, "none") == peak(devices, "none")
+    assert peak(devices + 1, True) < peak(devices, True)
+    assert peak(devices + 1, False) == peak(devices, False)
 
 
 def test_sharded_parts_make_a_whole():
-    memory = training_memory(BIG, 4096, (30, 30), bf16=True, on_cpu=False, devices=8, sharding="full")
-    assert 8 * (memory.weights + memory.gradients + memory.optimizer) == 16 * count_parameters(BIG).total
+    sharded = memory_of(BIG, 4096, devices=Devices(8, bf16=True, sharded=True))
+    parameters = sum(one.numel() for one in on_meta(BIG).parameters())
+    assert 8 * (sharded["weights"] + sharded["gradients"] + sharded["optimizer"]) == 16 * parameters
 
 
 def test_weights_that_are_whole_with_full_sharding_by_hand():
@@ -291,12 +275,5 @@ def test_weights_that_are_whole_with_full_sharding_by_hand():
     model = on_meta(BASE)
     embedding = model.output.weight.numel()
     layer = sum(one.numel() for one in model.decoder.layers[0].parameters())
-    memory = training_memory(BASE, 4096, (30, 30), bf16=True, on_cpu=False, devices=8, sharding="full")
-    assert memory.copies == 2 * (embedding + 2 * layer) + 4 * max(embedding, layer)
-
-
-def test_constants_are_those_of_the_code():
-    from headway.kernels import attention, cross_entropy
-
-    assert attention.LONGEST_PLAIN == sizes.LONGEST_PLAIN
-    assert (sizes.LOSS_BUFFER, sizes.ACCELERATOR_LOSS_BUFFER) == (cross_entropy.CHUNK, cross_entropy.ACCELERATOR_CHUNK)
+    memory = memory_of(BASE, 4096, devices=Devices(8, bf16=True, sharded=True))
+    assert memory["copies"] == 2 * (embedding + 2 * layer) + 4 * max(embedding, layer)

@@ -14,7 +14,7 @@ from headway.errors import UserError
 from headway.storage import load_model, save_model
 from headway.text import lines
 from headway.training import synthetic
-from headway.training.earlier_work import work_before
+from headway.training.initial import work_before
 from headway.training.prepare import prepare, prepare_folder
 from headway.training.ranks import Alone
 from headway.training.reading import make_recipe

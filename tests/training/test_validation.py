@@ -5,9 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from headway.evaluation import score_translations
 from headway.model import ModelConfig, Transformer
-from headway.storage import StoredModel
 from headway.text.corpus import Pair
 from headway.text.shards import ParallelIds, write_ids
 from headway.text.words import WordTokenizer
@@ -15,8 +13,7 @@ from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
 from headway.training.ranks import Alone
 from headway.training.reading import make_recipe
-from headway.training.validation import mean_loss, tokenization_of, validate
-from headway.translator import Translator
+from headway.training.validation import mean_loss, tokenization_of
 
 CPU = torch.device("cpu")
 
@@ -55,23 +52,6 @@ def test_the_mean_loss_is_that_of_all_tokens(corpus, loss_of, budget):
     loss_of.train()
     found = mean_loss(loss_of, Batches(corpus, CPU, budget, budget), torch.float32, Alone())
     assert found == pytest.approx(total / tokens, rel=1e-12)
-
-
-def test_a_run_on_the_cpu_is_validated_there(corpus, pretend_device):
-    """By greedy translations, though the machine has a device."""
-    pretend_device("cuda")
-    words, sizes = WordTokenizer(list("abcdef")), {"d_model": 16, "num_heads": 2, "d_ff": 32}
-    model = Transformer(ModelConfig(10, 10, encoder_layers=1, decoder_layers=1, max_length=30, **sizes))
-    stored = StoredModel(
-        model=model, source_tokenizer=words, target_tokenizer=words, source_language="x", target_language="y"
-    )
-    texts = [("a b c", "a a a b"), ("d e", "c"), ("f", "f f f f f f f f")]
-    loss_of, batches = TranslationLoss(model, label_smoothing=0.0), Batches(corpus, CPU, 200, 200)
-    found = validate(loss_of, stored, batches, texts, tokenize="none", dtype=torch.float32, ranks=Alone())
-    assert {parameter.device.type for parameter in model.parameters()} == {"cpu"}
-    assert found.loss == mean_loss(loss_of, batches, torch.float32, Alone())
-    given = Translator(stored, device="cpu").translate([source for source, _ in texts], beam_size=1)
-    assert found.scores == score_translations([one.text for one in given], [text for _, text in texts], "none")
 
 
 def test_batches_count_what_is_in_their_tensors(corpus):

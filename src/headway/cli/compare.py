@@ -78,7 +78,8 @@ def compare(
     from headway.evaluation import check_tokenize
     from headway.insight.pictures import check_picture_path, draw_curves, save_picture
     from headway.threads import use_threads
-    from headway.training.comparing import differing_keys, read_run
+    from headway.training.comparing import read_run
+    from headway.training.run_directory import differing_keys
 
     _check_runs(runs)
     given = given_options(context)

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -32,25 +32,25 @@ class Progress:
     """Reports how far a job has come."""
 
     def __init__(self, manifest: Manifest, missing: Sequence[Shard], notice: Callable[[str], None]) -> None:
-        self._notice = notice
-        self._shards, self._lines = len(manifest.shards), manifest.lines
-        self._done_shards = self._shards - len(missing)
-        self._done_lines = self._lines_before = self._lines - sum(shard.span.lines for shard in missing)
+        self._notice, self._shards, self._lines = notice, len(manifest.shards), manifest.lines
+        self._shards_left, self._lines_left = len(missing), sum(shard.span.lines for shard in missing)
+        self._lines_added = 0
         self._begun = self._reported = time.monotonic()
 
     def add(self, shard: Shard) -> None:
         """Counts a finished shard, and reports if it is the last one or a report is due."""
-        self._done_shards += 1
-        self._done_lines += shard.span.lines
+        self._shards_left -= 1
+        self._lines_left -= shard.span.lines
+        self._lines_added += shard.span.lines
         now = time.monotonic()
-        if now <= self._reported + PROGRESS_EVERY and self._done_shards < self._shards:
+        if now <= self._reported + PROGRESS_EVERY and self._shards_left:
             return
         self._reported = now
-        rate = (self._done_lines - self._lines_before) / max(now - self._begun, 1e-9)
-        left = f", {_duration((self._lines - self._done_lines) / rate)} left" if rate else ""
+        rate = self._lines_added / max(now - self._begun, 1e-9)
+        left = f", {_duration(self._lines_left / rate)} left" if rate else ""
         self._notice(
-            f"{self._done_shards:,} of {self._shards:,} shards, {self._done_lines:,} of {self._lines:,} lines, "
-            f"{rate:,.0f} lines a second{left}"
+            f"{self._shards - self._shards_left:,} of {self._shards:,} shards, "
+            f"{self._lines - self._lines_left:,} of {self._lines:,} lines, {rate:,.0f} lines a second{left}"
         )
 
 
@@ -70,13 +70,12 @@ class Actor:
             self._error = str(error)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        outcomes = [self._outcome(self._shards[int(number)]) for number in batch["shard"]]
-        return {"outcome": [json.dumps(asdict(outcome)) for outcome in outcomes]}
-
-    def _outcome(self, shard: Shard) -> Outcome:
+        shards = [self._shards[int(number)] for number in batch["shard"]]
         if self._error:
-            return Outcome(shard.name, error=self._error, for_user=True)
-        return self._worker.translate(shard)
+            outcomes = [Outcome(shard.name, error=self._error, for_user=True) for shard in shards]
+        else:
+            outcomes = map(self._worker.translate, shards)
+        return {"outcome": [json.dumps(asdict(outcome)) for outcome in outcomes]}
 
 
 def translate_on_cluster(
@@ -119,23 +118,36 @@ def _translate_missing(
     workers: int | None,
     notice: Callable[[str], None],
 ) -> None:
-    """Makes rounds until no shard is missing. Raises UserError if some are after MOST_ROUNDS."""
+    """Makes rounds until no shard is missing. In a round Ray restarts workers that died, and retries their shards; a
+    shard that is lost even so has no outcome. Raises UserError if some are missing after MOST_ROUNDS."""
     errors: dict[str, str] = {}
+    shards = {shard.name: (number, shard) for number, shard in enumerate(manifest.shards)}
     missing = manifest.missing()
-    shards = {shard.name: shard for shard in missing}
     progress = Progress(manifest, missing, notice)
-    for number in range(1, MOST_ROUNDS + 1):
-        for outcome in _round(ray, work, manifest, missing, fingerprints, workers):
+    for again in ("; it will be retried",) * (MOST_ROUNDS - 1) + ("",):
+        resources = ray.cluster_resources()
+        gpus = int(resources.get("GPU", 0)) if work.device in ("auto", "cuda") else 0
+        most = gpus or int(resources.get("CPU", 1))
+        rows = [{"shard": shards[shard.name][0]} for shard in missing]
+        dataset = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+            Actor,
+            fn_constructor_args=(work, manifest, fingerprints),
+            batch_size=1,
+            compute=ray.data.ActorPoolStrategy(size=min(most, workers or most, len(rows))),
+            num_cpus=1,
+            num_gpus=1 if gpus else None,
+        )
+        for row in dataset.iter_rows():
+            outcome = Outcome(**json.loads(row["outcome"]))
             if outcome.for_user:
                 raise UserError(outcome.error)
             if outcome.error:
                 errors[outcome.name] = outcome.error
-                again = "; it will be retried" * (number < MOST_ROUNDS)
                 notice(f"warning: {outcome.name}: {outcome.error}{again}")
                 continue
             for one in outcome.notices:
                 notice(one)
-            progress.add(shards[outcome.name])
+            progress.add(shards[outcome.name][1])
         missing = manifest.missing()
         if not missing:
             return
@@ -144,35 +156,6 @@ def _translate_missing(
         f"{manifest.folder}: {len(missing)} of {len(manifest.shards)} shards can't be translated, first {name}: "
         f"{errors.get(name, 'its worker was killed')}; the same command retries them"
     )
-
-
-def _round(
-    ray: ModuleType,
-    work: Work,
-    manifest: Manifest,
-    to_do: Sequence[Shard],
-    fingerprints: list[str],
-    workers: int | None,
-) -> Iterator[Outcome]:
-    """One pass over the shards. Ray restarts workers that died, and retries their shards. A shard that is lost even so
-    has no outcome."""
-    resources = ray.cluster_resources()
-    gpus = int(resources.get("GPU", 0)) if work.device in ("auto", "cuda") else 0
-    most = gpus or int(resources.get("CPU", 1))
-    actors = min(most, workers or most, len(to_do))
-    numbers = {shard.name: number for number, shard in enumerate(manifest.shards)}
-    rows = [{"shard": numbers[shard.name]} for shard in to_do]
-    dataset = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
-        Actor,
-        fn_constructor_args=(work, manifest, fingerprints),
-        batch_size=1,
-        compute=ray.data.ActorPoolStrategy(size=actors),
-        num_cpus=1,
-        num_gpus=1 if gpus else None,
-    )
-    for row in dataset.iter_rows():
-        document = json.loads(row["outcome"])
-        yield Outcome(**{**document, "notices": tuple(document["notices"])})
 
 
 def _connect(ray: ModuleType, address: str, workers: int | None) -> None:

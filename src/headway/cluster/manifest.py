@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -131,19 +131,14 @@ def _named(spans: list[tuple[int, Span]]) -> list[Shard]:
 
 def _shards(inputs: Sequence[Path]) -> list[Shard]:
     """Shards of one chunk each, or of several, so that lines are batched as in a single process."""
-    pieces = [(number, span) for number, path in enumerate(inputs) for span in _chunk_spans(path)]
-    together = -(-len(pieces) // MOST_SHARDS)
-    joined: list[tuple[int, Span]] = []
-    count = 0
-    for file, span in pieces:
-        if count % together and joined[-1][0] == file:
-            begun = joined[-1][1]
-            joined[-1] = (file, Span(begun.offset, begun.first, begun.lines + span.lines))
-        else:
-            joined.append((file, span))
-            count = 0
-        count += 1
-    return _named(joined)
+    of_files = [list(_chunk_spans(path)) for path in inputs]
+    together = -(-sum(map(len, of_files)) // MOST_SHARDS) or 1
+    parts = [
+        (file, spans[start : start + together])
+        for file, spans in enumerate(of_files)
+        for start in range(0, len(spans), together)
+    ]
+    return _named([(file, replace(part[0], lines=sum(one.lines for one in part))) for file, part in parts])
 
 
 def _chunk_spans(path: Path) -> Iterator[Span]:

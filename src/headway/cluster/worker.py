@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ class Outcome:
     """The result of a shard."""
 
     name: str
-    notices: tuple[str, ...] = ()
+    notices: Sequence[str] = ()
     error: str = ""
     """Why the shard wasn't translated; empty if it was."""
     for_user: bool = False
@@ -134,7 +135,7 @@ class Worker:
         finally:
             partial.unlink(missing_ok=True)
         sync(path.parent)
-        return Outcome(shard.name, tuple(f"{file}: {notice}" for notice in notices))
+        return Outcome(shard.name, [f"{file}: {notice}" for notice in notices])
 
 
 def _private(path: Path) -> Path:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headway.decoding import ctranslate2_model, vocabularies
+from headway.decoding import ctranslate2_model
 from headway.storage import StoredModel
 from headway.storage.atomic import TEMPORARY_SUFFIX
 from headway.storage.checksums import find_damage, write_checksums
@@ -65,8 +65,7 @@ def exported(stored: StoredModel, version: str) -> Iterator[Path]:
 def _fingerprint(stored: StoredModel, version: str) -> str:
     """Of all that is exported, and of what exports it."""
     found = hashlib.sha256(version.encode())
-    for file in (ctranslate2_model.__file__, vocabularies.__file__):
-        found.update(Path(file).read_bytes())
+    found.update(Path(ctranslate2_model.__file__).read_bytes())
     found.update(json.dumps(stored.model.config.to_dict(), sort_keys=True).encode())
     for tokenizer in (stored.source_tokenizer, stored.target_tokenizer):
         found.update(tokenizer.to_bytes())

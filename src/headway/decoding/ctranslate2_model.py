@@ -16,13 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from headway.decoding.faithful import Exported, check_faithful, check_positions
-from headway.decoding.vocabularies import never_generated, pieces_of
 from headway.errors import UserError
 from headway.model.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory
 from headway.text.shortlist import Shortlist
-from headway.text.tokenizer import UNK_ID
+from headway.text.tokenizer import CONTROL_PIECES, UNK_ID
 
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
 QUANTIZATIONS = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
@@ -60,6 +59,21 @@ def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | No
         if stored.shortlist is not None:
             map_ = "".join(f"{line}\n" for line in _vocabulary_map(stored, stored.shortlist))
             (folder / VOCABULARY_MAP).write_text(map_, encoding="utf-8", newline="\n")
+
+
+def pieces_of(stored: StoredModel) -> tuple[list[str], list[str]]:
+    """The source and the target vocabulary as other tools get them: by id, each piece once."""
+    source, target = (list(side.vocabulary) for side in (stored.source_tokenizer, stored.target_tokenizer))
+    for vocabulary in (source, target):
+        vocabulary[: len(CONTROL_PIECES)] = CONTROL_PIECES
+    return source, target
+
+
+def never_generated(stored: StoredModel) -> list[str]:
+    """The pieces that no translation may have."""
+    config = stored.model.config
+    never = {config.pad_id, config.bos_id, *stored.target_tokenizer.never_generated} - {config.eos_id}
+    return [pieces_of(stored)[1][id_] for id_ in sorted(never)]
 
 
 def import_ctranslate2() -> Any:

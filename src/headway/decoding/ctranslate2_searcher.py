@@ -9,8 +9,7 @@ import torch
 
 from headway.decoding import Hypothesis, SearchOptions
 from headway.decoding.ctranslate2_cache import exported
-from headway.decoding.ctranslate2_model import import_ctranslate2, load_ctranslate2
-from headway.decoding.vocabularies import never_generated, pieces_of
+from headway.decoding.ctranslate2_model import import_ctranslate2, load_ctranslate2, never_generated, pieces_of
 from headway.errors import UserError
 from headway.storage import StoredModel
 

@@ -1,7 +1,6 @@
 """Text in, numbers out."""
 
 from headway.evaluation.alignments import alignment_error_rate, parse_pharaoh
-from headway.evaluation.calibration import area_under_curve, expected_calibration_error
 from headway.evaluation.chrf import chrf_between
 from headway.evaluation.metrics import Measured, MetricFunction, NamedMetric, load_metric
 from headway.evaluation.scores import (
@@ -23,12 +22,10 @@ __all__ = [
     "NamedMetric",
     "Scores",
     "alignment_error_rate",
-    "area_under_curve",
     "check_tokenize",
     "chrf_between",
     "compare_measured",
     "compare_translations",
-    "expected_calibration_error",
     "load_metric",
     "parse_pharaoh",
     "score_translations",

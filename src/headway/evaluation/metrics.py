@@ -62,21 +62,19 @@ def load_metric(name: str) -> NamedMetric:
     """Imports a metric by its name, `module:function`; the module is looked for in the current folder first, then among
     the installed packages. Raises UserError."""
     module_name, _, function_name = name.partition(":")
-    if not function_name.isidentifier() or not all(part.isidentifier() for part in module_name.split(".")):
+    if not all(part.isidentifier() for part in (function_name, *module_name.split("."))):
         raise UserError(f"metric {name!r}: must be module:function, such as my_metrics:exact")
     if (folder := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, folder)
     try:
         with redirect_stdout(sys.stderr):
             module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise UserError(f"metric {name}: module {module_name} can't be imported: {_told(error)}") from None
-        raise UserError(
-            f"metric {name}: there is no module {error.name} in {folder} or among the installed packages"
-        ) from None
     except (Exception, SystemExit) as error:
-        raise UserError(f"metric {name}: module {module_name} can't be imported: {_told(error)}") from None
+        absent = error.name if isinstance(error, ModuleNotFoundError) else None
+        problem = f"module {module_name} can't be imported: {_told(error)}"
+        if absent and f"{module_name}.".startswith(f"{absent}."):
+            problem = f"there is no module {absent} in {folder} or among the installed packages"
+        raise UserError(f"metric {name}: {problem}") from None
     function = getattr(module, function_name, None)
     if not callable(function):
         problem = "has no function" if function is None else "has no function, but a value, of the name"

@@ -20,9 +20,9 @@ from headway.decoding.ctranslate2_model import (
     import_ctranslate2,
     load_ctranslate2,
     open_ctranslate2,
+    pieces_of,
 )
 from headway.decoding.faithful import Exported
-from headway.decoding.vocabularies import pieces_of
 from headway.errors import UserError
 from headway.languages import english_name, is_language
 from headway.storage import StoredModel

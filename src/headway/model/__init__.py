@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from headway.model.attention import MultiHeadAttention, ScaledDotProductAttention, attend
     from headway.model.config import ModelConfig
     from headway.model.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward, Residual
-    from headway.model.masks import causal_mask, cross_mask, length_mask, padding_mask, target_mask
+    from headway.model.masks import causal_mask, cross_mask, padding_mask, target_mask
     from headway.model.positions import LearnedPositions, SinusoidalPositions
     from headway.model.transformer import Decoder, Encoder, TokenEmbedding, Transformer
 
@@ -29,7 +29,6 @@ __all__ = [
     "attend",
     "causal_mask",
     "cross_mask",
-    "length_mask",
     "padding_mask",
     "target_mask",
 ]
@@ -39,7 +38,7 @@ __getattr__ = lazy_names(
     attention="MultiHeadAttention ScaledDotProductAttention attend",
     config="ModelConfig",
     layers="DecoderLayer EncoderLayer PositionwiseFeedForward Residual",
-    masks="causal_mask cross_mask length_mask padding_mask target_mask",
+    masks="causal_mask cross_mask padding_mask target_mask",
     positions="LearnedPositions SinusoidalPositions",
     transformer="Decoder Encoder TokenEmbedding Transformer",
 )

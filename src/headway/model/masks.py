@@ -14,12 +14,6 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     return (ids != pad_id)[:, None, None, :]
 
 
-def length_mask(lengths: Tensor, length: int) -> Tensor:
-    """Hides keys at and beyond each row's own length. lengths: (batch,) -> (batch, 1, 1, length)."""
-    positions = torch.arange(length, device=lengths.device)
-    return (positions < lengths[:, None])[:, None, None, :]
-
-
 def causal_mask(length: int, device: torch.device | str | None = None) -> Tensor:
     """The look-ahead mask: query i sees keys 0..i. -> (1, 1, length, length)."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]

@@ -166,16 +166,12 @@ def read_model(path: Path) -> ModelDirectory:
         config=config.model,
         source_tokenizer=tokenizers[config.tokenizers["source"]],
         target_tokenizer=tokenizers[config.tokenizers["target"]],
-        source_language=config.source_language,
-        target_language=config.target_language,
         decoding=decoding,
         card=files[CARD_FILE].decode("utf-8", errors="replace"),
-        domain=config.domain,
-        training_flops=config.training_flops,
         name=folder.name,
         shortlist=shortlist,
-        aligner=config.aligner,
         calibration=calibration,
+        **config.info,
     )
 
 
@@ -187,13 +183,13 @@ def model_fingerprint(path: Path) -> str:
 
 def training_work(path: Path) -> float | None:
     """`StoredModel.training_flops` without loading the model. Raises UserError."""
-    return _read_config(find_model(path) / "config.json").training_flops
+    return _read_config(find_model(path) / "config.json").info["training_flops"]
 
 
 def model_languages(path: Path) -> tuple[str, str]:
     """Source and target language of a model, without loading it. Raises UserError."""
-    config = _read_config(find_model(path) / "config.json")
-    return config.source_language, config.target_language
+    info = _read_config(find_model(path) / "config.json").info
+    return info["source_language"], info["target_language"]
 
 
 def find_model(path: Path) -> Path:
@@ -233,15 +229,12 @@ class _Config(NamedTuple):
     """What config.json says."""
 
     model: ModelConfig
-    source_language: str
-    target_language: str
-    domain: str
     tokenizers: dict[str, str]
     """The file of each side."""
     checksums: dict[str, str]
     """SHA-256 of each other file of the model."""
-    training_flops: float | None
-    aligner: Aligner | None
+    info: dict[str, Any]
+    """Fields of `ModelInfo`."""
 
 
 _MEMBERS: dict[str, type] = {
@@ -289,8 +282,9 @@ def _read_config(file: Path) -> _Config:
     files = {WEIGHTS_FILE, DECODING_FILE, CARD_FILE, *(tokenizers[side] for side in SIDES)}
     if checksums.keys() - {SHORTLIST_FILE, CALIBRATION_FILE} != files:
         raise UserError(f"{file}: has not exactly the checksums (sha256) of the model's files")
-    languages = document["source_language"], document["target_language"]
-    return _Config(model, *languages, domain, tokenizers, checksums, flops, aligner)
+    info = {name: document[name] for name in ("source_language", "target_language")}
+    info |= {"domain": domain, "training_flops": flops, "aligner": aligner}
+    return _Config(model, tokenizers, checksums, info)
 
 
 def _check_decoding(options: dict[str, Any], file: Path) -> None:

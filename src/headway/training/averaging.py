@@ -24,21 +24,19 @@ class MovingAverage:
     """average <- decay * average + (1 - decay) * weights after each step; the decay is smaller in the first steps."""
 
     def __init__(self, model: Transformer, decay: float) -> None:
-        self._model, self._parameters = model, list(model.parameters())
         self._decay = decay
-        self._average = [parameter.detach().clone() for parameter in self._parameters]
+        self._pairs = {name: (weight, weight.detach().clone()) for name, weight in model.named_parameters()}
 
     @torch.no_grad()
     def update(self, step: int) -> None:
         """Includes the weights after this step, counted from 1."""
         decay = min(self._decay, step / (step + 9))  # so that the random start is soon forgotten
-        for average, parameter in zip(self._average, self._parameters, strict=True):
-            average.lerp_(parameter, 1.0 - decay)
+        for weight, average in self._pairs.values():
+            average.lerp_(weight, 1.0 - decay)
 
     def named_tensors(self) -> dict[str, Tensor]:
         """The average by the names of the weights."""
-        names = [name for name, _ in self._model.named_parameters()]
-        return dict(zip(names, self._average, strict=True))
+        return {name: average for name, (_, average) in self._pairs.items()}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Restores the average from the result of `named_tensors`."""
@@ -55,8 +53,8 @@ class MovingAverage:
             self._swap()
 
     def _swap(self) -> None:
-        for parameter, average in zip(self._parameters, self._average, strict=True):
-            parameter.data, average.data = average.data, parameter.data
+        for weight, average in self._pairs.values():
+            weight.data, average.data = average.data, weight.data
 
 
 def average_models(folders: Sequence[Path], output: Path) -> None:

@@ -17,8 +17,8 @@ from headway.text.shards import ParallelIds
 
 Batch = tuple[Packed, Packed, Tensor]
 """A micro-batch as the loss takes it, on the device: sources, what the decoder reads, and the labels."""
-WeightedBatch = tuple[Packed, Packed, Tensor, Tensor]
-"""The same with a weight for each label."""
+WeightedBatch = tuple[Packed, Packed, Tensor, Tensor, Tensor]
+"""The same with a weight for each label, and the risk that the loss stands for."""
 
 
 @dataclass(frozen=True)

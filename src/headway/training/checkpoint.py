@@ -57,7 +57,7 @@ class Progress:
     """Spent so far, over all resumes."""
     flops: NonNegativeFloat | None = 0.0
     """The work of all matrix products in training so far, with that of the models it is made with
-    (`earlier_work.work_before`); None where that is unknown, or a version that didn't count began."""
+    (`initial.work_before`); None where that is unknown, or a version that didn't count began."""
     best_score: float | None = None
     """Validation BLEU, or the negative validation loss, of the best model."""
     best_loss: float | None = None
@@ -95,9 +95,6 @@ class State:
     """The `conditions` of its steps."""
 
 
-_STATE = TypeAdapter(State)
-
-
 def save_checkpoint(
     folder: Path,
     model: Transformer,
@@ -110,7 +107,12 @@ def save_checkpoint(
     all ranks' generators; by default of this process alone. Raises UserError where the disk is full."""
     files = {
         "weights": named_weights(model),
-        "optimizer": _optimizer_tensors(model, optimizers),
+        "optimizer": {
+            f"{name}/{key}": value.contiguous()
+            for name, weight in model.named_parameters()
+            for optimizer in optimizers
+            for key, value in optimizer.state.get(weight, {}).items()
+        },
         "average": average.named_tensors() if average is not None else {},
         "random": random or random_states(),
     }
@@ -149,7 +151,7 @@ def read_state(path: Path) -> State:
     if isinstance(document.get("progress"), dict):
         document["progress"].setdefault("flops", None)  # earlier versions did not count
     try:
-        state = _STATE.validate_json(json.dumps(document))
+        state = TypeAdapter(State).validate_json(json.dumps(document))
     except ValidationError as error:
         problem = error.errors()[0]
         fault = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
@@ -189,30 +191,17 @@ def best_steps(folder: Path) -> set[int]:
     return steps
 
 
-def _optimizer_tensors(model: Transformer, optimizers: Sequence[torch.optim.Optimizer]) -> dict[str, Tensor]:
-    return {
-        f"{name}/{key}": value.contiguous()
-        for name, parameter in model.named_parameters()
-        for optimizer in optimizers
-        for key, value in optimizer.state.get(parameter, {}).items()
-    }
-
-
 def _load_optimizers(model: Transformer, optimizers: Sequence[torch.optim.Optimizer], file: Path) -> None:
-    names = read_header(file).keys()
-    known = {name.rpartition("/")[0] for name in names}  # a weight that never had a gradient has no state
+    known = {name.rpartition("/")[0] for name in read_header(file)}  # a weight that never had a gradient has no state
+    weights = {name: weight for name, weight in model.named_parameters() if name in known}
     owners = {
-        parameter: optimizer
-        for optimizer in optimizers
-        for group in optimizer.param_groups
-        for parameter in group["params"]
+        weight: optimizer for optimizer in optimizers for group in optimizer.param_groups for weight in group["params"]
     }
-    parameters = {name: parameter for name, parameter in model.named_parameters() if name in known}
-    wanted = {name: state_like(owners[parameter], parameter) for name, parameter in parameters.items()}
+    wanted = {name: state_like(owners[weight], weight) for name, weight in weights.items()}
     tensors = load_tensors(file, {f"{name}/{key}": like for name in wanted for key, like in wanted[name].items()})
-    for name, parameter in parameters.items():
-        state = {key: tensors[f"{name}/{key}"].to(parameter.device, copy=True) for key in wanted[name]}
-        owners[parameter].state[parameter] = state
+    for name, weight in weights.items():
+        state = {key: tensors[f"{name}/{key}"].to(weight.device, copy=True) for key in wanted[name]}
+        owners[weight].state[weight] = state
 
 
 def random_states() -> dict[str, Tensor]:
@@ -230,7 +219,7 @@ def states_of_ranks(ranks: Alone) -> dict[str, Tensor]:
     return {
         name if rank == 0 else f"{name}.{rank}": state
         for name, own in random_states().items()
-        for rank, state in enumerate(ranks.states(own))
+        for rank, state in enumerate(ranks.joined([own]))
     }
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from headway.errors import UserError
-from headway.training.limits import standing
-from headway.training.log import read_log
 from headway.training.reading import load_recipe
 from headway.training.recipe import BestBy
+from headway.training.reporter import read_log
+from headway.training.run import standing
 from headway.training.run_directory import flattened, is_run
 
 MEASURES: tuple[BestBy, ...] = ("valid_loss", "valid_bleu")
@@ -55,7 +55,7 @@ def read_run(folder: Path, notice: Callable[[str], None]) -> RunRecord:
         return RunRecord(folder, recipe, 0, {measure: {} for measure in MEASURES})
     damaged: list[int] = []
     last_step, curves = 0, {measure: dict[int, float]() for measure in MEASURES}
-    for number, (_, entry) in read_log(log, damaged.append):
+    for number, _, entry in read_log(log, damaged.append):
         last_step = max(last_step, entry["step"])
         points = {measure: entry[measure] for measure in MEASURES if measure in entry}
         if not all(type(value) in (int, float) and math.isfinite(value) for value in points.values()):
@@ -68,11 +68,3 @@ def read_run(folder: Path, notice: Callable[[str], None]) -> RunRecord:
     if not any(curves.values()):
         notice(f"warning: {folder}: has no validation in its log.jsonl; it has no curves")
     return RunRecord(folder, recipe, last_step, {name: dict(sorted(curve.items())) for name, curve in curves.items()})
-
-
-def differing_keys(recipes: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The keys, as `section.key`, that are not the same in all recipes, and the value in each; None where it has no
-    such key."""
-    keys = dict.fromkeys(key for recipe in recipes for key in recipe)
-    values = {key: [recipe.get(key) for recipe in recipes] for key in keys}
-    return {key: of_key for key, of_key in values.items() if any(value != of_key[0] for value in of_key)}

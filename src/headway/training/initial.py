@@ -1,8 +1,9 @@
-"""Starting a run from an existing model: its weights and its tokenizers. Languages and search options that the recipe
-doesn't set come from the model, too."""
+"""What a run begins with: a new model, or an existing one with its weights and its tokenizers. Languages and search
+options that the recipe doesn't set come from that model, too, and so does the work of training it."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.storage import StoredModel, load_model
+from headway.storage.model_directory import model_fingerprint, training_work
+from headway.storage.steps import step_folders
 from headway.storage.stored_model import load_named_weights, named_weights
-from headway.text.tokenizer import BOS_ID, UNK_ID
+from headway.text.tokenizer import BOS_ID, UNK_ID, Tokenizer
 from headway.text.words import WordTokenizer
+from headway.training.checkpoint import read_state
 from headway.training.recipe import DECIDED_BY_TOKENIZER, DecodingSection, Recipe
 
 FREE_TO_CHANGE = ("dropout", "attention_dropout", "feedforward_dropout")
@@ -58,19 +62,16 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
         return None
     stored = _trainable(load_model(recipe.training.init_from))
     wanted, found = config.to_dict(), stored.model.config.to_dict()
-    free = ("source_vocab_size", "target_vocab_size", *FREE_TO_CHANGE)
     fewer = [name for name in MAY_BE_FEWER if wanted[name] < found[name]]
-    differing = [name for name in wanted if wanted[name] != found[name] and name not in (*free, *fewer)]
-    if differing:
-        values = ", ".join(f"model.{name} is {found[name]}, the recipe has {wanted[name]}" for name in differing)
-        raise UserError(f"{recipe.training.init_from}: can't start this run: {values}")
-    for name, value in tokenizer_section(stored).items():
-        wanted_value = getattr(recipe.tokenizer, name)
-        if name != "vocab_size" and wanted_value != value:
-            raise UserError(
-                f"{recipe.training.init_from}: can't start this run: its tokenizer.{name} is {value}, "
-                f"the recipe has {wanted_value}"
-            )
+    free = ("source_vocab_size", "target_vocab_size", *FREE_TO_CHANGE, *fewer)
+    values = [(f"model.{name}", found[name], wanted[name]) for name in wanted if name not in free]
+    values += [
+        (f"tokenizer.{name}", value, getattr(recipe.tokenizer, name))
+        for name, value in tokenizer_section(stored).items()
+        if name != "vocab_size"
+    ]
+    if differing := [f"{key} is {has}, the recipe has {asked}" for key, has, asked in values if has != asked]:
+        raise UserError(f"{recipe.training.init_from}: can't start this run: {', '.join(differing)}")
     if missing := set(recipe.data.tags) - set(stored.source_tokenizer.target_tags):
         raise UserError(f"{recipe.training.init_from}: has no tag for the target language {min(missing)}")
     return stored
@@ -100,3 +101,41 @@ def _trainable(stored: StoredModel) -> StoredModel:
             impossible[BOS_ID] = False
             bias[impossible] = bias[UNK_ID]
     return replace(stored, model=model.eval())
+
+
+def make_model(
+    config: ModelConfig, source: Tokenizer, target: Tokenizer, initial: StoredModel | None, seed: int
+) -> Transformer:
+    """With these vocabularies, and random weights or those of the first layers of `initial`."""
+    torch.manual_seed(seed)
+    model = Transformer(replace(config, source_vocab_size=source.vocab_size, target_vocab_size=target.vocab_size))
+    if initial:
+        weights = initial.model.state_dict()
+        model.load_state_dict({name: weights[name] for name in model.state_dict()})
+    return model
+
+
+def work_before(recipe: Recipe) -> float | None:
+    """The floating-point operations that training the other models has taken: the one that the run starts from, and
+    those that translated its text. None where that is unknown, or a model is gone.
+
+    Equal models count once; two that start from the same third one both count it. Translating isn't training, and isn't
+    counted."""
+    paths = [synthesis.writer for synthesis in recipe.data.syntheses]
+    if recipe.training.init_from is not None:
+        paths.append(recipe.training.init_from)
+    work: dict[str, float | None] = {}
+    for path in paths:
+        if not path.exists():
+            return None
+        work[model_fingerprint(path)] = _work_of(path)
+    known = [flops for flops in work.values() if flops is not None]
+    return sum(known) if len(known) == len(work) else None
+
+
+def _work_of(path: Path) -> float | None:
+    """Of a run all steps count, also those after its best model."""
+    for checkpoint in reversed(step_folders(path / "checkpoints")):
+        with suppress(UserError):
+            return read_state(checkpoint).progress.flops
+    return training_work(path)

@@ -7,27 +7,20 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
-import torch
-from torch import Tensor
-
 from headway.errors import UserError
 from headway.text.batches import MicroBatch
 from headway.training.checkpoint import Progress
-from headway.training.keeping import check_fit_to_keep, is_better, keep_model, save_run, stored_model
-from headway.training.limits import outlook, reached
-from headway.training.log import NoLog, RunLog
-from headway.training.memory import naming_batch, try_batch
 from headway.training.ranks import join
 from headway.training.rates import rate_of_step
 from headway.training.recipe import Recipe
-from headway.training.reporter import Reporter
-from headway.training.run import Run
+from headway.training.reporter import Reporter, RunLog
+from headway.training.run import Run, check_fit_to_keep, keep_model, outlook, reached, save_run, stored_model
 from headway.training.run_directory import only_trainer
-from headway.training.sizes import work_of_step, work_of_update
+from headway.training.sizes import work_of_update
 from headway.training.start import start
-from headway.training.step import train_step
+from headway.training.step import naming_batch, train_step, try_batch
 from headway.training.stopping import Interrupted, StopRequests
-from headway.training.validation import tokenization_of, validate
+from headway.training.validation import validate
 
 
 def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
@@ -51,9 +44,9 @@ def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
             try_batch(run.loss_of, run.train, one, run.dtype)
     steps = run.train.plan.steps(progress.epoch, progress.step_in_epoch)
     upcoming = next(steps, None)
-    saved, kept = _place(progress), progress.step > 0  # whether there is a checkpoint
-    with (RunLog if run.ranks.leads else NoLog)(
-        run.folder, progress.step, progress.validated_step, reporter.line, tensorboard=options.tensorboard
+    saved = _place(progress)
+    with (
+        RunLog(run.folder, *saved, reporter.line, tensorboard=options.tensorboard) if run.ranks.leads else nullcontext()
     ) as log:
         while True:
             asked, minutes = run.ranks.highest(stop() or 0, run.minutes())
@@ -61,8 +54,8 @@ def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
             ended_by = reached(options, progress, minutes, epoch_over=upcoming is None)
             at_validation = ended_by is not None or progress.step % run.validate_every == 0
             if at_validation and progress.validated_step < progress.step and signal_number is None:
-                if not kept:
-                    saved, kept = _save(run, log), True  # no model without one, whatever a validation may meet
+                if saved == (0, 0):  # no model without a checkpoint, whatever a validation may meet
+                    saved = _save(run, log)
                 validate_and_keep(run, stop, log, reporter)
                 continue
 
@@ -70,7 +63,7 @@ def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
                 reporter.line("stopping: saving what was done; again to stop at once, unsaved")
             ending = ended_by is not None or signal_number is not None
             if saved != _place(progress) and (ending or progress.step % run.save_every == 0):
-                saved, kept = _save(run, log), True
+                saved = _save(run, log)
             if signal_number is not None:
                 raise Interrupted(signal_number)
             if ended_by is not None:
@@ -85,79 +78,56 @@ def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
             upcoming = next(steps, None)
 
 
-def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog, reporter: Reporter) -> None:
+def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog | None, reporter: Reporter) -> None:
     """One optimizer step on the micro-batches, logged. Raises UserError where a loss or a gradient is not finite, or
     memory runs out."""
     began = time.monotonic()
-    progress, options = run.progress, run.recipe.training
-    step, tokens = progress.step + 1, run.train.target_tokens(micro_batches)
-    rate = rate_of_step(step, options, run.model.config.d_model, run.last_step)
-    mine = run.ranks.mine(micro_batches)
+    progress, options, config = run.progress, run.recipe.training, run.model.config
+    step = progress.step + 1
+    rate = rate_of_step(step, options, config.d_model, run.last_step)
     with naming_batch(run.train, micro_batches):
-        if run.sampler is None:
-            sampled, batches, divisor = None, [run.train.tensors(one) for one in mine], tokens
-            sums = run.ranks.sums
-        else:
-            sampled = run.sampler.step(mine, step)
-            batches, divisor = sampled.batches, run.sampler.count * sum(len(one.pairs) for one in micro_batches)
-
-            def sums(values: Tensor) -> Tensor:  # ranks may have different numbers of batches
-                return run.ranks.sums(values.sum(dim=0, keepdim=True))
-
+        given = run.objective.step(micro_batches, step, run.ranks)
         result = train_step(
             run.exchanging,
             run.optimizers,
-            batches,
-            divisor=divisor / run.ranks.count,
+            given.batches,
+            divisor=given.divisor / run.ranks.count,
             rate=rate,
             max_gradient_norm=options.max_gradient_norm,
             dtype=run.dtype,
-            sums=sums,
+            sums=run.ranks.sums,
         )
-        loss = sum(result.losses.tolist()) / divisor
-        _refuse_broken_step(progress, loss, result.gradient_norm.item())
+        loss = sum(result.losses.tolist()) / given.divisor
+        for what, number in (("the loss", loss), ("a gradient", result.gradient_norm.item())):
+            if not math.isfinite(number):
+                raise UserError(
+                    f"step {step}, epoch {progress.epoch + 1}, batch {progress.step_in_epoch + 1}: {what} is not "
+                    "finite; nothing of it was used or saved. Begin a new run with a lower training.learning_rate, or "
+                    "training.precision: fp32"
+                )
         if run.average is not None:
             run.average.update(step)
     progress.step, progress.step_in_epoch = step, progress.step_in_epoch + 1
-    if sampled is None:
-        work = work_of_step(run.model.config, micro_batches)
-    else:
-        risk, work = run.ranks.sums(torch.tensor([sampled.risk, sampled.work], device=run.device)).tolist()
-        loss = risk / divisor  # the sum of the weighted losses says little
     if progress.flops is not None:
-        progress.flops += work + work_of_update(run.model.config, options.optimizer)
+        progress.flops += given.work + work_of_update(config, options.optimizer)
     progress.minutes = run.minutes()
-    speed = tokens / (time.monotonic() - began)
-    log.write(
-        {
-            "step": step,
-            "epoch": progress.epoch + 1,
-            "loss": loss,
-            "learning_rate": rate,
-            "tokens_per_second": round(speed),
-        }
-    )
+    speed = run.train.target_tokens(micro_batches) / (time.monotonic() - began)
+    if log is not None:
+        figures = {"loss": loss, "learning_rate": rate, "tokens_per_second": round(speed)}
+        log.write({"step": step, "epoch": progress.epoch + 1, **figures})
     reporter.step(step, loss, speed, *outlook(options, progress, run.last_step))
 
 
-def validate_and_keep(run: Run, stop: StopRequests, log: RunLog, reporter: Reporter) -> None:
+def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter: Reporter) -> None:
     """Validates the model, the average of its weights where there is one, logs it and keeps it. A stop request leaves
     all that for the next time."""
     check_fit_to_keep(run)
-    progress, recipe = run.progress, run.recipe
+    progress = run.progress
     with run.average.in_model() if run.average is not None else nullcontext():
         stored = stored_model(run)
         try:
             with stop.at_once():
-                found = validate(
-                    run.loss_of,
-                    stored,
-                    run.valid,
-                    run.data.valid_texts,
-                    tokenize=tokenization_of(recipe),
-                    dtype=run.dtype,
-                    ranks=run.ranks,
-                )
+                found = validate(run, stored)
         except Interrupted:
             return
         if not math.isfinite(found.loss):
@@ -165,32 +135,23 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog, reporter: Repor
                 f"step {progress.step}: the validation loss is not finite; begin a new run with a lower "
                 "training.learning_rate, or with training.precision: fp32"
             )
-        better, bleu = is_better(progress, found, recipe.training.best_by), found.scores.bleu
+        better, bleu = keep_model(run, stored, found), found.scores.bleu
         work = {} if progress.flops is None else {"petaflop": round(progress.flops / 1e15, 6)}
-        log.write({"step": progress.step, "valid_loss": found.loss, "valid_bleu": round(bleu, 2), **work})
+        if log is not None:
+            log.write({"step": progress.step, "valid_loss": found.loss, "valid_bleu": round(bleu, 2), **work})
         reporter.line(
             f"step {progress.step:,}  epoch {progress.epoch + 1}  valid loss {found.loss:.3f}  BLEU {bleu:.2f}"
             f"{'  best' if better else ''}  {run.minutes():.1f} min"
         )
-        keep_model(run, stored, found, better=better)
 
 
-def _save(run: Run, log: RunLog) -> tuple[int, int]:
-    log.settle()
+def _save(run: Run, log: RunLog | None) -> tuple[int, int]:
+    if log is not None:
+        log.settle()
     save_run(run)
     return _place(run.progress)
 
 
 def _place(progress: Progress) -> tuple[int, int]:
-    """What is different where something happened since the last checkpoint."""
+    """What is different where something happened since the last checkpoint; (0, 0) where nothing ever did."""
     return progress.step, progress.validated_step
-
-
-def _refuse_broken_step(progress: Progress, loss: float, gradient_norm: float) -> None:
-    """Raises UserError where the step after `progress` found numbers that are not finite."""
-    if not (math.isfinite(loss) and math.isfinite(gradient_norm)):
-        raise UserError(
-            f"step {progress.step + 1}, epoch {progress.epoch + 1}, batch {progress.step_in_epoch + 1}: "
-            f"{'the loss' if not math.isfinite(loss) else 'a gradient'} is not finite; nothing of it was used or "
-            "saved. Begin a new run with a lower training.learning_rate, or training.precision: fp32"
-        )

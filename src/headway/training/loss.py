@@ -20,16 +20,24 @@ class TranslationLoss(nn.Module):
         self.model = model
         self.label_smoothing = label_smoothing
 
-    def forward(self, source: Packed, target: Packed, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        source: Packed,
+        target: Packed,
+        labels: Tensor,
+        weights: Tensor | None = None,
+        risk: Tensor | None = None,
+    ) -> Tensor:
         """Sum of the losses of a batch, in nats. source: tokens with <eos>. target: <bos> and the tokens except the
         last. labels: for each target token the next one, (rows, target length), with padding where there is none.
-        weights: of each label, (rows, target length), for a weighted sum of plain cross-entropies.
+        weights: of each label, (rows, target length), for a weighted sum of plain cross-entropies. risk: (), what such
+        a sum stands for; the loss has this value, and the gradient of the sum.
 
         Label smoothing, like dropout, applies only in training: in evaluation mode the loss is the plain cross-entropy.
         """
         output = self.model.output
         hidden = self.model.packed_hidden_states(source, target)
-        return output_cross_entropy(
+        loss = output_cross_entropy(
             hidden.flatten(0, 1),
             output.weight,
             output.bias,
@@ -38,3 +46,4 @@ class TranslationLoss(nn.Module):
             ignore_index=self.model.config.pad_id,
             weights=None if weights is None else weights.flatten(),
         )
+        return loss if risk is None else loss - loss.detach() + risk

@@ -22,12 +22,16 @@ from headway.model import Transformer
 from headway.text.batches import CorpusShare, MicroBatch, Plan, collate
 from headway.text.tokenizer import Tokenizer
 from headway.training.batches import Batches, WeightedBatch, on_device
+from headway.training.ranks import Alone
 from headway.training.sizes import forward_work, work_of_step
+from headway.training.step import StepBatches
 
 ROUNDING = 1e-9
 """A smaller difference of risks is rounding."""
 EXTRA_TOKENS = 10
 """A sample may have twice as many tokens as the reference and this many more. A longer one is cut off."""
+EMPTY = MicroBatch(1, 1, [[]])
+"""Without a pair, for a rank that has fewer micro-batches than another."""
 
 
 @dataclass(frozen=True)
@@ -48,28 +52,14 @@ class WeightedPairs:
             self.weights[-1][-1] = 0.0
 
     def micro_batches(self, mean_lengths: tuple[float, float], budget: int) -> list[MicroBatch]:
-        """All pairs, in micro-batches of up to `budget` places; an empty one if there are no pairs. mean_lengths: of
-        the training corpus, so that rows have its shape."""
+        """All pairs, in micro-batches of up to `budget` places. mean_lengths: of the training corpus, so that rows have
+        its shape."""
         if not self.source:
-            return [MicroBatch(1, 1, [[]])]
+            return []
         source, target = (np.array([len(ids) + 1 for ids in side]) for side in (self.source, self.target))
-        shares, (mean_source, mean_target) = [CorpusShare(len(source))], mean_lengths
-        plan = Plan(
-            lambda pairs: (source[pairs], target[pairs]), (mean_source + 1, mean_target + 1), shares, budget, budget
-        )
+        means = mean_lengths[0] + 1, mean_lengths[1] + 1
+        plan = Plan(lambda pairs: (source[pairs], target[pairs]), means, [CorpusShare(len(source))], budget, budget)
         return [one for step in plan.steps(0) for one in step]
-
-
-@dataclass(frozen=True)
-class RiskStep:
-    """What a step of minimum-risk training trains on."""
-
-    batches: list[WeightedBatch]
-    """At least one, with a weight for each label: how much likelier it should become."""
-    risk: float
-    """The sum of the risks of all samples."""
-    work: float
-    """FLOPs of sampling, and of training on the batches."""
 
 
 @dataclass(frozen=True)
@@ -88,18 +78,14 @@ class RiskSampler:
     dtype: torch.dtype
     """Of matrix products in sampling."""
 
-    def step(self, micro_batches: Sequence[MicroBatch], number: int) -> RiskStep:
-        """Samples of all sentences of the micro-batches. `number` is the step's: the same model draws the same samples
-        in it. Samples as good as their baseline are not in the batches."""
-        corpus, config = self.train.corpus, self.model.config
-        pairs = [pair for one in micro_batches for pair in one.pairs]
+    def step(self, micro_batches: list[MicroBatch], number: int, ranks: Alone) -> StepBatches:
+        """Samples of all sentences in the rank's share of the micro-batches. `number` is the step's: the same model
+        draws the same samples in it. Samples as good as their baseline are left out. Each weight says how much likelier
+        a token should become. The losses of the batches add up to the sum of the risks of all samples."""
+        corpus = self.train.corpus
+        pairs = [pair for one in ranks.mine(micro_batches) for pair in one.pairs]
         drawn = self._drawn(pairs, number)
-        risks = np.array(
-            [
-                self._risks(self.tokenizer.decode(corpus.target[pair].tolist()), of_pair)
-                for pair, of_pair in zip(pairs, drawn, strict=True)
-            ]
-        ).reshape(len(pairs), self.count)
+        risks = np.array([self._risks(*one) for one in zip(pairs, drawn, strict=True)]).reshape(-1, self.count)
         weights = (risks.mean(axis=1, keepdims=True) - risks) * self.count / (self.count - 1)
         samples = WeightedPairs([], [], [])
         for pair, of_pair, of_risks in zip(pairs, drawn, weights, strict=True):
@@ -107,10 +93,14 @@ class RiskSampler:
                 if abs(weight) > ROUNDING:
                     samples.add(corpus.source[pair], one, weight)
         planned = samples.micro_batches(corpus.mean_lengths, self.train.tokens_per_micro_batch)
-        return RiskStep(
-            batches=[self._weighted(samples, one) for one in planned],
-            risk=float(risks.sum()),
-            work=self._work_of_drawing(pairs, drawn) + work_of_step(config, planned),
+        most = int(*ranks.highest(max(1, len(planned))))
+        planned += [EMPTY] * (most - len(planned))
+        work = self._work_of_drawing(pairs, drawn) + work_of_step(self.model.config, planned)
+        risk_of_batches = [float(risks.sum()), *[0.0] * (most - 1)]
+        return StepBatches(
+            batches=[self._weighted(samples, *one) for one in zip(planned, risk_of_batches, strict=True)],
+            divisor=self.count * sum(len(one.pairs) for one in micro_batches),
+            work=ranks.sums(torch.tensor(work, device=self.train.device)).item(),
         )
 
     def _drawn(self, pairs: Sequence[int], number: int) -> list[list[Hypothesis]]:
@@ -126,16 +116,19 @@ class RiskSampler:
         corpus = self.train.corpus
         sources = self.count * sum(len(corpus.source[pair]) + 1 for pair in pairs)
         targets = sum(len(one.ids) + 1 for of_pair in drawn for one in of_pair)
-        return forward_work(self.model.config, sources, targets, *corpus.mean_lengths).total
+        return sum(forward_work(self.model.config, sources, targets, *corpus.mean_lengths))
 
-    def _risks(self, reference: str, samples: Sequence[Hypothesis]) -> list[float]:
-        texts = (self.tokenizer.decode(one.ids) for one in samples)
-        return [1 - sentence_bleu(text, reference, self.tokenize) / 100 for text in texts]
+    def _risks(self, pair: int, samples: Sequence[Hypothesis]) -> list[float]:
+        decode = self.tokenizer.decode
+        reference = decode(self.train.corpus.target[pair].tolist())
+        return [1 - sentence_bleu(decode(one.ids), reference, self.tokenize) / 100 for one in samples]
 
-    def _weighted(self, samples: WeightedPairs, micro_batch: MicroBatch) -> WeightedBatch:
+    def _weighted(self, samples: WeightedPairs, micro_batch: MicroBatch, risk: float) -> WeightedBatch:
         source, target, labels = collate(samples, micro_batch)
         weights = np.zeros(labels.shape, dtype=np.float32)
         for of_row, row in zip(weights, micro_batch.rows, strict=True):
             of_sentences = [one for pair in row for one in samples.weights[pair]]
             of_row[: len(of_sentences)] = of_sentences
-        return (*on_device(source, target, labels, self.train.device), torch.from_numpy(weights).to(self.train.device))
+        device = self.train.device
+        own = torch.from_numpy(weights).to(device), torch.tensor(risk, device=device)
+        return (*on_device(source, target, labels, device), *own)

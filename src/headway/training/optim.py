@@ -9,13 +9,14 @@ from torch import Tensor, nn
 
 from headway.model import Transformer
 from headway.training.recipe import OptimizerName
-from headway.training.sizes import MUON_ROUNDS
 
 BETA1 = 0.9
 EPSILON = 1e-9
 MOMENTUM = 0.95
 COEFFICIENTS = 3.4445, -4.7750, 2.0315
 """Of Newton and Schulz's iteration: singular values end near 1, between 0.7 and 1.2, after few rounds."""
+ROUNDS = 5
+"""Of it, each of three products."""
 LIKE_ADAM = 0.2
 """Root mean square of an update of Adam's, as a share of the learning rate (Liu et al., 2025)."""
 
@@ -28,15 +29,15 @@ def make_optimizers(
     adam: one for all. muon: Muon for the matrices of encoder and decoder layers, Adam for embeddings, biases and
     normalisation. beta2: of Adam. dtype: of Muon's matrix products.
     """
-    matrices = _matrices(model) if name == "muon" else []
+    matrices = layer_matrices(model) if name == "muon" else []
     chosen = set(matrices)
     others = [parameter for parameter in model.parameters() if parameter not in chosen]
     adam = torch.optim.Adam(others, lr=0.0, betas=(BETA1, beta2), eps=EPSILON, fused=True)
     return [adam, Muon(matrices, dtype)] if matrices else [adam]
 
 
-def _matrices(model: Transformer) -> list[nn.Parameter]:
-    """Those of the layers."""
+def layer_matrices(model: Transformer) -> list[nn.Parameter]:
+    """The matrices of the encoder and decoder layers."""
     stacks = (model.encoder, model.decoder)
     return [parameter for stack in stacks for parameter in stack.parameters() if parameter.dim() == 2]
 
@@ -98,7 +99,7 @@ def orthogonalized(matrices: Tensor, dtype: torch.dtype) -> Tensor:
     `dtype`, which the products have, too."""
     a, b, c = COEFFICIENTS
     x = (matrices / torch.linalg.vector_norm(matrices, dim=(1, 2), keepdim=True).clamp(min=1e-7)).to(dtype)
-    for _ in range(MUON_ROUNDS):
+    for _ in range(ROUNDS):
         square = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
     return x

@@ -1,53 +1,51 @@
 """What a training, a translation or a server will need, worked out on paper: hours, devices, memory, network, disk.
 
 The arithmetic is simple. The decisive figure is the efficiency, the share of its peak that a device reaches. It must be
-measured. `PAPER` holds what the times in section 5.2 of "Attention Is All You Need" imply.
+measured. Plans are the documents that `headway plan --json` prints: in FLOPs, bytes, hours and seconds.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from headway.training.sizes import (
-    BF16,
-    FP32,
-    Memory,
-    ParameterCount,
-    Sharding,
-    Work,
-    count_parameters,
-    forward_work,
-    training_memory,
-    training_work,
-    work_of_update,
-)
+from headway.devices import Precision
+from headway.errors import UserError
+from headway.kernels import attention, cross_entropy
+from headway.model import ModelConfig
+from headway.text.batches import row_shape
+from headway.text.encoding import ids_dtype
+from headway.text.shards import ParallelIds
+from headway.training.optim import layer_matrices
+from headway.training.prepared import find_tokenizer
+from headway.training.reading import load_recipe
+from headway.training.recipe import Recipe, TrainingSection
+from headway.training.run_directory import is_run
+from headway.training.sizes import TRAINING, count, forward_work, on_meta, weights_in_products, work_of_update
 
-if TYPE_CHECKING:
-    from headway.model.config import ModelConfig
-    from headway.training.recipe import OptimizerName
-
+FP32, BF16 = 4, 2
+"""Bytes of a number."""
 PADDING = 0.05
 """Share of the places in packed rows that hold no token (docs/results.md: 4% in Multi30K)."""
 ASSUMED_EFFICIENCY = 0.3
 """The efficiency if none was measured: about what the paper's times imply."""
 BUSY = 0.7
 """The share of the time that servers may work before their queues grow."""
-BYTES_PER_OFFSET = 8
-"""On disk: `text/shards.py`."""
+OFFSETS = 2 * 8
+"""Bytes of the offsets of both sides, for each pair on disk (`text/shards.py`)."""
 
 
-@dataclass(frozen=True)
-class Hardware:
-    """A device, with its manufacturer's figures."""
+class Hardware(NamedTuple):
+    """A device by its manufacturer's figures: FLOP/s of matrix products, bytes. None: not published, or no bf16.
+
+    fp32 doesn't mean TF32, which headway leaves off, as torch does.
+    """
 
     fp32: float | None
-    """FLOP/s of matrix products in fp32; None: not published."""
     bf16: float | None
-    """FLOP/s of dense matrix products in bf16; None: the device has no bf16."""
     memory: float | None
-    """Bytes; None: unknown."""
     source: str
 
 
@@ -59,301 +57,251 @@ HARDWARE = {
     "h200": Hardware(67e12, 989e12, 141e9, "NVIDIA H200 SXM data sheet, without sparsity"),
     "l4": Hardware(30.3e12, 121e12, 24e9, "NVIDIA L4 data sheet, without sparsity"),
 }
-"""A few common devices. fp32 doesn't mean TF32, which headway leaves off, as torch does."""
+
+
+def paper_trainings() -> dict[str, dict[str, float]]:
+    """The efficiency that the times in section 5.2 of the paper imply: on eight P100 of 9.5 TFLOP/s (footnote 5), with
+    about 25,000 source and 25,000 target tokens a step and a vocabulary of 37,000 (section 5.1)."""
+    found = {}
+    for preset, steps, hours in (("base", 100_000, 12), ("big", 300_000, 84)):
+        config = ModelConfig.preset(preset, source_vocab_size=37_000, target_vocab_size=37_000)
+        work = TRAINING * forward_work(config, 25_000 * steps, 25_000 * steps, 0, 0)[0]
+        efficiency = work / (hours * 3600 * 8 * 9.5e12)
+        found[preset] = {"steps": steps, "hours": hours, "work": work, "efficiency": efficiency}
+    return found
 
 
 @dataclass(frozen=True)
 class Devices:
-    """The devices that work together."""
+    """The devices that work together. Their speed was measured, or is a share of the peak."""
 
-    count: int
-    speed: float
-    """FLOP/s that one device reaches in products with weights."""
+    count: int = 1
+    on_cpu: bool = False
+    bf16: bool = False
+    """Whether products are in bf16, not fp32."""
     peak: float | None = None
     """FLOP/s that one device could reach."""
-    on_cpu: bool = False
+    efficiency: float | None = None
+    measured: float | None = None
+    """Target tokens of a training, or sentences, that one device processes in a second."""
+    sharded: bool = False
+    """Whether each holds a part of weights, gradients and optimizer (FSDP2), not everything (DDP)."""
 
-    @property
-    def efficiency(self) -> float | None:
-        """The share of the peak that a device reaches."""
-        return None if self.peak is None else self.speed / self.peak
+    def reached(self, work: float) -> dict[str, Any]:
+        """The speed of one device in FLOP/s, and its efficiency. work: of a target token or a sentence."""
+        speed = self.measured * work if self.measured else (self.peak or 0) * (self.efficiency or 0)
+        return {"speed": speed, "efficiency": speed / self.peak if self.peak else None}
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A parallel corpus. Lengths count tokens, with the end symbol."""
+    """A parallel corpus."""
 
     pairs: float
-    source_length: float
-    target_length: float
-    bytes_per_id: int = 2
-    """When prepared: `text.encoding.ids_dtype`."""
-    weighted_pairs: float | None = None
-    """The pairs of an epoch where corpora have weights; None: all pairs."""
+    pairs_of_epoch: float
+    """Other than `pairs` where corpora have weights."""
+    lengths: tuple[float, float]
+    """Mean tokens of a source and of a target, with the end symbol."""
+    bytes_of_pair: float
+    """When prepared."""
     versions: int = 1
     """Of each pair, when prepared."""
 
-    @property
-    def mean_lengths(self) -> tuple[float, float]:
-        return self.source_length, self.target_length
 
-    @property
-    def pairs_per_epoch(self) -> float:
-        return self.pairs if self.weighted_pairs is None else self.weighted_pairs
-
-    @property
-    def tokens_per_pair(self) -> float:
-        """The mean tokens of both sides."""
-        return self.source_length + self.target_length
-
-    @property
-    def tokens_per_epoch(self) -> float:
-        """The tokens of both sides that an epoch has."""
-        return self.pairs_per_epoch * self.tokens_per_pair
-
-    @property
-    def bytes_on_disk(self) -> float:
-        """The bytes of the ids, without end symbols, and of the offsets. All pairs are prepared, whatever weights."""
-        ids = self.bytes_per_id * self.pairs * (self.tokens_per_pair - 2)
-        return self.versions * (ids + 2 * BYTES_PER_OFFSET * (self.pairs + 1))
-
-    @property
-    def bytes_per_epoch(self) -> float:
-        """The bytes that are read in an epoch."""
-        return self.bytes_on_disk / self.versions * self.pairs_per_epoch / self.pairs
-
-
-@dataclass(frozen=True)
-class Batches:
-    """The batches of a training and its limits, of which the first one reached ends it."""
-
-    tokens_per_batch: int
-    """Places of a step on all devices, both sides, including padding."""
-    tokens_per_micro_batch: int
-    max_steps: int | None = None
-    max_epochs: float | None = None
-
-    def steps(self, corpus: Corpus) -> int:
-        """The steps of the training; without a limit, those of one epoch."""
-        epochs = self.max_epochs if self.max_epochs or self.max_steps else 1
-        by_epochs = self.steps_of_epochs(corpus, epochs) if epochs else None
-        return min(limit for limit in (self.max_steps, by_epochs) if limit is not None)
-
-    def steps_of_epochs(self, corpus: Corpus, epochs: float = 1) -> int:
-        """The steps of this many epochs. An epoch has at least one."""
-        return math.ceil(epochs * max(1, corpus.tokens_per_epoch / self.tokens_of_step))
-
-    @property
-    def tokens_of_step(self) -> float:
-        """Tokens of a step, without padding."""
-        return self.tokens_per_batch * (1 - PADDING)
-
-    def on_device(self, devices: int) -> tuple[int, int]:
-        """The micro-batches of a step on each device, and the places of one."""
-        share = math.ceil(self.tokens_per_batch / devices)
-        passes = math.ceil(share / self.tokens_per_micro_batch)
-        return passes, math.ceil(share / passes)
+def model_and_corpus(
+    recipe: Recipe, pairs: float, lengths: tuple[float, float], data: Path | None
+) -> tuple[ModelConfig, Corpus]:
+    """As they are described, or with the pairs, the lengths and the vocabularies of prepared data or of a run."""
+    sizes = [recipe.tokenizer.vocab_size] * 2
+    pairs_of_epoch, dtype, versions = pairs, ids_dtype(sizes[0]), recipe.versions
+    if data is not None:
+        folder, problem = data / "data", "is neither a run directory nor prepared data, or it has no pair yet"
+        if not folder.is_dir():
+            folder = data
+            if is_run(data) and (prepared := load_recipe(data / "recipe.yaml").data.prepared):
+                folder, problem = prepared, f"its data.prepared, {prepared}, is gone or isn't prepared data"
+        try:
+            ids = ParallelIds(folder / "train")
+            lengths, dtype = ids.mean_lengths, ids.source[0].dtype
+        except (OSError, ValueError, ZeroDivisionError):
+            raise UserError(f"{data}: {problem}") from None
+        weights = [corpus.weight for corpus in recipe.data.corpora]
+        pairs_of_epoch, pairs, versions = sum(ids.sizes), sum(ids.sizes), ids.versions
+        if len(weights) == len(ids.sizes):
+            pairs_of_epoch = sum(size * weight for size, weight in zip(ids.sizes, weights, strict=True))
+        sizes = [find_tokenizer(folder, side).vocab_size for side in ("source", "target")]
+    try:
+        config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=sizes[0], target_vocab_size=sizes[1])
+    except ValueError as error:
+        raise UserError(f"{data}: {error}") from None
+    bytes_of_pair = dtype.itemsize * sum(lengths) + OFFSETS
+    return config, Corpus(pairs, pairs_of_epoch, (lengths[0] + 1, lengths[1] + 1), bytes_of_pair, versions)
 
 
-@dataclass(frozen=True)
-class Network:
-    """The traffic of each device, which sends and receives the same amount."""
-
-    bytes_per_step: float
-    bandwidth: float
-    """Bytes per second that don't slow training, if communication overlaps with as much work as it can."""
-
-
-@dataclass(frozen=True)
-class Disk:
-    """Prepared data."""
-
-    bytes: float
-    bandwidth: float
-    """Bytes per second that all devices together read."""
+def precision_and_peak(precision: Precision, hardware: str | None, peak: float | None) -> tuple[bool, float | None]:
+    """Whether products are in bf16, and the peak of a device in FLOP/s. peak: in TFLOP/s, instead of the published."""
+    known = HARDWARE.get(hardware or "cpu")
+    if known is None:
+        raise UserError(
+            f"--hardware {hardware}: unknown; choose one of {', '.join(HARDWARE)}; for any other give only its --peak"
+        )
+    has_bf16 = known.bf16 is not None or hardware in (None, "cpu") or peak is not None
+    if precision == "bf16" and not has_bf16:
+        raise UserError(f"training.precision=bf16: {hardware} has no bf16; use fp32, or give its --peak")
+    bf16 = precision != "fp32" and has_bf16
+    return bf16, peak * 1e12 if peak is not None else known.bf16 if bf16 else known.fp32
 
 
-@dataclass(frozen=True)
-class TrainingPlan:
-    """What a training needs."""
+def plan_training(config: ModelConfig, corpus: Corpus, options: TrainingSection, devices: Devices) -> dict[str, Any]:
+    """Assumes that the measurement already contains the time of communication, validations and checkpoints."""
+    if options.tokens_per_batch < sum(corpus.lengths):
+        raise UserError(
+            f"training.tokens_per_batch={options.tokens_per_batch}: has no room for a pair, which takes "
+            f"{sum(corpus.lengths):.3g} tokens on average, with the end symbols"
+        )
+    tokens_of_step = options.tokens_per_batch * (1 - PADDING)
+    steps_of_epoch = max(1, corpus.pairs_of_epoch * sum(corpus.lengths) / tokens_of_step)
+    max_epochs = options.max_epochs or (None if options.max_steps else 1)
+    limits = options.max_steps, max_epochs and math.ceil(max_epochs * steps_of_epoch)
+    steps = min(limit for limit in limits if limit)
+    epochs = steps / steps_of_epoch
+    pairs = epochs * corpus.pairs_of_epoch
+    source_tokens, target_tokens = (pairs * length for length in corpus.lengths)
 
-    parameters: int
-    parameters_in_products: int
-    steps: int
-    steps_per_epoch: int
-    epochs: float
-    source_tokens: float
-    target_tokens: float
-    work: Work
-    efficiency: float | None
-    hours: float
-    seconds_per_step: float
-    tokens_per_second: float
-    """Target tokens, on all devices together."""
-    memory: Memory
-    micro_batches: int
-    """Micro-batches of a step on each device."""
-    tokens_per_micro_batch: int
-    network: Network | None
-    """None: one device."""
-    disk: Disk
+    forward = forward_work(config, source_tokens, target_tokens, *corpus.lengths)
+    products, scores = (TRAINING * options.passes * work for work in forward)
+    products += steps * work_of_update(config, options.optimizer)
+    reached = devices.reached((products + scores) / target_tokens)
+    seconds = (products + scores) / (devices.count * reached["speed"])
 
-
-def plan_training(
-    config: ModelConfig,
-    corpus: Corpus,
-    batches: Batches,
-    devices: Devices,
-    *,
-    bf16: bool,
-    sharding: Sharding = "none",
-    moving_average: bool = False,
-    passes: float = 1,
-    optimizer: OptimizerName = "adam",
-) -> TrainingPlan:
-    """Assumes that the efficiency already contains the time of communication, validations and checkpoints. passes: how
-    often each token of a step goes through the model."""
-    parameters = count_parameters(config)
-    steps = batches.steps(corpus)
-    epochs = steps * min(1, batches.tokens_of_step / corpus.tokens_per_epoch)
-    source_tokens, target_tokens = (epochs * corpus.pairs_per_epoch * length for length in corpus.mean_lengths)
-    work = training_work(config, passes * source_tokens, passes * target_tokens, *corpus.mean_lengths)
-    work = Work(work.products + steps * work_of_update(config, optimizer), work.scores)
-    seconds = work.total / (devices.count * devices.speed)
-    micro_batches, places = batches.on_device(devices.count)
-    memory = training_memory(
-        config,
-        places,
-        corpus.mean_lengths,
-        bf16=bf16,
-        on_cpu=devices.on_cpu,
-        devices=devices.count,
-        sharding=sharding,
-        micro_batches=micro_batches,
-        moving_average=moving_average,
-        optimizer=optimizer,
-    )
-    return TrainingPlan(
-        parameters=parameters.total,
-        parameters_in_products=parameters.in_products,
-        steps=steps,
-        steps_per_epoch=batches.steps_of_epochs(corpus),
-        epochs=epochs,
-        source_tokens=source_tokens,
-        target_tokens=target_tokens,
-        work=work,
-        efficiency=devices.efficiency,
-        hours=seconds / 3600,
-        seconds_per_step=seconds / steps,
-        tokens_per_second=target_tokens / seconds,
-        memory=memory,
-        micro_batches=micro_batches,
-        tokens_per_micro_batch=places,
-        network=_network(parameters, devices.count, micro_batches, seconds / steps, bf16=bf16, sharding=sharding),
-        disk=Disk(corpus.bytes_on_disk, corpus.bytes_per_epoch * epochs / seconds),
-    )
+    share = math.ceil(options.tokens_per_batch / devices.count)
+    micro_batches = math.ceil(share / options.micro_batch_budget)
+    places = math.ceil(share / micro_batches)
+    memory = training_memory(config, corpus, options, devices, micro_batches, places)
+    return {
+        "parameters": count(on_meta(config).parameters()),
+        "parameters_in_products": weights_in_products(config),
+        "steps": steps,
+        "steps_per_epoch": math.ceil(steps_of_epoch),
+        "epochs": epochs,
+        "source_tokens": source_tokens,
+        "target_tokens": target_tokens,
+        "work": {"products": products, "scores": scores},
+        **reached,
+        "hours": seconds / 3600,
+        "seconds_per_step": seconds / steps,
+        "tokens_per_second": target_tokens / seconds,  # on all devices together
+        "memory": memory,
+        "memory_peak": memory["peak"],
+        "micro_batches": micro_batches,  # of a step on each device
+        "tokens_per_micro_batch": places,
+        "network": _network(config, devices, micro_batches, seconds / steps),
+        "disk": {
+            "bytes": corpus.versions * (corpus.pairs * corpus.bytes_of_pair + OFFSETS),
+            "bandwidth": pairs * corpus.bytes_of_pair / seconds,  # of all devices together
+        },
+    }
 
 
-def _network(
-    parameters: ParameterCount, devices: int, micro_batches: int, seconds: float, *, bf16: bool, sharding: Sharding
-) -> Network | None:
-    """Ring algorithms: to gather or to scatter, each device sends all parts but one. An all-reduce does both.
+def _network(config: ModelConfig, devices: Devices, micro_batches: int, seconds: float) -> dict[str, float] | None:
+    """What each device sends, and receives, in a step of so many seconds, and the bandwidth that hides it behind work.
 
-    DDP reduces gradients once a step, during the backward pass of the last micro-batch, two thirds of that
-    micro-batch's time. FSDP2 gathers weights for each forward pass and each backward pass, and scatters gradients, all
-    the time.
+    By rings: to gather or to scatter, each device sends all parts but one; an all-reduce does both. DDP reduces
+    gradients during the last backward pass, two thirds of that micro-batch's time. FSDP2 gathers weights for each
+    forward and each backward pass, and scatters gradients, all the time.
     """
-    if devices == 1:
+    if devices.count == 1:
         return None
-    passed_on = parameters.total * (devices - 1) / devices
-    if sharding == "none":
-        sent = 2 * FP32 * passed_on
-        return Network(sent, sent / (seconds / micro_batches * 2 / 3))
-    sent = micro_batches * (2 * (BF16 if bf16 else FP32) + FP32) * passed_on
-    return Network(sent, sent / seconds)
+    passed_on = count(on_meta(config).parameters()) * (devices.count - 1) / devices.count
+    if devices.sharded:
+        sent = micro_batches * (2 * (BF16 if devices.bf16 else FP32) + FP32) * passed_on
+    else:
+        sent, seconds = 2 * FP32 * passed_on, seconds / micro_batches * 2 / 3
+    return {"bytes_per_step": sent, "bandwidth": sent / seconds}
 
 
-def work_per_target_token(
-    config: ModelConfig, corpus: Corpus, batches: Batches, *, passes: float = 1, optimizer: OptimizerName = "adam"
-) -> float:
-    """FLOPs of training on one target token, with its share of the source and of the optimizer's products."""
-    source = corpus.source_length / corpus.target_length
-    pairs_of_step = min(batches.tokens_of_step, corpus.tokens_per_epoch) / corpus.tokens_per_pair
-    update = work_of_update(config, optimizer) / (pairs_of_step * corpus.mean_lengths[1])
-    return passes * training_work(config, source, 1, *corpus.mean_lengths).total + update
+def training_memory(
+    config: ModelConfig, corpus: Corpus, options: TrainingSection, devices: Devices, micro_batches: int, places: int
+) -> dict[str, float]:
+    """Bytes on one device, and `peak`, the most at once. micro_batches: of a step on each device. places: of a
+    micro-batch, both sides."""
+    model = on_meta(config)
+    parameters, share = count(model.parameters()), devices.count if devices.sharded else 1
+    with_one_moment = count(layer_matrices(model)) if options.optimizer == "muon" else 0
+    weights, optimizer = FP32 * parameters / share, FP32 * (2 * parameters - with_one_moment) / share
+    copies = BF16 * weights_in_products(config) if devices.bf16 else 0  # autocast's
+    if devices.sharded:  # gathered: what is outside of the layers, two layers; and the gradient of one
+        layers = [count(layer.parameters()) for layer in (*model.encoder.layers, *model.decoder.layers)]
+        outside, largest = parameters - sum(layers), max(layers, default=0)
+        copies = (BF16 if devices.bf16 else FP32) * (outside + min(2, len(layers)) * largest)
+        copies += FP32 * max(largest, outside)
+    sizes = {
+        "weights": weights,
+        "gradients": weights,
+        "optimizer": optimizer,
+        "average": weights if options.ema_decay else 0,
+        "copies": copies,
+        "activations": activation_bytes(config, places, corpus.lengths, devices),
+    }
+    keeps_gradients = devices.count > 1 or micro_batches > 1  # else they come after the activations are freed
+    never_together = 0 if keeps_gradients else min(weights, sizes["activations"])
+    return {**sizes, "keeps_gradients": keeps_gradients, "peak": sum(sizes.values()) - never_together}
+
+
+def activation_bytes(config: ModelConfig, places: int, mean_lengths: tuple[float, float], devices: Devices) -> float:
+    """What a forward pass over a micro-batch of so many places, of both sides, keeps for its backward pass, with the
+    logits and the loss's buffers."""
+    bf16, on_cpu = devices.bf16, devices.on_cpu
+    source_row, target_row = row_shape(*mean_lengths, places)
+    number, drawn = BF16 if bf16 else FP32, 2 if on_cpu else 1  # bytes; drawn: by dropout, for each number
+    width = number * config.d_model
+    inputs = 3 if bf16 else 1  # autocast copies the input of queries, keys and values for each of them
+    dropped = drawn * config.d_model if config.dropout else 0
+    residual = dropped + FP32 * config.d_model  # the sum that is normalised
+    hidden = number if config.activation == "relu" else 2 * number  # others than ReLU need their input, too
+    hidden += number + drawn if config.feedforward_dropout else 0
+    plain = on_cpu and bf16 and max(source_row, target_row) <= attention.LONGEST_PLAIN
+    mask = 0 if plain else number  # of floats, for each key; a fused kernel keeps it instead of weights
+    keeps_weights = plain or (on_cpu and config.attention_dropout)
+    weight = (2 * number + drawn if config.attention_dropout else number) if keeps_weights else 0
+
+    heads, inner = config.decoder_num_heads or config.num_heads, config.decoder_d_ff or config.d_ff
+    # self-attention: inputs, queries, keys, values, heads; the feed-forward network: its input
+    encoder = (inputs + 5) * width + 2 * residual + hidden * config.d_ff
+    encoder += source_row * (mask + weight * config.num_heads)
+    # attention to the source: input, queries, heads; for each source place keys and values, and their inputs
+    decoder = (inputs + 8) * width + 3 * residual + hidden * inner
+    decoder += (source_row + target_row) * (mask + weight * heads)
+    of_source = dropped + config.encoder_layers * encoder + config.decoder_layers * (inputs + 1) * width
+    of_target = dropped + config.decoder_layers * decoder + width + number * config.target_vocab_size
+    source_places = places * source_row / (source_row + target_row)
+    target_places = places - source_places
+    chunk = cross_entropy.CHUNK if on_cpu else cross_entropy.ACCELERATOR_CHUNK
+    buffers = 2 * FP32 * min(target_places * config.target_vocab_size, chunk)
+    return source_places * of_source + target_places * of_target + buffers
 
 
 def work_per_sentence(config: ModelConfig, corpus: Corpus, beam_size: int) -> float:
     """FLOPs of translating a sentence of the mean lengths. The decoder works on each hypothesis, with a cache."""
-    source, target = corpus.mean_lengths
-    return forward_work(config, source, beam_size * target, *corpus.mean_lengths).total
+    source, target = corpus.lengths
+    return sum(forward_work(config, source, beam_size * target, source, target))
 
 
-@dataclass(frozen=True)
-class TranslatingPlan:
-    """What translating a text needs."""
-
-    lines: float
-    devices: int
-    sentences_per_second: float
-    """Sentences on one device."""
-    efficiency: float | None
-    hours: float
-    device_hours: float
-
-
-def plan_translating(lines: float, devices: Devices, work: float, within_hours: float | None = None) -> TranslatingPlan:
+def plan_translating(lines: float, devices: Devices, work: float, within_hours: float | None) -> dict[str, Any]:
     """work: FLOPs of a sentence. within_hours: takes as many devices as that needs, not `devices.count`."""
-    rate = devices.speed / work
+    reached = devices.reached(work)
+    rate = reached["speed"] / work
     device_hours = lines / rate / 3600
     count = devices.count if within_hours is None else max(1, math.ceil(device_hours / within_hours))
-    return TranslatingPlan(lines, count, rate, devices.efficiency, device_hours / count, device_hours)
+    plan = {"lines": lines, "devices": count, "sentences_per_second": rate, **reached}
+    return {**plan, "hours": device_hours / count, "device_hours": device_hours}
 
 
-@dataclass(frozen=True)
-class ServingPlan:
-    """What a server needs."""
-
-    sentences_per_minute: float
-    devices: int
-    sentences_per_second: float
-    """Sentences on one device that is never idle."""
-    efficiency: float | None
-    busy: float
-    """The share of the time that the devices work."""
-
-
-def plan_serving(sentences_per_minute: float, devices: Devices, work: float) -> ServingPlan:
+def plan_serving(sentences_per_minute: float, devices: Devices, work: float) -> dict[str, Any]:
     """Enough devices that each works for at most `BUSY` of the time. work: FLOPs of a sentence."""
-    rate = devices.speed / work
+    reached = devices.reached(work)
+    rate = reached["speed"] / work
     needed = sentences_per_minute / 60 / rate
     count = max(1, math.ceil(needed / BUSY))
-    return ServingPlan(sentences_per_minute, count, rate, devices.efficiency, needed / count)
-
-
-@dataclass(frozen=True)
-class PaperTraining:
-    """A training of the paper, section 5.2: eight P100, about 25,000 source and 25,000 target tokens a step, a
-    vocabulary of 37,000 (section 5.1)."""
-
-    preset: str
-    steps: int
-    hours: float
-
-    TOKENS = 25_000
-    VOCABULARY = 37_000
-    DEVICES = 8
-
-    def work(self, config: ModelConfig) -> float:
-        """FLOPs of the training's products with weights. config: that of its model."""
-        tokens = self.steps * self.TOKENS
-        return training_work(config, tokens, tokens, 0, 0).products
-
-    def efficiency(self, config: ModelConfig) -> float:
-        """The share of the P100's peak that the training's time implies."""
-        peak = HARDWARE["p100"].fp32
-        assert peak is not None
-        return self.work(config) / (self.hours * 3600 * self.DEVICES * peak)
-
-
-PAPER = (PaperTraining("base", 100_000, 12), PaperTraining("big", 300_000, 3.5 * 24))
+    plan = {"sentences_per_minute": sentences_per_minute, "devices": count, "sentences_per_second": rate}
+    return {**plan, **reached, "busy": needed / count}

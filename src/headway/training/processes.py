@@ -13,7 +13,8 @@ import time
 from collections.abc import Sequence
 from typing import IO, Any
 
-SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+from headway.training.stopping import SIGNALS
+
 GRACE = 20.0
 """Seconds that the other ranks have to notice a failed one and to save."""
 PARENT = "HEADWAY_PARENT"
@@ -27,7 +28,12 @@ def launch(arguments: Sequence[str], count: int) -> int:
     ends = os.pipe()
     place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(count)}
     ranks: list[tuple[subprocess.Popen[bytes], IO[bytes] | None]] = []
-    forwarded = {number: signal.signal(number, lambda got, _: _send(ranks, got)) for number in SIGNALS}
+
+    def forward(number: int, _: Any) -> None:
+        for process, _ in ranks:
+            process.send_signal(number)
+
+    handlers = {number: signal.signal(number, forward) for number in SIGNALS}
     try:
         for rank in range(count):
             of_rank = {"RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(count), PARENT: str(ends[0])}
@@ -45,10 +51,10 @@ def launch(arguments: Sequence[str], count: int) -> int:
         for process, _ in ranks:
             process.kill()
             process.wait()
-        for number, handler in forwarded.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-        os.close(ends[0])
-        os.close(ends[1])
+        for end in ends:
+            os.close(end)
 
 
 def end_with_parent() -> None:
@@ -85,12 +91,6 @@ def _watch(ranks: Sequence[tuple[subprocess.Popen[bytes], IO[bytes] | None]]) ->
     if failed is None:
         return 0
     return failed.returncode if failed.returncode > 0 else 128 - failed.returncode
-
-
-def _send(ranks: Sequence[tuple[subprocess.Popen[Any], Any]], number: int) -> None:
-    for process, _ in ranks:
-        if process.poll() is None:
-            process.send_signal(number)
 
 
 def free_port() -> int:

@@ -72,10 +72,6 @@ class Alone:
         """The highest value on any rank, for each value."""
         return values
 
-    def states(self, state: Tensor) -> list[Tensor]:
-        """The random generator's state on each rank."""
-        return [state]
-
     @contextmanager
     def lead_first(self) -> Iterator[None]:
         """Runs the block on the first rank, then on the others. They raise LeadFailed if it failed on the first."""
@@ -95,17 +91,15 @@ class Together(Alone):
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
         store, self.number, self.count = next(rendezvous("env://", timeout=MEETING))
-        word = common_word(store, self.number, self.count)
-        store = PrefixStore(word, store)
+        store = PrefixStore(common_word(store, self.number, self.count), store)
         backend = "nccl" if torch.cuda.is_available() else "gloo"
         distributed.init_process_group(backend, store=store, rank=self.number, world_size=self.count)
         self._patient = distributed.new_group(backend="gloo", timeout=PATIENCE)
 
     def joined(self, part: Sequence[Item]) -> list[Item]:
-        parts: list[Sequence[Item]] = [[]] * self.count
+        parts: list[list[Item]] = [[]] * self.count
         distributed.all_gather_object(parts, list(part), group=self._patient)
-        total = sum(map(len, parts))
-        return [parts[place % self.count][place // self.count] for place in range(total)]
+        return [parts[place % self.count][place // self.count] for place in range(sum(map(len, parts)))]
 
     def exchanging(self, loss_of: nn.Module) -> nn.Module:
         with warnings.catch_warnings():
@@ -122,25 +116,17 @@ class Together(Alone):
         distributed.all_reduce(together, distributed.ReduceOp.MAX, group=self._patient)
         return tuple(together.tolist())
 
-    def states(self, state: Tensor) -> list[Tensor]:
-        states = [torch.empty_like(state) for _ in range(self.count)]
-        distributed.all_gather(states, state, group=self._patient)
-        return states
-
     @contextmanager
     def lead_first(self) -> Iterator[None]:
-        if not self.leads:
-            (failed,) = self.highest(0.0)
-            if failed:
-                raise LeadFailed
-            yield
-            return
+        if not self.leads and any(self.highest(0.0)):
+            raise LeadFailed
+        failed = 1.0
         try:
             yield
-        except BaseException:
-            self.highest(1.0)
-            raise
-        self.highest(0.0)
+            failed = 0.0
+        finally:
+            if self.leads:
+                self.highest(failed)
 
     @contextmanager
     def watching(self, run: Path) -> Iterator[None]:

@@ -27,6 +27,8 @@ from headway.training.recipe import DEFAULT_LEARNING_RATE, Recipe, model_keys
 from headway.training.recipe_data import DataSection
 from headway.training.run_directory import check_name
 
+PATH_KEYS = {"source", "target", "reverse", "teacher", "prepared", "init_from"}
+"""Keys of paths. No other section than `data` and `training` has one of these names."""
 _NOT_YAML = (yaml.YAMLError, ValueError, TypeError, RecursionError)
 """Text that PyYAML can't read, or can't build: a date that no calendar has, a list as a key, a thousand lists deep."""
 
@@ -34,9 +36,8 @@ _NOT_YAML = (yaml.YAMLError, ValueError, TypeError, RecursionError)
 class _Problems(Exception):
     """What is wrong with a recipe, in a line each; the first is the one to tell."""
 
-    def __init__(self, *problems: str) -> None:
-        super().__init__(problems[0])
-        self.problems = problems
+    def __str__(self) -> str:
+        return self.args[0]
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -57,6 +58,7 @@ def load_recipe(path: Path, overrides: Iterable[str] = (), *, as_in: Path | None
     which needn't exist. Raises UserError."""
     try:
         document = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
+        document = _anchored(document, as_in or path.parent, exists=as_in is None)
     except IsADirectoryError:
         raise UserError(f"{path}: is a folder; give a recipe.yaml, or --resume {path} to go on with a run") from None
     except OSError as error:
@@ -69,7 +71,6 @@ def load_recipe(path: Path, overrides: Iterable[str] = (), *, as_in: Path | None
         raise UserError(f"{place}: is not YAML: {getattr(error, 'problem', None) or error}") from None
     if not isinstance(document, dict):
         raise UserError(f"{path}: must hold the sections data, tokenizer, model, training, decoding")
-    document = _anchored(document, path.parent) if as_in is None else _anchored(document, as_in, exists=False)
     return make_recipe(document, overrides, origin=str(path))
 
 
@@ -92,12 +93,12 @@ def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
     document = _with_initial_sections(_anchored(_merged(document, changes), Path.cwd()), asked)
     try:
         recipe = Recipe.model_validate(document)
-    except ValidationError as error:
-        raise _Problems(*_problems(error)) from None
+    except ValidationError as error:  # unknown keys first: what lacks may stand under a misspelt name
+        problems = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        raise _Problems(*map(_told, problems)) from None
     for corpus in (*recipe.data.corpora, *recipe.data.valid, *recipe.data.held_out):
         for file in (*corpus.source, *corpus.target):
             check_name(file)
-    _check_model(recipe)
     return _resolved(recipe)
 
 
@@ -111,27 +112,20 @@ def _blamed(document: dict[str, Any], overrides: Sequence[str], problem: str) ->
     def problems_with(kept: Sequence[str]) -> Sequence[str]:
         try:
             _recipe_of(document, kept)
-        except _Problems as error:
-            return error.problems
-        except UserError as error:
-            return [str(error)]
+        except (_Problems, UserError) as error:
+            return error.args
         return []
 
     if problem in problems_with([]):
         return ""
-    named = [one for one in overrides if _names(problem, one)]
+    words = set(re.findall(r"\w+", problem)) - Recipe.model_fields.keys()  # names of sections prove nothing
+    named = [one for one in overrides if not words.isdisjoint(one.partition("=")[0].split("."))]
     guilty = []
     for index, one in enumerate(overrides):
         left = problems_with([*overrides[:index], *overrides[index + 1 :]])
         if not left or (problem not in left and one in named):
             guilty.append(one)
     return " ".join(guilty or named)
-
-
-def _names(problem: str, override: str) -> bool:
-    """Whether the problem's text has a key of the override in it; names of sections prove nothing."""
-    keys = set(override.partition("=")[0].split(".")) - Recipe.model_fields.keys()
-    return not keys.isdisjoint(re.findall(r"\w+", problem))
 
 
 def _with_initial_sections(document: dict[str, Any], vocab_size: Any) -> dict[str, Any]:
@@ -157,24 +151,6 @@ def _with_initial_sections(document: dict[str, Any], vocab_size: Any) -> dict[st
     return {**document, **{name: {**initial[name], **sections[name]} for name in initial}}
 
 
-def _resolved(recipe: Recipe) -> Recipe:
-    """With what follows from other keys written out: languages, the preset's sizes, the learning rate. Raises
-    _Problems."""
-    languages = _languages(recipe.data)
-    config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4).to_dict()
-    sizes = {name: config[name] for name in model_keys()}
-    rate = recipe.training.learning_rate
-    if rate is None and recipe.training.schedule != "paper":
-        rate = DEFAULT_LEARNING_RATE
-    return recipe.model_copy(
-        update={
-            "data": recipe.data.model_copy(update=languages),
-            "model": recipe.model.model_copy(update=sizes),
-            "training": recipe.training.model_copy(update={"learning_rate": rate}),
-        }
-    )
-
-
 def _languages(data: DataSection) -> dict[str, str]:
     """The languages of both sides: as they are given, else by the suffixes of the first files. Raises _Problems."""
     given = {"source": data.source_language, "target": data.target_language or ("mul" if data.tags else "")}
@@ -193,8 +169,9 @@ def _languages(data: DataSection) -> dict[str, str]:
     return {f"{side}_language": language for side, language in found.items()}
 
 
-def _check_model(recipe: Recipe) -> None:
-    """Impossible sizes are told before any work starts. Raises _Problems."""
+def _resolved(recipe: Recipe) -> Recipe:
+    """With what follows from other keys written out: languages, the preset's sizes, the learning rate. Raises
+    _Problems, for impossible sizes too, before any work starts."""
     size = max(recipe.tokenizer.vocab_size, 4)
     try:
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
@@ -204,10 +181,19 @@ def _check_model(recipe: Recipe) -> None:
         raise _Problems("model.share_embeddings: all needs one vocabulary; set tokenizer.joint: true")
     if recipe.data.tags and recipe.tokenizer.kind == "word":
         raise _Problems("data.train: tags need tokenizer.kind: bpe or unigram")
-    if recipe.decoding.max_length is not None and recipe.decoding.max_length >= config.max_length:
-        raise _Problems(
-            f"decoding.max_length={recipe.decoding.max_length} must be less than model.max_length={config.max_length}"
-        )
+    longest, rate = recipe.decoding.max_length, recipe.training.learning_rate
+    if longest is not None and longest >= config.max_length:
+        raise _Problems(f"decoding.max_length={longest} must be less than model.max_length={config.max_length}")
+    if rate is None and recipe.training.schedule != "paper":
+        rate = DEFAULT_LEARNING_RATE
+    changes = {
+        "data": _languages(recipe.data),
+        "model": {name: config.to_dict()[name] for name in model_keys()},
+        "training": {"learning_rate": rate},
+    }
+    return recipe.model_copy(
+        update={name: getattr(recipe, name).model_copy(update=of_section) for name, of_section in changes.items()}
+    )
 
 
 def _set(document: dict[str, Any], override: str) -> None:
@@ -234,50 +220,20 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _anchored(document: dict[str, Any], folder: Path, *, exists: bool = True) -> dict[str, Any]:
-    """The document with the paths of its data section made absolute, relative to `folder`. Where that need not exist,
-    `..` can't be left to the system and is worked out here."""
-
-    def anchor(value: Any) -> Any:
-        if isinstance(value, list):
-            return [anchor(below) for below in value]
-        if not isinstance(value, str):
-            return value
-        path = Path(value)
-        with suppress(RuntimeError):  # a name that begins with `~`
-            path = path.expanduser()
-        place = (folder / path).absolute()
-        return str(place) if exists else os.path.normpath(place)
-
-    def anchored_corpora(value: Any) -> Any:
-        if isinstance(value, list):
-            return [anchored_corpora(corpus) for corpus in value]
-        if not isinstance(value, dict):
-            return value
-        return {
-            key: anchor(below) if key in ("source", "target", "reverse", "teacher") else below
-            for key, below in value.items()
-        }
-
-    document = dict(document)
-    data, training = document.get("data"), document.get("training")
-    if isinstance(data, dict):
-        document["data"] = {
-            key: anchored_corpora(value)
-            if key in ("train", "monolingual", "distilled", "valid", "held_out")
-            else anchor(value)
-            if key == "prepared"
-            else value
-            for key, value in data.items()
-        }
-    if isinstance(training, dict) and "init_from" in training:
-        document["training"] = {**training, "init_from": anchor(training["init_from"])}
-    return document
-
-
-def _problems(error: ValidationError) -> list[str]:
-    """Unknown keys first: what lacks may stand under a misspelt name."""
-    return [_told(problem) for problem in sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")]
+def _anchored(value: Any, folder: Path, key: str = "", *, exists: bool = True) -> Any:
+    """The document with its paths made absolute, relative to `folder`. Where that need not exist, `..` can't be left to
+    the system and is worked out here. key: of the value in its section."""
+    if isinstance(value, dict):
+        return {name: _anchored(below, folder, name, exists=exists) for name, below in value.items()}
+    if isinstance(value, list):
+        return [_anchored(below, folder, key, exists=exists) for below in value]
+    if not isinstance(value, str) or key not in PATH_KEYS:
+        return value
+    path = Path(value)
+    with suppress(RuntimeError):  # a name that begins with `~`
+        path = path.expanduser()
+    place = (folder / path).absolute()
+    return str(place) if exists else os.path.normpath(place)
 
 
 _NEEDED = {
@@ -316,23 +272,19 @@ def _told(problem: Any) -> str:
 def _nearest(place: Sequence[str]) -> list[str]:
     """The keys that were meant, as far as one can tell: those of this name in other sections, else the one that is
     spelt most alike in this section."""
-    known = [".".join(key) for key in _known_keys(Recipe)]
-    elsewhere = [key for key in known if key.rpartition(".")[2] == place[-1]]
-    if elsewhere:
+    *above, name = place
+    known = [key.rpartition(".") for key in _known_keys(Recipe)]
+    if elsewhere := ["".join(key) for key in known if key[2] == name]:
         return difflib.get_close_matches(".".join(place), elsewhere, n=2, cutoff=0)
-    siblings = {
-        key.rpartition(".")[2]
-        for key in known
-        if key.split(".")[:-1] == [part for part in place[:-1] if not part.isdigit()]
-    }
-    near = difflib.get_close_matches(place[-1], sorted(siblings), n=1, cutoff=0.5)
-    return [".".join([*place[:-1], near[0]])] if near else []
+    section = ".".join(part for part in above if not part.isdigit())
+    siblings = sorted({key[2] for key in known if key[0] == section})
+    return [".".join([*above, near]) for near in difflib.get_close_matches(name, siblings, n=1, cutoff=0.5)]
 
 
-def _known_keys(section: Any) -> Iterator[tuple[str, ...]]:
+def _known_keys(section: Any, above: str = "") -> Iterator[str]:
     """Every key of a recipe, and every section, by its path."""
     for name, field in section.model_fields.items():
-        yield (name,)
+        yield above + name
         inner = next(iter(get_args(field.annotation)), field.annotation)  # that of a list's items
         if isinstance(inner, type) and issubclass(inner, BaseModel):
-            yield from ((name, *below) for below in _known_keys(inner))
+            yield from _known_keys(inner, f"{above}{name}.")

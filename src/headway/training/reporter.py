@@ -1,12 +1,23 @@
-"""What a person sees of a run, on standard error: a live line in a terminal, plain lines elsewhere."""
+"""What a run tells as it goes: to a person on standard error, by a live line in a terminal and plain lines elsewhere;
+to log.jsonl; and to TensorBoard's files where they are asked for."""
 
 from __future__ import annotations
 
+import errno
+import json
+import operator
+import os
 import time
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from headway.errors import UserError
+from headway.storage.atomic import write_file
 
 PLAIN_LINE_EVERY = 30.0
 """Seconds between lines where standard error is not a terminal."""
@@ -36,9 +47,7 @@ class Reporter:
             self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
@@ -63,3 +72,76 @@ class Reporter:
         elif time.monotonic() - self._last_line > PLAIN_LINE_EVERY:
             self._last_line = time.monotonic()
             self.line(text + (f"  {minutes_left:.1f} min left" if minutes_left is not None else ""))
+
+
+class RunLog(ExitStack):
+    """The log of a run, open for more; what was logged after step `step`, or of validations after `validated_step`, is
+    taken back, because it comes again. `tensorboard` needs what `check_tensorboard` looks for."""
+
+    def __init__(
+        self, run: Path, step: int, validated_step: int, notice: Callable[[str], None], *, tensorboard: bool
+    ) -> None:
+        super().__init__()
+        _cut(run / "log.jsonl", step, validated_step, notice)
+        self._board = None
+        if tensorboard:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._board = self.enter_context(SummaryWriter(str(run / "tensorboard"), purge_step=step + 1))
+        self._file = self.enter_context(open(run / "log.jsonl", "ab", buffering=0))  # noqa: SIM115
+
+    def write(self, entry: dict[str, Any]) -> None:
+        """One line, and a point of each of its curves. Raises UserError where the disk is full."""
+        line, fault = f"{json.dumps(entry)}\n".encode(), None
+        try:
+            if self._file.write(line) < len(line):
+                fault = os.strerror(errno.ENOSPC)
+        except OSError as error:
+            fault = error.strerror
+        if fault:
+            raise UserError(f"{self._file.name}: can't be written ({fault}); the last checkpoint is intact")
+        if self._board is not None:
+            for name in entry.keys() - {"step", "epoch"}:
+                self._board.add_scalar(name, entry[name], entry["step"])
+
+    def settle(self) -> None:
+        """What was written is on the disk then, not only with the system."""
+        os.fsync(self._file.fileno())
+
+
+def check_tensorboard() -> None:
+    """Raises UserError where it isn't installed."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter  # noqa: F401
+    except ImportError:
+        raise UserError("training.tensorboard needs an extra package: pip install 'headway[track]'") from None
+
+
+def read_log(log: Path, damaged: Callable[[int], None]) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
+    """The number of each line, the line itself and its entry, whose step is a number. Those of lines that can't be read
+    go to `damaged`; the unfinished last words of a killed process are no line."""
+    for number, line in enumerate(log.read_bytes().split(b"\n")[:-1], 1):
+        try:
+            entry = json.loads(line)
+            operator.index(entry["step"])
+        except (ValueError, TypeError, KeyError):
+            damaged(number)
+            continue
+        yield number, line, entry
+
+
+def _cut(log: Path, step: int, validated_step: int, notice: Callable[[str], None]) -> None:
+    """Leaves the entries of steps up to `step` and of validations up to `validated_step`, each once. A line that can't
+    be read is named and left out, and costs no other."""
+    if not log.exists():
+        return
+    kept: dict[tuple[bool, int], bytes] = {}
+
+    def damaged(number: int) -> None:
+        notice(f"warning: {log}, line {number}: is damaged, what it said is lost")
+
+    for _, line, entry in read_log(log, damaged):
+        place = "loss" in entry, entry["step"]
+        if place[1] <= (step if place[0] else validated_step):
+            kept.setdefault(place, line + b"\n")
+    write_file(log, b"".join(kept.values()))

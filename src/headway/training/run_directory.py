@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from headway.errors import UserError
+from headway.storage import StoredModel, load_model
 from headway.storage.atomic import remove_leftovers, write_file
+from headway.storage.locks import try_lock
 from headway.storage.steps import step_folders
-from headway.training.checkpoint import last_checkpoint
+from headway.training.checkpoint import State, last_checkpoint
 from headway.training.recipe import Recipe
 
 MARK = "# The recipe of the run in this folder, every value written out.\n"
@@ -29,19 +31,13 @@ def only_trainer(run: Path, doing: str = "trains") -> Iterator[None]:
     says that the other does."""
     check_name(run)
     run.mkdir(parents=True, exist_ok=True)
-    try:
-        import fcntl
-    except ImportError:
+    if os.name == "nt":  # opens no folder
         yield
         return
     folder = os.open(run, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{run}: another process {doing} in this folder; wait for its end, or stop it") from None
-        except OSError:
-            pass
+        if not try_lock(folder):
+            raise UserError(f"{run}: another process {doing} in this folder; wait for its end, or stop it")
         yield
     finally:
         os.close(folder)
@@ -119,13 +115,14 @@ def removed_where_refused(run: Path) -> Iterator[None]:
         raise
 
 
-CHANGEABLE = {
-    "data.domain",
-    *(
-        f"training.{name}"
-        for name in ("max_steps", "max_epochs", "max_minutes", "patience", "save_every", "validate_every")
-    ),
-}
+def last_model(run: Path) -> StoredModel | None:
+    """The last model that the run has kept; its vocabulary is the run's, should the prepared data be gone."""
+    models = step_folders(run / "models")
+    return load_model(models[-1]) if models and not (run / "data").exists() else None
+
+
+LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience", "save_every", "validate_every")
+CHANGEABLE = {"data.domain", *(f"training.{name}" for name in LIMITS)}
 """What a resumed run may do otherwise than before."""
 
 
@@ -134,12 +131,8 @@ def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
     as it was when the run began, as `model_dump` gives it."""
     with suppress(ValidationError):  # a key has gone since
         before = Recipe.model_validate(before).model_dump(mode="json")  # with the keys that have come since
-    old, new = flattened(before), flattened(after.model_dump(mode="json"))
-    changed = [
-        f"{key} ({old.get(key)} -> {new.get(key)})"
-        for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key) and key not in CHANGEABLE
-    ]
+    differing = differing_keys([flattened(before), flattened(after.model_dump(mode="json"))])
+    changed = [f"{key} ({old} -> {new})" for key, (old, new) in sorted(differing.items()) if key not in CHANGEABLE]
     if changed:
         raise UserError(f"a resumed run can't change {', '.join(changed)}; start a new run with another --out")
 
@@ -148,8 +141,24 @@ def rate_will_jump(before: dict[str, Any], after: Recipe) -> bool:
     """Whether the learning rate of a resumed run may be another one than it would have been: a cosine ends at the last
     step."""
     old, new = before.get("training", {}), after.training
-    limits = old.get("max_steps"), old.get("max_epochs")
-    return new.schedule == "cosine" and limits != (new.max_steps, new.max_epochs)
+    return new.schedule == "cosine" and (old.get("max_steps"), old.get("max_epochs")) != (new.max_steps, new.max_epochs)
+
+
+def check_same_run(state: State, recipe: Recipe, now: dict[str, str | int], notice: Callable[[str], None]) -> None:
+    """Raises UserError for a checkpoint of another run, and says what may make a difference in the last digits. Leaves
+    out the rest of an epoch that was planned otherwise. now: the `conditions` of this process."""
+    refuse_changes(state.recipe, recipe)
+    if rate_will_jump(state.recipe, recipe):
+        notice("notice: schedule: cosine ends at the last step, which is another one now, so the learning rate jumps")
+    before = state.made_with
+    if before.get("plan") != now["plan"]:
+        notice("notice: another version of headway began this epoch, with other batches; the rest of it is left out")
+        state.progress.epoch += state.progress.step_in_epoch > 0
+        state.progress.step_in_epoch = 0
+    changed = [name for name in now if name != "plan" and before.get(name) != now[name]]
+    if changed:
+        changes = ", ".join(f"{name} {before.get(name, 'unknown')} -> {now[name]}" for name in changed)
+        notice(f"notice: resuming with {changes}: the last digits will differ")
 
 
 def flattened(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -158,3 +167,11 @@ def flattened(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in document.items():
         flat |= flattened(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
     return flat
+
+
+def differing_keys(recipes: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    """The keys, as `section.key`, that are not the same in all recipes, and the value in each; None where it has no
+    such key."""
+    keys = dict.fromkeys(key for recipe in recipes for key in recipe)
+    values = {key: [recipe.get(key) for recipe in recipes] for key in keys}
+    return {key: of_key for key, of_key in values.items() if any(value != of_key[0] for value in of_key)}

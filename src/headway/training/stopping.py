@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
 class Interrupted(Exception):
@@ -43,7 +43,7 @@ class StopRequests:
             if self._at_once:
                 raise Interrupted(number)
 
-        for number in _SIGNALS:
+        for number in SIGNALS:
             if signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` has it
                 previous[number] = signal.signal(number, remember)
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -12,20 +11,11 @@ from headway.devices import autocast
 from headway.evaluation import Scores, score_translations, tokenization
 from headway.storage import StoredModel
 from headway.training.batches import Batches
-from headway.training.memory import naming_batch, naming_memory
 from headway.training.ranks import Alone
 from headway.training.recipe import Recipe
+from headway.training.run import Run, Validation
+from headway.training.step import naming_batch, naming_memory
 from headway.translator import Translator
-
-
-@dataclass(frozen=True)
-class Validation:
-    """What a validation found."""
-
-    loss: float
-    """Cross-entropy a target token in nats, without label smoothing."""
-    scores: Scores
-    """Of greedy translations."""
 
 
 def tokenization_of(recipe: Recipe) -> str:
@@ -34,28 +24,16 @@ def tokenization_of(recipe: Recipe) -> str:
     return tokenization(*languages, tokenized=recipe.tokenizer.kind == "word")
 
 
-def validate(
-    loss_of: nn.Module,
-    stored: StoredModel,
-    batches: Batches,
-    texts: Sequence[tuple[str, str]],
-    *,
-    tokenize: str,
-    dtype: torch.dtype,
-    ranks: Alone,
-) -> Validation:
-    """The loss of a model over the batches, and the scores of its translations of `texts`, pairs of source and
-    reference. Ranks share the work, and find the same.
-
-    stored: the model of `loss_of`; tokenize: sacreBLEU's; dtype: of the loss's matrix products. Raises UserError where
-    memory runs out.
-    """
-    loss = mean_loss(loss_of, batches, dtype, ranks)
+def validate(run: Run, stored: StoredModel) -> Validation:
+    """The loss of the run's model, with the weights that it has now, and the scores of its translations. Ranks share
+    the work, and find the same. stored: the model. Raises UserError where memory runs out."""
+    batches, ranks = run.valid, run.ranks
+    loss = mean_loss(run.loss_of, batches, run.dtype, ranks)
     translator = Translator(stored, device=batches.device)
     longest, _ = batches.longest(batches.plan.alone(batches.corpus.longest_pair()))
     remedy = "begin a new run with a lower decoding.max_length, or without the longest pairs of data.valid"
     with naming_memory(lambda: f"translating data.valid, a pair of {longest} source tokens among them; {remedy}"):
-        scores = score(translator, texts, tokenize, ranks)
+        scores = score(translator, run.data.valid_texts, tokenization_of(run.recipe), ranks)
     return Validation(loss, scores)
 
 

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from headway.decoding import SearchOptions
+from headway.decoding.ctranslate2_model import never_generated, pieces_of
 from headway.decoding.faithful import Exported, check_faithful
-from headway.decoding.vocabularies import never_generated, pieces_of
 from headway.errors import UserError
 from headway.interop.huggingface.names import (
     BIAS,
