@@ -31,7 +31,7 @@ from headway.errors import UserError
 from headway.evaluation import alignment_error_rate, parse_pharaoh
 from headway.glass import ShownRecord
 from headway.insight.analyses import MOST_PAIRS, NAMES, AnalysisName, AskHeadImportance, AskPatching
-from headway.insight.analyses.erasure import DETACHED, needed
+from headway.insight.analyses.erasing import DETACHED, needed
 from headway.text.corpus import read_lines
 from headway.text.tokenizer import Piece
 from headway.translator import Translator

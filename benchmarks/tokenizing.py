@@ -23,8 +23,8 @@ from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import BPE, Unigram
 
 from headway.text.subwords import SubwordTokenizer
-from headway.web.modules import modules
-from headway.web.tokenizer import tokenizer_description
+from headway.web.model_file import tokenizer_description
+from headway.web.page import modules
 
 HERE = Path(__file__).parent
 

@@ -36,9 +36,9 @@ from headway.insight.analyses import (
     logit_lens,
     patching,
 )
-from headway.insight.analyses.reading import each_erased, hidden_without
-from headway.insight.recomputing import prefix_logits
+from headway.insight.analyses.erasing import erasures, hidden_without
 from headway.insight.recording import recording_copy
+from headway.insight.what_if import prefix_logits
 from headway.interop import onnx
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
@@ -127,7 +127,7 @@ def test_edits_and_records_live_where_the_model_lives(dtype):
 def test_models_cut_short_and_erased_sources_live_where_the_model_lives(dtype):
     model = meta_model(dtype)
     reading = Reading.of(model, [5, 6, 3], [7, 8, 9, 3])
-    assert on_meta([hidden_without(model, reading, each_erased(reading))], dtype)
+    assert on_meta([hidden_without(model, reading, erasures(reading))], dtype)
     assert on_meta([prefix_logits(model, reading.source[None], reading.read[None])], dtype)
     for cut in cut_encoders(model):
         assert on_meta([*cut.parameters(), *cut.buffers(), cut.encode(reading.source[None])], dtype)

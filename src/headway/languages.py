@@ -8,6 +8,9 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
+from babel import Locale, UnknownLocaleError
+from babel.core import get_global
+
 _RENAMED = {"cn": "zh", "fil": "tl", "jp": "ja", "no": "nb"}
 """Codes for which Babel's data have no shorter one, and those of countries that are usual in the names of files."""
 _MODIFIERS = {"cyrillic": "Cyrl", "devanagari": "Deva", "latin": "Latn"}
@@ -40,9 +43,6 @@ class LanguageCode(NamedTuple):
 def read_code(code: str) -> LanguageCode:
     """The parts of a code with `-` or `_` between them, in capitals or not; a locale's encoding, variants and
     extensions are left out. Codes for one language (`de`, `deu`, `ger`) give the same result."""
-    from babel import Locale
-    from babel.core import get_global
-
     code, _, modifier = code.strip().lower().partition("@")
     language, *rest = re.split(r"[-_]", code.partition(".")[0])
     if rest and len(rest[0]) == 3 and rest[0].isalpha():  # zh-yue is yue
@@ -61,8 +61,6 @@ def read_code(code: str) -> LanguageCode:
 def likely_script(code: str) -> str:
     """The ISO 15924 code of a language's script, such as Latn: the one in the code, else the usual one; "" for an
     unknown language."""
-    from babel.core import get_global
-
     language, script, region = read_code(code)
     known = get_global("likely_subtags")
     likely = known.get(f"{language}_{region}") or known.get(language, "")
@@ -82,8 +80,6 @@ def script_family(code: str) -> str:
 
 def is_language(code: str) -> bool:
     """Whether it is the code of a language in Unicode's data, and no common suffix of files such as txt."""
-    from babel import Locale
-
     language = read_code(code).language
     return code.lower() not in _OTHER_MEANINGS and (likely_script(language) != "" or language in Locale("en").languages)
 
@@ -91,8 +87,6 @@ def is_language(code: str) -> bool:
 def is_suffix_of_language(suffix: str) -> bool:
     """Whether a file with this suffix is in the language of that code. A language that has three letters and no name in
     Babel is less likely than another meaning, unless a script follows it."""
-    from babel import Locale
-
     language, script, _ = read_code(suffix)
     is_usual = len(language) == 2 or script != "" or language in Locale("en").languages
     return is_usual and is_language(suffix) and suffix.lower() not in _SUFFIXES
@@ -100,8 +94,6 @@ def is_suffix_of_language(suffix: str) -> bool:
 
 def english_name(code: str) -> str:
     """`de` to `German`; other text stays as it is."""
-    from babel import Locale, UnknownLocaleError
-
     if not is_language(code):
         return code
     try:
@@ -112,8 +104,6 @@ def english_name(code: str) -> str:
 
 def code_of_name(name: str) -> str | None:
     """`German`, in capitals or not, to `de`; None for what is no English name of a language in Unicode's data."""
-    from babel import Locale
-
     return next((code for code, known in Locale("en").languages.items() if known.lower() == name.lower()), None)
 
 

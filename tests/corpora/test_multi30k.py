@@ -2,6 +2,8 @@
 
 import gzip
 import hashlib
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -63,8 +65,8 @@ def test_every_published_file_has_a_checksum():
 
 def test_without_a_network_the_remedy_is_told(tmp_path, monkeypatch):
     def refuse(*_, **__):
-        raise multi30k.urllib.error.URLError("no network")
+        raise urllib.error.URLError("no network")
 
-    monkeypatch.setattr(multi30k.urllib.request, "urlopen", refuse)
+    monkeypatch.setattr(urllib.request, "urlopen", refuse)
     with pytest.raises(UserError, match=r"can't be downloaded .*--from"):
         multi30k.lay_out(tmp_path / "out", None)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.documents.elements import elements_of
+from headway.documents.markup import elements_of
 from headway.documents.parsing import parse_document
 from headway.text.characters import visible
 from headway.text.protected import Atom

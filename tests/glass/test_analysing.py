@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from headway.errors import UserError
-from headway.glass.document import decoded
 from headway.insight import HeadOff, LookAheadOff, edited_model, record_pass
 from headway.insight.analyses import (
     NAMES,
@@ -21,6 +20,7 @@ from headway.insight.analyses import (
     erasure,
 )
 from headway.translator import Translator
+from tests.glass.decoding import decoded
 from tests.glass.test_inspecting import TEXTS, random_translator
 
 TEXT = "a cat ran after the dog"

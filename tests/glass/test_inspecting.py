@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from headway.errors import UserError
-from headway.glass.document import decoded
 from headway.insight import (
     HeadOff,
     LookAheadOff,
@@ -24,6 +23,7 @@ from headway.model import Transformer
 from headway.storage import save_model
 from headway.text.subwords import SubwordTokenizer
 from headway.translator import Translator
+from tests.glass.decoding import decoded
 from tests.translator.test_translator import translator
 
 SIZES = {"encoder_layers": 2, "decoder_layers": 3, "decoder_num_heads": 2, "output_bias": True}

@@ -12,9 +12,9 @@ import pytest
 from headway.errors import UserError
 from headway.glass import ShownRecord
 from headway.glass import document as document_module
-from headway.glass.document import decoded
 from headway.insight import PositionsOff, SwapWords
 from headway.translator import Translator
+from tests.glass.decoding import decoded
 from tests.glass.test_inspecting import random_translator
 
 

@@ -23,8 +23,8 @@ from headway.insight import (
     record_pass,
     usual_cases,
 )
-from headway.insight.recomputing import RecomputingEngine
 from headway.insight.recording import recording_copy
+from headway.insight.what_if import RecomputingEngine
 from headway.model import ModelConfig, padding_mask
 
 SIZES = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 8}

@@ -3,8 +3,7 @@
 import pytest
 
 from headway.insight.analyses import LONGEST_ANALYSED, NAMES
-from headway.serving.examples import EXAMPLES, LONGEST_EXAMPLE, example_text, examples_among
-from headway.serving.pairs import Pairs
+from headway.serving.pairs import EXAMPLES, LONGEST_EXAMPLE, Pairs, example_text, examples_among
 from tests.serving.conftest import CopyingTranslator
 
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"

@@ -9,11 +9,10 @@ import pytest
 from benchmarks.load import measure
 
 from headway.errors import UserError
-from headway.serving.access import Rates
-from headway.serving.cache import LatestCache
+from headway.serving.guard import JsonLines
 from headway.serving.pairs import Pairs
-from headway.serving.service import MOST_INSPECTIONS
-from headway.serving.watch import JsonLines
+from headway.serving.requests import Rates
+from headway.serving.service import MOST_INSPECTIONS, LatestCache
 from tests.serving.conftest import CopyingTranslator, until
 
 GOOD = {"q": "Ein Hund.", "source": "de", "target": "en"}
@@ -104,7 +103,7 @@ def test_rates_are_of_the_last_minute_and_forget_who_is_gone():
 
 
 def test_rates_remember_no_more_than_they_may(monkeypatch):
-    monkeypatch.setattr("headway.serving.access.MOST_KNOWN", 10)
+    monkeypatch.setattr("headway.serving.requests.MOST_KNOWN", 10)
     rates = Rates(1)
     assert {rates.wait(f"address {number}") for number in range(1000)} == {0}
     assert len(rates) <= 11

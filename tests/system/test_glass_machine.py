@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headway.glass.document import decoded
+from tests.glass.decoding import decoded
 
 TEXT = "the cat sat on the mat"
 

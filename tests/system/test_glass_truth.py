@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from headway.glass.document import decoded
 from headway.insight.pictures import heat_maps
 from headway.insight.what_if import read_edits
+from tests.glass.decoding import decoded
 from tests.system.browsing import Window, open_live, random_translator
 
 TEXT = "the cat sat on the mat"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import headway.web
-from headway.web.modules import kernel_module
+from headway.web.page import kernel_module
 
 MODULES = Path(headway.web.__file__).parent / "page"
 

@@ -11,7 +11,7 @@ import torch
 from headway.decoding import TorchEngine, beam_search, greedy
 from headway.decoding.constraints import Constraints
 from headway.insight import edited_model, read_edits, record_pass, sees_ahead
-from headway.insight.recomputing import RecomputingEngine
+from headway.insight.what_if import RecomputingEngine
 from headway.model import Transformer
 from tests.web.engines import NEVER, engine_of, random_model, sources
 

@@ -9,10 +9,11 @@ import pytest
 import torch
 from py_mini_racer import JSEvalException
 
+from headway.glass.document import quantized
 from headway.web import javascript
 from headway.web.javascript import JavaScriptModel
-from headway.web.model_file import model_file, quantized
-from headway.web.modules import script
+from headway.web.model_file import model_file
+from headway.web.page import script
 from tests.web.engines import NEVER, engine_of, file_of, random_model, sources
 
 BOS, EOS = 2, 3

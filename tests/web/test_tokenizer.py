@@ -16,7 +16,7 @@ from headway.text.sentencepiece_model import renumbered, text_pieces
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import CONTROL_PIECES, Tokenizer
 from headway.text.words import WordTokenizer
-from headway.web.tokenizer import tokenizer_description
+from headway.web.model_file import tokenizer_description
 from tests.web.scripts import page
 
 LINES = [

@@ -126,7 +126,7 @@ def _pairs(source: Path | None, reference: Path | None, model: Path) -> list[Pai
 
 def _export_web(stored: StoredModel, model: Path, output: Path, precision: str | None) -> Callable[[], Exported]:
     """As `_export`. model: where it lies, a run directory with its validation pairs, perhaps."""
-    from headway.serving.examples import examples_among
+    from headway.serving.pairs import examples_among
     from headway.text.tokenizer import language_tag
     from headway.translator import Translator
     from headway.web.export import as_precision, export_web, open_web

@@ -77,9 +77,9 @@ def inspect(
     from headway.cli.analyses import asked_analyses
     from headway.insight import draw_map, usual_cases
     from headway.insight.analyses import LONGEST_ANALYSED
-    from headway.insight.analyses.telling import Teller
     from headway.insight.moving import moving_picture
     from headway.insight.pictures import draw_heat_maps, save_picture
+    from headway.insight.terminal import Teller
     from headway.threads import use_threads
     from headway.translator.lines import language_prefix
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from headway.cluster.manifest import Manifest, Shard, open_manifest, remove_leftovers
-from headway.cluster.worker import Outcome, Work, Worker
+from headway.cluster.manifest import Manifest, TextShard, open_manifest, remove_leftovers
+from headway.cluster.worker import ShardOutcome, Work, Worker
 from headway.devices import keep_few_matrix_kernels
 from headway.errors import UserError
 from headway.storage.locks import try_lock
@@ -28,16 +28,16 @@ PROGRESS_EVERY = 10.0
 """Seconds between two lines of progress."""
 
 
-class Progress:
+class ShardProgress:
     """Reports how far a job has come."""
 
-    def __init__(self, manifest: Manifest, missing: Sequence[Shard], notice: Callable[[str], None]) -> None:
+    def __init__(self, manifest: Manifest, missing: Sequence[TextShard], notice: Callable[[str], None]) -> None:
         self._notice, self._shards, self._lines = notice, len(manifest.shards), manifest.lines
         self._shards_left, self._lines_left = len(missing), sum(shard.span.lines for shard in missing)
         self._lines_added = 0
         self._begun = self._reported = time.monotonic()
 
-    def add(self, shard: Shard) -> None:
+    def add(self, shard: TextShard) -> None:
         """Counts a finished shard, and reports if it is the last one or a report is due."""
         self._shards_left -= 1
         self._lines_left -= shard.span.lines
@@ -72,7 +72,7 @@ class Actor:
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
         shards = [self._shards[int(number)] for number in batch["shard"]]
         if self._error:
-            outcomes = [Outcome(shard.name, error=self._error, for_user=True) for shard in shards]
+            outcomes = [ShardOutcome(shard.name, error=self._error, for_user=True) for shard in shards]
         else:
             outcomes = map(self._worker.translate, shards)
         return {"outcome": [json.dumps(asdict(outcome)) for outcome in outcomes]}
@@ -123,7 +123,7 @@ def _translate_missing(
     errors: dict[str, str] = {}
     shards = {shard.name: (number, shard) for number, shard in enumerate(manifest.shards)}
     missing = manifest.missing()
-    progress = Progress(manifest, missing, notice)
+    progress = ShardProgress(manifest, missing, notice)
     for again in ("; it will be retried",) * (MOST_ROUNDS - 1) + ("",):
         resources = ray.cluster_resources()
         gpus = int(resources.get("GPU", 0)) if work.device in ("auto", "cuda") else 0
@@ -138,7 +138,7 @@ def _translate_missing(
             num_gpus=1 if gpus else None,
         )
         for row in dataset.iter_rows():
-            outcome = Outcome(**json.loads(row["outcome"]))
+            outcome = ShardOutcome(**json.loads(row["outcome"]))
             if outcome.for_user:
                 raise UserError(outcome.error)
             if outcome.error:

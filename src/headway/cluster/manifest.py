@@ -31,7 +31,7 @@ MOST_SHARDS = 10_000
 
 
 @dataclass(frozen=True)
-class Shard:
+class TextShard:
     """Lines of one input, and the name of their translations."""
 
     name: str
@@ -47,13 +47,13 @@ class Manifest:
     folder: Path
     inputs: list[dict[str, Any]]
     """The `path`, the `size` in bytes and the `sha256` of each input."""
-    shards: list[Shard]
+    shards: list[TextShard]
 
     @property
     def lines(self) -> int:
         return sum(shard.span.lines for shard in self.shards)
 
-    def missing(self) -> list[Shard]:
+    def missing(self) -> list[TextShard]:
         """The shards that are not translated yet."""
         present = {file.name for file in self.folder.iterdir()}
         return [shard for shard in self.shards if text_name(shard) not in present]
@@ -64,15 +64,15 @@ class Manifest:
             json.loads(file.read_text(encoding="utf-8"))["failed"] for file in self.folder.glob("part-*.notices")
         )
 
-    def input_path(self, shard: Shard) -> Path:
+    def input_path(self, shard: TextShard) -> Path:
         return Path(self.inputs[shard.file]["path"])
 
 
-def text_name(shard: Shard) -> str:
+def text_name(shard: TextShard) -> str:
     return f"{shard.name}.txt"
 
 
-def notices_name(shard: Shard) -> str:
+def notices_name(shard: TextShard) -> str:
     return f"{shard.name}.notices"
 
 
@@ -124,12 +124,12 @@ def _known(folder: Path, described: list[dict[str, Any]], identity: dict[str, An
     return Manifest(folder, inputs, _named(spans))
 
 
-def _named(spans: list[tuple[int, Span]]) -> list[Shard]:
+def _named(spans: list[tuple[int, Span]]) -> list[TextShard]:
     digits = max(5, len(str(len(spans) - 1)))
-    return [Shard(f"part-{i:0{digits}}", file, span) for i, (file, span) in enumerate(spans)]
+    return [TextShard(f"part-{i:0{digits}}", file, span) for i, (file, span) in enumerate(spans)]
 
 
-def _shards(inputs: Sequence[Path]) -> list[Shard]:
+def _shards(inputs: Sequence[Path]) -> list[TextShard]:
     """Shards of one chunk each, or of several, so that lines are batched as in a single process."""
     of_files = [list(_chunk_spans(path)) for path in inputs]
     together = -(-sum(map(len, of_files)) // MOST_SHARDS) or 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from headway.cluster.manifest import Manifest, Shard, notices_name, text_name
+from headway.cluster.manifest import Manifest, TextShard, notices_name, text_name
 from headway.errors import UserError
 from headway.storage.atomic import TEMPORARY_SUFFIX, sync
 from headway.storage.model_directory import model_fingerprint
@@ -61,7 +61,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ShardOutcome:
     """The result of a shard."""
 
     name: str
@@ -82,17 +82,17 @@ class Worker:
         self._work, self._manifest = work, manifest
         self._translator, self._reader = work.load(), SpanReader()
 
-    def translate(self, shard: Shard) -> Outcome:
+    def translate(self, shard: TextShard) -> ShardOutcome:
         """Translates the shard unless its file exists. Gives it up if it has killed MOST_DEATHS workers. Never raises
         an error."""
         path = self._manifest.folder / text_name(shard)
         begun = path.with_name(f"{shard.name}.begun{TEMPORARY_SUFFIX}")
         try:
             if path.exists():
-                return Outcome(shard.name)
+                return ShardOutcome(shard.name)
             with open(begun, "ab") as file:
                 if file.tell() == MOST_DEATHS:
-                    return Outcome(shard.name, error=f"killed its worker {MOST_DEATHS} times")
+                    return ShardOutcome(shard.name, error=f"killed its worker {MOST_DEATHS} times")
                 file.write(b".")
             try:
                 return self._write(shard, path)
@@ -100,15 +100,15 @@ class Worker:
                 begun.unlink(missing_ok=True)
         except UserError as error:
             self._reader.close()  # the user may replace the file
-            return Outcome(shard.name, error=str(error), for_user=True)
+            return ShardOutcome(shard.name, error=str(error), for_user=True)
         except Exception as error:
-            return Outcome(shard.name, error=f"{type(error).__name__}: {' '.join(str(error).split())}")
+            return ShardOutcome(shard.name, error=f"{type(error).__name__}: {' '.join(str(error).split())}")
 
     def close(self) -> None:
         """Closes the open input."""
         self._reader.close()
 
-    def _write(self, shard: Shard, path: Path) -> Outcome:
+    def _write(self, shard: TextShard, path: Path) -> ShardOutcome:
         """Puts the notices in place before the translations, so a finished shard always has them."""
         file = self._manifest.input_path(shard)
         expected = self._manifest.inputs[shard.file]["size"]
@@ -135,7 +135,7 @@ class Worker:
         finally:
             partial.unlink(missing_ok=True)
         sync(path.parent)
-        return Outcome(shard.name, [f"{file}: {notice}" for notice in notices])
+        return ShardOutcome(shard.name, [f"{file}: {notice}" for notice in notices])
 
 
 def _private(path: Path) -> Path:

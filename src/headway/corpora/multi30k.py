@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import http.client
-import urllib.error
-import urllib.request
 import zlib
 from pathlib import Path
 
+from headway.corpora import download
 from headway.errors import UserError
 
 URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1"
@@ -51,29 +49,26 @@ def lay_out(output: Path, source: Path | None) -> list[Path]:
         found = hashlib.sha256(data).hexdigest()
         if found != checksum:
             raise UserError(f"{published}: checksum {found[:12]}... is not that of the corpus; get the file anew")
-        contents[name] = data
-    files = []
-    for name, data in contents.items():
-        file = output / name
+        contents[output / name] = data
+    for file, data in contents.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
-        files.append(file)
-    return files
+    return list(contents)
 
 
 def _published_name(name: str) -> str:
     """raw/train.de -> raw/train.de.gz; tok/train.de -> tok/train.lc.norm.tok.de.gz"""
-    kind, file = name.split("/")
-    split, language = file.split(".")
-    return f"{kind}/{split}.{language}.gz" if kind == "raw" else f"{kind}/{split}.lc.norm.tok.{language}.gz"
+    if name.startswith("tok/"):
+        name = ".lc.norm.tok.".join(name.split("."))
+    return f"{name}.gz"
 
 
 def _find(folder: Path, published: str) -> bytes:
     """The file in the folder: with or without `raw/`, with or without `.gz`."""
-    names = [published, published.removeprefix("raw/")]
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder")
-    for candidate in [folder / form for name in names for form in (name, name.removesuffix(".gz"))]:
+    bare = published.removeprefix("raw/")
+    for candidate in [folder / form for name in (published, bare) for form in (name, name.removesuffix(".gz"))]:
         if candidate.is_file():
             data = candidate.read_bytes()
             try:
@@ -81,19 +76,12 @@ def _find(folder: Path, published: str) -> bytes:
             except (OSError, EOFError, zlib.error) as error:
                 raise UserError(f"{candidate}: can't be read ({error})") from None
     raise UserError(
-        f"{folder}: has no {published} (nor {published.removeprefix('raw/').removesuffix('.gz')}); "
+        f"{folder}: has no {published} (nor {bare.removesuffix('.gz')}); "
         "it must be like the folder data/task1 of the repository multi30k/dataset on GitHub"
     )
 
 
 def _download(published: str) -> bytes:
-    kind, file = published.split("/")
-    url = f"{URL}/{kind}/{file}" if kind == "raw" else f"{URL}/{kind}/{file.removesuffix('.gz')}"
-    try:
-        with urllib.request.urlopen(url, timeout=60) as response:
-            data = response.read()
-        return gzip.decompress(data) if url.endswith(".gz") else data
-    except (OSError, EOFError, zlib.error, http.client.HTTPException) as error:
-        raise UserError(
-            f"{url}: can't be downloaded ({error}); download the corpus elsewhere and give its folder with --from"
-        ) from None
+    is_packed = published.startswith("raw/")
+    url = f"{URL}/{published if is_packed else published.removesuffix('.gz')}"
+    return download(url, gzip.decompress if is_packed else bytes, "download the corpus elsewhere and give its folder")

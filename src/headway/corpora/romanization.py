@@ -14,22 +14,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
-SPLITS = ("train", "valid", "test")
+from headway.corpora import SPLITS, SplitCorpus, files_of
+
 LANGUAGES = ("ko", "rr")
 """Suffixes of the files: Hangul, and Revised Romanization."""
-FILES = tuple(f"{split}.{language}" for split in SPLITS for language in LANGUAGES)
+FILES = files_of(*LANGUAGES)
 SYLLABLES = (2, 3, 4)
 """How many a name has."""
 
 INITIALS = ("g", "kk", "n", "d", "tt", "r", "m", "b", "pp", "s", "ss", "", "j", "jj", "ch", "k", "t", "p", "h")
-VOWELS = (
-    *("a", "ae", "ya", "yae", "eo", "e", "yeo", "ye", "o", "wa", "wae", "oe", "yo"),
-    *("u", "wo", "we", "wi", "yu", "eu", "ui", "i"),
-)
+VOWELS = "a ae ya yae eo e yeo ye o wa wae oe yo u wo we wi yu eu ui i".split()  # noqa: SIM905
 """Both in the order that Unicode counts syllables by."""
 FINALS = {0: "", 1: "k", 4: "n", 8: "l", 16: "m", 17: "p", 19: "t", 21: "ng"}
 """The final consonants of the corpus, by their numbers in Unicode, as they are written where no vowel follows: ㄱ, ㄴ,
@@ -44,30 +40,11 @@ NUM_FINALS = 28
 FIRST_SYLLABLE, LAST_SYLLABLE = "가", "힣"
 
 
-@dataclass(frozen=True)
-class RomanizationCorpus:
-    """Names and their romanizations for each split: `train`, `valid`, `test`."""
-
-    pairs: dict[str, list[tuple[str, str]]]
-
-    def write(self, folder: Path) -> None:
-        """Writes `train.ko`, `train.rr`, ...: a name a line."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for split, pairs in self.pairs.items():
-            for side, language in enumerate(LANGUAGES):
-                lines = "".join(f"{pair[side]}\n" for pair in pairs)
-                (folder / f"{split}.{language}").write_text(lines, encoding="utf-8", newline="\n")
-
-
-def romanization_corpus(*, sizes: tuple[int, int, int] = (60_000, 500, 2_000), seed: int = 1) -> RomanizationCorpus:
+def romanization_corpus(*, sizes: tuple[int, int, int] = (60_000, 500, 2_000), seed: int = 1) -> SplitCorpus:
     """Makes the corpus; `sizes` are the pairs of train, valid and test."""
-    names = _names(random.Random(seed))
-    return RomanizationCorpus(
-        {
-            split: [(name, romanized(name)) for name in islice(names, size)]
-            for split, size in zip(SPLITS, sizes, strict=True)
-        }
-    )
+    names, counts = _names(random.Random(seed)), zip(SPLITS, sizes, strict=True)
+    pairs = {split: [(name, romanized(name)) for name in islice(names, count)] for split, count in counts}
+    return SplitCorpus(*LANGUAGES, pairs)
 
 
 def romanized(name: str) -> str:
@@ -101,20 +78,12 @@ def _between(final: str, initial: str) -> str:
 
 def _names(randomness: random.Random) -> Iterator[str]:
     """Names without end, each once."""
-    syllables, seen = _syllables(), set[str]()
+    every = map(chr, range(ord(FIRST_SYLLABLE), ord(LAST_SYLLABLE) + 1))
+    written = [one for one in every if (ord(one) - ord(FIRST_SYLLABLE)) % NUM_FINALS in FINALS]
+    # Of the 2,350 common syllables of the standard KS X 1001, which EUC-KR writes with two bytes.
+    syllables, seen = [one for one in written if len(one.encode("euc_kr")) == 2], set[str]()
     while True:
         name = "".join(randomness.choices(syllables, k=randomness.choice(SYLLABLES)))
         if name not in seen:
             seen.add(name)
             yield name
-
-
-def _syllables() -> list[str]:
-    """Of the 2,350 common syllables of the standard KS X 1001, which EUC-KR writes with two bytes, those with a final
-    consonant of FINALS or none."""
-    every = map(chr, range(ord(FIRST_SYLLABLE), ord(LAST_SYLLABLE) + 1))
-    return [
-        one
-        for one in every
-        if (ord(one) - ord(FIRST_SYLLABLE)) % NUM_FINALS in FINALS and len(one.encode("euc_kr")) == 2
-    ]

@@ -7,25 +7,21 @@ punctuation, stay in the same part. CC BY 2.0 France; who wrote which pair goes 
 from __future__ import annotations
 
 import hashlib
-import http.client
 import io
-import urllib.request
 import zipfile
-import zlib
 from collections import defaultdict
 from pathlib import Path
 
+from headway.corpora import SPLITS, SplitCorpus, download, files_of, write_lines
 from headway.errors import UserError
 
 URL = "https://www.manythings.org/anki/kor-eng.zip"
 FILE = "kor.txt"
 SHA256 = "6c9d8de3e500306997e4083274fb0038ef521651ffb2b7923e4e607a59d09dbc"
 """Of the version that published scores were measured on; the site adds sentences now and then."""
-SHARES = (("test", 0.10), ("valid", 0.05))
-"""The rest is for training."""
-
-FILES = tuple(f"{part}.{language}" for part in ("train", "valid", "test") for language in ("ko", "en"))
-"""Of text, as they are laid out."""
+TEST, VALID = 0.10, 0.05
+"""Their shares; the rest is for training."""
+FILES = files_of("ko", "en")
 
 Pair = tuple[str, str, str]
 """English, Korean, attribution."""
@@ -37,13 +33,16 @@ def lay_out(output: Path, source: Path | None) -> tuple[dict[str, int], bool]:
     Takes kor.txt from the folder `source`, or downloads it where it is None. Returns the pairs of each part, and
     whether it is the version that published scores were measured on. Raises UserError.
     """
-    data = _download() if source is None else _find(source)
+    if source is None:
+        remedy = f"download it elsewhere and give the folder of {FILE}"
+        data = download(URL, lambda archive: zipfile.ZipFile(io.BytesIO(archive)).read(FILE), remedy)
+    elif (source / FILE).is_file():
+        data = (source / FILE).read_bytes()
+    else:
+        raise UserError(f"{source}: has no {FILE}")
     parts = split_pairs(_parsed(data))
-    output.mkdir(parents=True, exist_ok=True)
-    for part, pairs in parts.items():
-        for language, side in (("en", 0), ("ko", 1)):
-            _write(output / f"{part}.{language}", [pair[side] for pair in pairs])
-    _write(output / "attribution.tsv", ["\t".join(pair) for pairs in parts.values() for pair in pairs])
+    SplitCorpus("en", "ko", {part: [pair[:2] for pair in pairs] for part, pairs in parts.items()}).write(output)
+    write_lines(output / "attribution.tsv", ["\t".join(pair) for pairs in parts.values() for pair in pairs])
     return {part: len(pairs) for part, pairs in parts.items()}, hashlib.sha256(data).hexdigest() == SHA256
 
 
@@ -51,16 +50,11 @@ def split_pairs(pairs: list[Pair]) -> dict[str, list[Pair]]:
     """Train, valid and test. Where a pair goes depends on the sentences that it hangs together with, and on nothing
     else: not on its place in the file, nor on chance."""
     groups = _connected(pairs)
-    parts: dict[str, list[Pair]] = {"train": [], "valid": [], "test": []}
+    parts: dict[str, list[Pair]] = {part: [] for part in SPLITS}
     for pair in pairs:
         digest = hashlib.sha256(groups[_key(pair[0])].encode()).digest()
-        place, part = int.from_bytes(digest[:8]) / 2**64, "train"
-        for name, share in SHARES:
-            if place < share:
-                part = name
-                break
-            place -= share
-        parts[part].append(pair)
+        place = int.from_bytes(digest[:8]) / 2**64
+        parts["test" if place < TEST else "valid" if place < TEST + VALID else "train"].append(pair)
     return parts
 
 
@@ -98,25 +92,3 @@ def _parsed(data: bytes) -> list[Pair]:
             raise UserError(f"{FILE}, line {number}: must be English, TAB, Korean, TAB, attribution")
         pairs.append((columns[0].strip(), columns[1].strip(), columns[2]))
     return pairs
-
-
-def _write(file: Path, lines: list[str]) -> None:
-    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
-
-
-def _find(folder: Path) -> bytes:
-    file = folder / FILE
-    if not file.is_file():
-        raise UserError(f"{folder}: has no {FILE}")
-    return file.read_bytes()
-
-
-def _download() -> bytes:
-    request = urllib.request.Request(URL, headers={"User-Agent": "headway"})
-    try:
-        with urllib.request.urlopen(request, timeout=60) as response:
-            return zipfile.ZipFile(io.BytesIO(response.read())).read(FILE)
-    except (OSError, http.client.HTTPException, zipfile.BadZipFile, zlib.error, KeyError) as error:
-        raise UserError(
-            f"{URL}: can't be downloaded ({error}); download it elsewhere and give the folder of {FILE} with --from"
-        ) from None

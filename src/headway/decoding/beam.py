@@ -110,7 +110,7 @@ def length_penalty(length: int, alpha: float) -> float:
     return ((5.0 + length) / 6.0) ** alpha
 
 
-class Finished:
+class FinishedHypotheses:
     """The hypotheses of one sentence that have ended."""
 
     def __init__(self, beam_size: int, n_best: int, alpha: float, cap: int) -> None:
@@ -167,7 +167,7 @@ def beam_search(
     max_length leaves no room for them. `watch` is called with the candidates of every step.
     """
     batch = source.size(0)
-    finished = [Finished(beam_size, n_best, alpha, cap) for cap in max_lengths]
+    finished = [FinishedHypotheses(beam_size, n_best, alpha, cap) for cap in max_lengths]
     state = engine.start(source)
     beams = beams or Beams(np.arange(batch), np.full((batch, 1, 1), engine.bos_id), np.zeros((batch, 1)))
     while True:
@@ -195,7 +195,7 @@ def beam_search(
         engine.select(state, torch.from_numpy(rows).to(source.device))
 
 
-def _end(beams: Beams, i: int, eos: Tensor, finished: Finished) -> None:
+def _end(beams: Beams, i: int, eos: Tensor, finished: FinishedHypotheses) -> None:
     """Ends each hypothesis of a sentence, whatever its probability. eos: (rows,) log-probabilities of <eos>."""
     width = beams.scores.shape[1]
     scores = beams.scores[i] + eos[i * width : (i + 1) * width].cpu().numpy()  # (width,)
@@ -208,7 +208,7 @@ def _advance(
     log_probabilities: Tensor,
     eos_id: int,
     beam_size: int,
-    finished: list[Finished],
+    finished: list[FinishedHypotheses],
     watch: BeamWatch | None,
 ) -> tuple[Beams, np.ndarray]:
     """One token further. Returns the new beams and the row that each of their places came from, (sentences, width)."""

@@ -98,10 +98,10 @@ def load_ctranslate2(folder: Path, **options: Any) -> Any:
 
 def open_ctranslate2(stored: StoredModel, folder: Path, *, adds_end: bool = False) -> Exported:
     """What was exported. `adds_end`: it gives each source its <eos> by itself. Raises UserError."""
-    return _Exported(stored, load_ctranslate2(folder), adds_end)
+    return _CTranslate2Model(stored, load_ctranslate2(folder), adds_end)
 
 
-class _Exported:
+class _CTranslate2Model:
     """What was exported, as `check_faithful` asks it."""
 
     def __init__(self, stored: StoredModel, translator: Any, adds_end: bool = False) -> None:

@@ -3,8 +3,7 @@
 from headway.errors import UserError
 
 try:
-    from headway.documents.parsing import Document, TextFormat, parse_document
-    from headway.documents.translating import Asked, Drafts, Found
+    from headway.documents.parsing import Asked, Document, Drafts, Found, TextFormat, parse_document
 except ImportError as error:
     raise UserError(f"{error.name} is not installed: pip install 'headway[documents]'") from None
 

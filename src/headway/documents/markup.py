@@ -1,7 +1,8 @@
-"""HTML: its text in blocks, its tags kept as they stand.
+"""What of a text or of HTML is words for the model, and what must come back unharmed: protected text, emoji, tags.
 
-No tree is made: the markup is cut at its tags, and every piece but text comes back as it was. Python's own HTML parser
-can do that, too, but takes a second for 5,000 hostile characters.
+HTML comes in blocks of text, its tags kept as they stand. No tree is made: the markup is cut at its tags, and every
+piece but text comes back as it was. Python's own HTML parser can do that, too, but takes a second for 5,000 hostile
+characters.
 """
 
 from __future__ import annotations
@@ -9,17 +10,32 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
-from headway.documents.elements import elements_of
+import regex
+
 from headway.text.placing import tag_pairs
-from headway.text.protected import Atom, Element
+from headway.text.protected import Atom, Element, split_protected
+
+_EMOJI = regex.compile(
+    r"""
+    \p{Regional_Indicator}{2}
+  | [0-9\#*] \uFE0F? \u20E3
+  | (?! [©®™] ) \p{Extended_Pictographic} [\p{Emoji_Modifier}\uFE0F\U000E0020-\U000E007F]*
+    (?: \u200D \p{Extended_Pictographic} [\p{Emoji_Modifier}\uFE0F]* )*
+    """,
+    regex.VERBOSE,
+)
 
 
 def _names(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
+escape = partial(html.escape, quote=False)
+"""Makes any text one that may stand in HTML."""
 VOID = _names("area base br col embed hr img input link meta param source track wbr")
 RAW = _names("script style textarea iframe xmp")
 """Elements in which nothing is markup but their own end."""
@@ -54,13 +70,28 @@ _ENDED_BY = {
     "dt": _names("dt dd"),
     "dd": _names("dt dd"),
     "option": _names("option optgroup"),
-    "td": _names("td th tr tbody tfoot"),
-    "th": _names("td th tr tbody tfoot"),
+    **dict.fromkeys(("td", "th"), _names("td th tr tbody tfoot")),
     "tr": _names("tr tbody tfoot"),
 }
 """Elements whose end tag may be left out, and the tags that end them then."""
 _WALLS = _names("ul ol menu dl select table")
 """Elements whose inside ends nothing outside."""
+
+
+def elements_of(text: str) -> Iterator[Element]:
+    """The text with its emoji and what is protected as atoms; joined again they are the text."""
+    for element in split_protected(text):
+        if isinstance(element, Atom):
+            yield element
+            continue
+        end = 0
+        for match in _EMOJI.finditer(element):
+            if match.start() > end:
+                yield element[end : match.start()]
+            yield Atom(match.group(), match.group())
+            end = match.end()
+        if end < len(element):
+            yield element[end:]
 
 
 def blocks_of(text: str) -> list[str | list[Element]]:
@@ -74,19 +105,13 @@ def blocks_of(text: str) -> list[str | list[Element]]:
         place = match.end()
         if cutter.raw is not None:  # only its end tag is markup
             end = re.compile(f"</{re.escape(cutter.raw)}", re.IGNORECASE).search(text, place)
-            until = len(text) if end is None else end.start()
-            cutter.take_text(text[place:until])
-            place = until
+            start, place = place, end.start() if end else len(text)
+            cutter.take_text(text[start:place])
     cutter.take_text(text[place:])
     for block in cutter.blocks:
         if isinstance(block, list):
             _close_notes(block)
-    return cutter.blocks
-
-
-def escape(text: str) -> str:
-    """Text as it may stand in HTML, whatever it is."""
-    return html.escape(text, quote=False)
+    return [block for block in cutter.blocks if block]
 
 
 def tag_name(atom: Atom) -> tuple[str, bool]:
@@ -110,7 +135,9 @@ class _Cutter:
     """Collects the pieces; knows whether they are inside of an element that isn't translated."""
 
     def __init__(self) -> None:
-        self.blocks: list[str | list[Element]] = []
+        self._block: list[Element] = []
+        """The block that is being filled, the last one."""
+        self.blocks: list[str | list[Element]] = [self._block]
         self._open: list[str] = []
         """The element that isn't translated, and what in it keeps it from being ended: those of its name, and walls."""
         self._around: Counter[str] = Counter()
@@ -125,19 +152,18 @@ class _Cutter:
         if not raw:
             return
         if self._open:
-            self._block().append(Atom(raw, "x"))
+            self._block.append(Atom(raw, "x"))
             return
-        self._block().extend(
-            replace(one, raw=escape(one.raw)) if isinstance(one, Atom) else one
-            for one in elements_of(html.unescape(raw))
-        )
+        for one in elements_of(html.unescape(raw)):
+            self._block.append(replace(one, raw=escape(one.raw)) if isinstance(one, Atom) else one)
 
     def take_markup(self, match: re.Match[str]) -> None:
         name = (match["name"] or "").lower()
         if (name and name not in BETWEEN_SENTENCES) or match.group().startswith("<!--"):
-            self._block().append(Atom(match.group(), ""))
+            self._block.append(Atom(match.group(), ""))
         else:
-            self.blocks.append(match.group())
+            self._block = []
+            self.blocks += [match.group(), self._block]
         if not name or name in VOID:
             return
         if match["end"]:
@@ -165,19 +191,9 @@ class _Cutter:
             self._around[name] -= 1
             self._open.clear()  # what is inside ends with what is around it
 
-    def _block(self) -> list[Element]:
-        """The block that is being filled."""
-        if not self.blocks or isinstance(self.blocks[-1], str):
-            self.blocks.append([])
-        block = self.blocks[-1]
-        assert isinstance(block, list)
-        return block
-
 
 def _is_verbatim(attributes: str) -> bool:
     """Whether they say that the element isn't translated."""
-    for match in _ATTRIBUTE.finditer(attributes):
-        name, value = match[1].lower(), (match[2] or match[3] or match[4] or "").lower()
-        if (name == "translate" and value == "no") or (name == "class" and "notranslate" in value.split()):
-            return True
-    return False
+    found = [(match[1], match[2] or match[3] or match[4] or "") for match in _ATTRIBUTE.finditer(attributes.lower())]
+    classes = [value.split() for name, value in found if name == "class"]
+    return ("translate", "no") in found or any("notranslate" in one for one in classes)

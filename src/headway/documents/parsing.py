@@ -4,17 +4,21 @@ The model gets the words of a sentence alone. What stands among them, such as a 
 translation beside the words that it was beside (`text/placing.py`). Where that can't be told, the words between are
 translated by themselves, so that whatever the model does everything comes back. Protected text in the middle, such as
 an address, is among the words: a translator keeps it.
+
+Nothing here calls a model. The caller asks one for the `wholes` of `Drafts`, then for the `runs`, and reads what is
+`joined`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect, bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from itertools import chain, pairwise, repeat
+from typing import Generic, Literal, NamedTuple, TypeVar
 
-from headway.documents.elements import elements_of
-from headway.documents.markup import blocks_of, escape, tag_name
+from headway.documents.markup import blocks_of, elements_of, escape, tag_name
 from headway.documents.sentences import marker_length, sentence_ends
 from headway.text.placing import Alignment, Layout, tag_pairs
 from headway.text.protected import (
@@ -24,12 +28,14 @@ from headway.text.protected import (
     has_end,
     has_words,
     runs_of,
+    split_protected,
     with_protected,
     with_runs,
     without_stop,
 )
 
 TextFormat = Literal["text", "html"]
+Form = TypeVar("Form")
 _LINE_BREAKS = re.compile(r"((?:\r?\n|\u2029)+)")
 
 
@@ -80,10 +86,14 @@ class Document:
     def joined(self, translated: Sequence[Sequence[Element]]) -> str:
         """The whole, from the translation of each sentence."""
         following = iter(translated)
-        return "".join(part if isinstance(part, str) else self._shown(next(following)) for part in self.parts)
+        parts = ([part] if isinstance(part, str) else map(self.shown, next(following)) for part in self.parts)
+        return "".join(chain.from_iterable(parts))
 
-    def _shown(self, elements: Sequence[Element]) -> str:
-        return "".join(one.raw if isinstance(one, Atom) else _words(one, self.format) for one in elements)
+    def shown(self, element: Element) -> str:
+        """An element as it stands in the text."""
+        if isinstance(element, Atom):
+            return element.raw
+        return escape(element) if self.format == "html" else element
 
 
 def parse_document(
@@ -97,44 +107,36 @@ def parse_document(
             continue
         shown = "".join(one.stand_in if isinstance(one, Atom) else one for one in block)
         marker = marker_length(shown, language)
-        ends = [*([marker] if marker else []), *(marker + end for end in sentence_ends(shown[marker:], language))]
-        for number, elements in enumerate(_cut(block, ends or [0])):
-            is_marker = marker > 0 and number == 0
-            before, core, after = (elements, [], []) if is_marker else _trimmed(elements)
-            document.parts += [_raw(one, format_) for one in before]
-            if core:
-                document.parts += _readable_parts(core, format_, is_readable)
-            document.parts += [_raw(one, format_) for one in after]
+        ends = [marker + end for end in sentence_ends(shown[marker:], language)]
+        pieces = _cut(block, [marker, *ends] if marker else ends)
+        document.parts += map(document.shown, pieces.pop(0) if marker else [])
+        for elements in pieces:
+            before, core, after = _trimmed(elements)
+            document.parts += map(document.shown, before)
+            document.parts += _readable_parts(core, document, is_readable) if core else []
+            document.parts += map(document.shown, after)
     return document
 
 
-def _blocks(text: str, format_: TextFormat) -> Iterator[str | list[Element]]:
+def _blocks(text: str, format_: TextFormat) -> list[str | list[Element]]:
     if format_ == "html":
-        yield from blocks_of(text)
-        return
-    for place, part in enumerate(_LINE_BREAKS.split(text)):
-        yield part if place % 2 else list(elements_of(part))
+        return blocks_of(text)
+    return [part if place % 2 else [*elements_of(part)] for place, part in enumerate(_LINE_BREAKS.split(text))]
 
 
-def _cut(elements: Sequence[Element], ends: Sequence[int]) -> Iterator[list[Element]]:
+def _cut(elements: Sequence[Element], ends: Sequence[int]) -> list[list[Element]]:
     """Cuts words at these characters, the last of which is the end; an atom is in the piece where it begins."""
-    piece: list[Element] = []
-    place, boundaries = 0, iter(ends)
-    boundary = next(boundaries)
+    pieces: list[list[Element]] = [[] for _ in ends]
+    place, inner = 0, ends[:-1]
     for element in elements:
-        words = element
-        while isinstance(words, str) and place + len(words) > boundary:
-            piece.append(words[: boundary - place])
-            words = words[boundary - place :]
-            place = boundary
-            yield piece
-            piece, boundary = [], next(boundaries)
-        piece.append(words)
-        place += len(words.stand_in if isinstance(words, Atom) else words)
-        while place >= boundary and boundary < ends[-1]:
-            yield piece
-            piece, boundary = [], next(boundaries)
-    yield piece
+        end = place + len(element.stand_in if isinstance(element, Atom) else element)
+        if isinstance(element, Atom):
+            pieces[bisect(inner, place)].append(element)
+        else:
+            for start, stop in pairwise([place, *inner[bisect(inner, place) : bisect_left(inner, end)], end]):
+                pieces[bisect(inner, start)].append(element[start - place : stop - place])
+        place = end
+    return pieces
 
 
 def _trimmed(elements: list[Element]) -> tuple[list[Element], list[Element], list[Element]]:
@@ -162,7 +164,7 @@ def _trimmed(elements: list[Element]) -> tuple[list[Element], list[Element], lis
 
 
 def _readable_parts(
-    elements: list[Element], format_: TextFormat, is_readable: Callable[[str], bool]
+    elements: list[Element], document: Document, is_readable: Callable[[str], bool]
 ) -> list[str | Sentence]:
     """One sentence; or, where the model can't read it as a whole, more of its parts."""
     spoken = with_protected(elements, lambda atom: atom.words is None)
@@ -176,12 +178,11 @@ def _readable_parts(
         return [Sentence(elements)]
     parts: list[str | Sentence] = []
     for one in runs:
-        if isinstance(one, Atom):
-            parts.append(one.raw)
-            continue
-        start, words, end = edges(one)
-        inner = Sentence([words], Layout.of([words], tag_name)) if has_words(words) else _words(words, format_)
-        parts += [start, inner, end]
+        if isinstance(one, Atom) or not has_words(one):
+            parts.append(document.shown(one))
+        else:
+            start, words, end = edges(one)
+            parts += [start, Sentence([words], Layout.of([words], tag_name)), end]
     return parts
 
 
@@ -195,9 +196,111 @@ def _readable_runs(words: str, is_readable: Callable[[str], bool]) -> list[str]:
     return _readable_runs(words[:place], is_readable) + _readable_runs(words[place:], is_readable)
 
 
-def _words(words: str, format_: TextFormat) -> str:
-    return escape(words) if format_ == "html" else words
+class Found(NamedTuple, Generic[Form]):
+    """Translations of a sentence or of a document, as text or as elements."""
+
+    texts: list[Form]
+    """Its translation, and others after it."""
+    truncated: bool
+    """Whether a translation was cut off because it came to be as long as the model allows."""
+    confidence: float | None = None
+    """How likely the first translation is acceptable; of a text, its least likely sentence. None: nobody asked, or a
+    sentence with words has none."""
+    out_of_domain: bool = False
+    """Whether a sentence is unlike the text that the model was calibrated on."""
+    alignments: Sequence[Alignment] = ()
+    """Alignment of each of `texts`, if asked for."""
 
 
-def _raw(element: Element, format_: TextFormat) -> str:
-    return element.raw if isinstance(element, Atom) else _words(element, format_)
+class Asked(NamedTuple):
+    """A text to translate."""
+
+    document: int
+    """The number of its document."""
+    text: str
+    aligned: bool = False
+    """Whether to return the alignments of its translations."""
+
+
+class Drafts:
+    """Documents, and their translations as far as they are known."""
+
+    def __init__(self, documents: Sequence[Document], prefixes: Iterable[str] = repeat("")) -> None:
+        """prefixes: for each document, what stands before each of its sentences."""
+        self._documents = documents
+        numbered = enumerate(zip(documents, prefixes, strict=False))
+        self._sentences = [(number, prefix, one) for number, (whole, prefix) in numbered for one in whole.sentences]
+        """Each with the number of its document, and what stands before it."""
+        self._found: list[Found[list[Element]] | None] = [None] * len(self._sentences)
+
+    @property
+    def wholes(self) -> list[Asked]:
+        """Sentences to translate as a whole, the first pass."""
+        return [
+            Asked(number, prefix + one.layout.plain, one.layout.needs_alignment)
+            for number, prefix, one in self._sentences
+            if one.layout is not None
+        ]
+
+    def take_wholes(self, found: Iterable[Found[str]]) -> None:
+        """found: one for each of `wholes`."""
+        following = iter(found)
+        self._found = [
+            None if one.layout is None else _by_whole(one, next(following), len(prefix))
+            for _, prefix, one in self._sentences
+        ]
+
+    @property
+    def runs(self) -> list[Asked]:
+        """Words between tags to translate by themselves, the second pass: those of sentences whose tags can't be placed
+        in the translation of the whole, or that the model can't read as a whole."""
+        return [
+            Asked(number, prefix + run.strip())
+            for (number, prefix, sentence), known in zip(self._sentences, self._found, strict=True)
+            if known is None
+            for run in sentence.runs
+        ]
+
+    def take_runs(self, found: Iterable[Found[str]]) -> None:
+        """found: one for each of `runs`."""
+        following = iter(found)
+        self._found = [
+            known or _by_runs(sentence, [next(following) for _ in sentence.runs])
+            for (*_, sentence), known in zip(self._sentences, self._found, strict=True)
+        ]
+
+    def joined(self, n_best: int = 1) -> list[Found[str]]:
+        """Each document, once all is taken: with the best translation of each sentence, with the second of each, and so
+        on; each text once."""
+        assert None not in self._found, "wholes and runs are to be taken first"
+        known = iter([one for one in self._found if one is not None])
+        answers = []
+        for document in self._documents:
+            sentences = [next(known) for _ in document.sentences]
+            texts = [
+                document.joined([one.texts[min(number, len(one.texts) - 1)] for one in sentences])
+                for number in range(n_best)
+            ]
+            answers.append(Found(list(dict.fromkeys(texts)), *_together(sentences)))
+        return answers
+
+
+def _by_whole(sentence: Sentence, found: Found[str], prefix: int) -> Found[list[Element]] | None:
+    """None if no translation has a place for each tag. prefix: characters before the sentence in the text asked for."""
+    aligned = zip(found.texts, found.alignments or repeat(()), strict=False)
+    placed = [sentence.from_whole(text, alignment, prefix) for text, alignment in aligned]
+    translations = [one for one in placed if one is not None]
+    return Found(translations, *found[1:4]) if translations else None
+
+
+def _by_runs(sentence: Sentence, found: Sequence[Found[str]]) -> Found[list[Element]]:
+    translations = [sentence.from_runs(each) for each in zip(*(one.texts for one in found), strict=False)]
+    with_words = [one for run, one in zip(sentence.runs, found, strict=True) if runs_of(split_protected(run))]
+    return Found(translations, *_together(with_words))
+
+
+def _together(parts: Sequence[Found[Form]]) -> tuple[bool, float | None, bool]:
+    """What is said of several parts with words as one: `truncated`, `confidence` and `out_of_domain`."""
+    known = [one.confidence for one in parts if one.confidence is not None]
+    confidence = min(known) if known and len(known) == len(parts) else None
+    return any(one.truncated for one in parts), confidence, any(one.out_of_domain for one in parts)

@@ -18,10 +18,7 @@ from headway.text.characters import DROPPED, visible, visible_spans
 from headway.text.protected import edges
 
 ORDINAL_DOT = frozenset(
-    (
-        *("bar", "bs", "cnr", "cs", "da", "de", "dsb", "et", "eu", "fi", "fo", "gsw", "hr", "hsb", "hu", "is", "lb"),
-        *("lt", "lv", "nb", "nds", "nn", "pl", "rm", "se", "sh", "sk", "sl", "sr", "tr"),
-    )
+    "bar bs cnr cs da de dsb et eu fi fo gsw hr hsb hu is lb lt lv nb nds nn pl rm se sh sk sl sr tr".split()  # noqa: SIM905
 )
 """Languages that write ordinal numbers with a dot: `3. Oktober`."""
 _ORDINAL = regex.compile(r"(?<![\w.,:/])(?:(?:\d{1,2}\.)?\d{1,3}|[IVXLCⅠ-Ⅿ]+)\.\s*\Z")
@@ -77,7 +74,8 @@ def marker_length(block: str, language: str) -> int:
     any. A date is not a marker."""
     end, is_ordinal = 0, read_code(language).language in ORDINAL_DOT
     while match := _MARKER.match(block, end) or (None if is_ordinal else _TIGHT.match(block, end)):
-        if _begins_with_date(edges(block[end:])[1], language):
+        rest = edges(block[end:])[1]
+        if _DATE.match(rest) or _days(language).match(rest):
             break
         end = match.end()
     return end
@@ -120,23 +118,16 @@ def _ends(block: str, language: str) -> list[int]:
 
 def _ends_in_ordinal(block: str, start: int, end: int, language: str) -> bool:
     """Whether block[start:end] ends in a number that the next word goes on with."""
-    if language not in ORDINAL_DOT:
-        return False
-    return bool(
-        _ORDINAL.search(block, max(start, end - 40), end)
-        or (block[end].islower() and _NUMBER.search(block, max(start, end - 40), end))
+    start = max(start, end - 40)
+    return language in ORDINAL_DOT and bool(
+        _ORDINAL.search(block, start, end) or (block[end].islower() and _NUMBER.search(block, start, end))
     )
 
 
-def _begins_with_date(text: str, language: str) -> bool:
-    """Whether it begins with a date in figures, or with the day before the name of a month."""
-    return bool(_DATE.match(text) or ((days := _days(language)) and days.match(text)))
-
-
 @cache
-def _days(language: str) -> regex.Pattern[str] | None:
+def _days(language: str) -> regex.Pattern[str]:
     """Pattern of the beginning of dates such as `3. Oktober`, `3. Okt.` or `1. bis 5. Mai`, with the endings that the
-    name of a month may take; None for a language without such dates."""
+    name of a month may take; it matches nothing in a language without such dates."""
     main = read_code(language).language
     forms: set[str] = set()
     for code in (main, f"{main}_Latn", language.replace("-", "_")) if main in ORDINAL_DOT else ():
@@ -153,5 +144,5 @@ def _days(language: str) -> regex.Pattern[str] | None:
             for name in contexts.get("abbreviated", {}).values():
                 forms.add(rf"(?i:{regex.escape(name.rstrip('.'))})(?:\.|\s+\d|\s*\Z)")
     if not forms:
-        return None
+        return regex.compile(r"(?!)")
     return regex.compile(rf"\d{{1,2}}\.\s*(?:{'|'.join(sorted(forms))}|(?:\p{{Ll}}+|[-–])\s*\d{{1,2}}\.)")

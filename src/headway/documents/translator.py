@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
-from headway.documents.parsing import TextFormat, parse_document
-from headway.documents.translating import Asked, Drafts, Found
+from headway.documents.parsing import Asked, Drafts, Found, TextFormat, parse_document
 from headway.errors import UserError
 from headway.text.glossary import Glossary
 from headway.text.texts import as_texts
@@ -31,8 +30,7 @@ def translate_document(
     `documents`. Raises UserError.
     """
     given: dict[str, Any] = {"format": format, "beam_size": beam_size, "n_best": n_best, "glossary": glossary}
-    [found] = translate_documents(translator, [text], **given)
-    return found
+    return translate_documents(translator, [text], **given)[0]
 
 
 def translate_documents(
@@ -62,7 +60,7 @@ def translate_documents(
         )
         prefixes.append(prefix)
 
-    def found(asked: Sequence[Asked]) -> list[Found]:
+    def found(asked: Sequence[Asked]) -> list[Found[str]]:
         every = translator.translate([one.text for one in asked], n_best=n_best, glossary=glossary, **search)
         translator.texts.align_together([one for part, one in zip(asked, every, strict=True) if part.aligned])
         return [found_in(one, aligned=part.aligned) for part, one in zip(asked, every, strict=True)]
@@ -73,7 +71,7 @@ def translate_documents(
     return [TranslatedDocument(whole.texts[0], whole.texts[1:], whole.truncated) for whole in drafts.joined(n_best)]
 
 
-def found_in(translation: Translation, *, aligned: bool) -> Found:
+def found_in(translation: Translation, *, aligned: bool) -> Found[str]:
     """The translation in the form that documents need."""
     every = [translation, *translation.alternatives]
     return Found(

@@ -7,35 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from headway.errors import UserError
-from headway.insight import Outcome, TranslationRecord
-from headway.insight.analyses import (
-    Analyses,
-    AskContrast,
-    AskedAnalysis,
-    AskHeadImportance,
-    AskPatching,
-    Contrast,
-    Contributions,
-    DecoderLens,
-    Erasure,
-    Faithfulness,
-    HeadImportance,
-    LogitLens,
-    Patching,
-    Reading,
-    contrast,
-    contributions,
-    cut_encoders,
-    erasure,
-    faithfulness,
-    given_by_encoder_layer,
-    head_importance,
-    logit_lens,
-    patching,
-)
+from headway.insight import Outcome, TranslationRecord, analyses
+from headway.insight.analyses import Analyses, AskContrast, AskedAnalysis, AskHeadImportance, AskPatching, Reading
 from headway.model import Transformer
-
-Ids = list[int]
 
 
 @dataclass
@@ -46,9 +20,9 @@ class Analyst:
     """Of which the record is."""
     record: TranslationRecord
     asked: Sequence[AskedAnalysis]
-    source_ids: Callable[[str], Ids]
+    source_ids: Callable[[str], list[int]]
     """Of a text in the source language, <eos> last. Raises UserError."""
-    target_ids: Callable[[str], Ids]
+    target_ids: Callable[[str], list[int]]
     """Of a text in the target language, <eos> last. Raises UserError."""
     greedy: Callable[[Transformer], Outcome]
     """How another model translates the record's source."""
@@ -61,41 +35,41 @@ class Analyst:
         return Analyses(**{kind: getattr(self, kind) for kind in kinds})
 
     @cached_property
-    def contributions(self) -> Contributions:
-        return contributions(self.model, self.record.arrays)
+    def contributions(self) -> analyses.Contributions:
+        return analyses.contributions(self.model, self.record.arrays)
 
     @cached_property
-    def erasure(self) -> Erasure:
-        return erasure(self.model, self._reading)
+    def erasure(self) -> analyses.Erasure:
+        return analyses.erasure(self.model, self._reading)
 
     @cached_property
-    def contrast(self) -> Contrast:
+    def contrast(self) -> analyses.Contrast:
         instead = next((one.instead for one in self.asked if isinstance(one, AskContrast)), None)
-        return contrast(self.model, self._reading, {} if instead is None else self._foil(instead))
+        return analyses.contrast(self.model, self._reading, {} if instead is None else self._foil(instead))
 
     @cached_property
-    def logit_lens(self) -> LogitLens:
-        return logit_lens(self.model, self._reading)
+    def logit_lens(self) -> analyses.LogitLens:
+        return analyses.logit_lens(self.model, self._reading)
 
     @cached_property
-    def decoder_lens(self) -> DecoderLens:
-        given = given_by_encoder_layer(self.model, self._reading)
-        return DecoderLens(given, [self.greedy(cut) for cut in cut_encoders(self.model)])
+    def decoder_lens(self) -> analyses.DecoderLens:
+        given = analyses.given_by_encoder_layer(self.model, self._reading)
+        return analyses.DecoderLens(given, [self.greedy(cut) for cut in analyses.cut_encoders(self.model)])
 
     @cached_property
-    def patching(self) -> Patching:
+    def patching(self) -> analyses.Patching:
         [asked] = (one for one in self.asked if isinstance(one, AskPatching))
         other = self._reading.source.new_tensor(self.source_ids(asked.other))
-        return patching(self.model, self._reading, other, asked.other)
+        return analyses.patching(self.model, self._reading, other, asked.other)
 
     @cached_property
-    def head_importance(self) -> HeadImportance:
+    def head_importance(self) -> analyses.HeadImportance:
         [asked] = (one for one in self.asked if isinstance(one, AskHeadImportance))
-        sources, targets = zip(*asked.pairs, strict=True)
-        return head_importance(self.model, list(map(self.source_ids, sources)), list(map(self.target_ids, targets)))
+        sources = [self.source_ids(source) for source, _ in asked.pairs]
+        return analyses.head_importance(self.model, sources, [self.target_ids(target) for _, target in asked.pairs])
 
     @cached_property
-    def faithfulness(self) -> Faithfulness:
+    def faithfulness(self) -> analyses.Faithfulness:
         """Of attention, the mean of all layers and heads, and of every attribution."""
         attributions = {
             "contributions": self.contributions.source,
@@ -105,7 +79,7 @@ class Analyst:
         }
         if "cross" in self.record.attention:
             attributions = {"attention": self.record.attention["cross"].mean(axis=(0, 1)), **attributions}
-        return faithfulness(self.model, self._reading, attributions, self.contrast.foils)
+        return analyses.faithfulness(self.model, self._reading, attributions, self.contrast.foils)
 
     @cached_property
     def _reading(self) -> Reading:

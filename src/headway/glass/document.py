@@ -5,24 +5,25 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
 import headway
 from headway.errors import UserError
-from headway.glass.analyses import analyses_document
-from headway.glass.plain import plain, rounded
-from headway.insight import BeamTree, Text, TranslationRecord, Tried, WordOrder
+from headway.insight import BeamTree, Text, TranslationRecord
+from headway.insight.analyses import Analyses, HeadImportance
 from headway.insight.maps import SUBLAYERS, word_groups
+from headway.insight.record import Step
 
 FORMAT, FORMAT_VERSION = "headway-record", 1
 HALF_PRECISION_UP_TO = 3_000_000
 """Numbers of a record that are all given in float16; of a larger one, all but scores and weights are int8."""
 LARGEST_HALF = 65504.0
-_FLOATS = {"float16": "<f2", "float32": "<f4"}
 
 ArraysKind = Literal["all", "layers", "attention", "none"]
 """Which arrays a document has: `layers` are all but the logits, `attention` the weights of every head."""
@@ -38,58 +39,48 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
         "headway": headway.__version__,
         "model": _model(record),
         "source": {**_text(record.source), "original": record.original_text},
-        "target": {**_text(record.target), "score": rounded(record.score), "given": record.target_given},
+        "target": {**_text(record.target), "score": plain(record.score), "given": record.target_given},
         "start": {"id": record.config.bos_id, "piece": record.maps.read[0]},
-        "alternatives": [plain(one) for one in record.alternatives],
-        "steps": [_step(record, number) for number in range(len(record.steps))],
-        "beam": None if record.beam is None else _beam(record, record.beam),
+        "alternatives": plain(record.alternatives),
+        "steps": [_step(step, record.vocabulary) for step in record.steps],
+        "beam": None if record.beam is None else _beam(record.beam, record.vocabulary),
         "attention": {
             kind: {
                 "layers": maps.shape[0],
                 "heads": maps.shape[1],
                 "names": SUBLAYERS[kind],
-                "measures": [[plain(head) for head in layer] for layer in record.heads[kind]],
+                "measures": plain(record.heads[kind]),
             }
             for kind, maps in record.attention.items()
         },
         "alignment": record.alignment,
-        "edits": [edit.model_dump() for edit in record.edits],
-        "before": None if record.before is None else tried_document(record.before),
-        "cases": [
-            {
-                "edits": [edit.model_dump() for edit in case.edits],
-                "source": case.source,
-                "after": tried_document(case.after),
-                "before": tried_document(case.before),
-            }
-            for case in record.cases
-        ],
-        "order": None if record.order is None else order_document(record.order),
+        "edits": plain(record.edits),
+        "before": plain(record.before),
+        "cases": plain(record.cases),
+        "order": plain(record.order),
         "inspected_step": record.step,
-        "history": [plain(moment) for moment in record.history],
-        "analyses": analyses_document(record.analyses, record.vocabulary),
+        "history": plain(record.history),
+        "analyses": _analyses(record.analyses, record.vocabulary),
         "arrays": dict(_entries(record, arrays)),
     }
 
 
-def decoded(entries: dict[str, Any], name: str) -> NDArray[Any]:
-    """An array of a document's `arrays`, in float32 or bool. Raises KeyError for one that isn't there."""
-    entry = entries[name]
-    if "same_as" in entry:
-        return decoded(entries, entry["same_as"])
-    if "sum_of" in entry:
-        one, other = (decoded(entries, part) for part in entry["sum_of"])
-        return one + other
-    if "masked" in entry:
-        scores, mask = (decoded(entries, part) for part in entry["masked"])
-        return np.where(mask, scores, np.finfo(np.float32).min)
-    shape, data = entry["shape"], base64.b64decode(entry["data"])
-    if entry["dtype"] == "bool":
-        return np.frombuffer(data, np.uint8).reshape(shape).astype(bool)
-    if entry["dtype"] in ("float16", "float32"):
-        return np.frombuffer(data, _FLOATS[entry["dtype"]]).reshape(shape).astype(np.float32)
-    scales = np.frombuffer(base64.b64decode(entry["scales"]), "<f4").reshape(*shape[:-1], 1)
-    return np.frombuffer(data, np.int8).reshape(shape) * scales
+def plain(value: Any) -> Any:
+    """As JSON: small records as objects without their arrays, numbers with six digits; None for what isn't finite."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    if dataclasses.is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items() if not isinstance(one, np.ndarray)}
+    return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def head_importance_document(found: HeadImportance) -> dict[str, Any]:
+    """As a record has it."""
+    return plain({name: getattr(found, name) for name in ("sentences", "tokens", "log_probability")})
 
 
 def _model(record: TranslationRecord) -> dict[str, Any]:
@@ -108,60 +99,73 @@ def _model(record: TranslationRecord) -> dict[str, Any]:
     }
 
 
-def order_document(order: WordOrder) -> dict[str, Any]:
-    """As a record has it."""
+def _text(text: Text) -> dict[str, Any]:
+    words = {place: number for number, group in enumerate(word_groups(text.pieces)) for place in group}
     return {
-        "sentences": list(order.sentences),
-        "with_positions": [tried_document(one) for one in order.with_positions],
-        "without_positions": [tried_document(one) for one in order.without_positions],
-        "tried": order.tried,
+        "text": text.text,
+        "tokens": [{**dataclasses.asdict(token), "word": words[place]} for place, token in enumerate(text.tokens)],
     }
 
 
-def tried_document(tried: Tried) -> dict[str, Any]:
-    """As a record has it."""
-    return {"text": tried.text, "score": rounded(tried.score), "words": [plain(word) for word in tried.words]}
+def _token(id_: int, vocabulary: Sequence[str]) -> dict[str, Any]:
+    return {"id": id_, "piece": vocabulary[id_]}
 
 
-def _text(text: Text) -> dict[str, Any]:
-    groups = word_groups(text.pieces)
-    words = {place: number for number, group in enumerate(groups) for place in group}
-    tokens = [{**dataclasses.asdict(token), "word": words[place]} for place, token in enumerate(text.tokens)]
-    return {"text": text.text, "tokens": tokens}
-
-
-def _step(record: TranslationRecord, number: int) -> dict[str, Any]:
-    step = record.steps[number]
+def _step(step: Step, vocabulary: Sequence[str]) -> dict[str, Any]:
     return {
-        "log_probability": rounded(step.log_probability),
+        "log_probability": plain(step.log_probability),
         "rank": step.rank,
         "top": [
-            {"id": id_, "piece": record.vocabulary[id_], "logit": rounded(logit), "probability": rounded(probability)}
+            {**_token(id_, vocabulary), "logit": plain(logit), "probability": plain(probability)}
             for id_, logit, probability in zip(step.ids, step.logits, step.probabilities, strict=True)
         ],
     }
 
 
-def _beam(record: TranslationRecord, beam: BeamTree) -> dict[str, Any]:
-    steps = [
-        [{**plain(candidate), "piece": record.vocabulary[candidate.id]} for candidate in step] for step in beam.steps
-    ]
+def _beam(beam: BeamTree, vocabulary: Sequence[str]) -> dict[str, Any]:
     return {
         "beam_size": beam.beam_size,
         "length_penalty": beam.length_penalty,
-        "steps": steps,
-        "result": None if beam.result is None else list(beam.result),
-        "finished": [plain(one) for one in beam.finished],
+        "steps": [[{**plain(one), "piece": vocabulary[one.id]} for one in step] for step in beam.steps],
+        "result": plain(beam.result),
+        "finished": plain(beam.finished),
     }
 
 
+def _analyses(analyses: Analyses, vocabulary: Sequence[str]) -> dict[str, Any]:
+    """Those that there are, by name, without their matrices, which are among the record's arrays."""
+    found: dict[str, Any] = {name: plain(one) for name, one in analyses.found().items()}
+    if one := analyses.erasure:
+        found["erasure"] |= {"mean_gain": plain(one.mean_gain), "detached": one.detached}
+    if one := analyses.contrast:
+        found["contrast"]["foils"] = [_token(id_, vocabulary) for id_ in one.foils]
+    if one := analyses.logit_lens:
+        found["logit_lens"] = {
+            "top": [
+                [
+                    [{**_token(id_, vocabulary), "probability": plain(share)} for id_, share in zip(*step, strict=True)]
+                    for step in zip(*layer, strict=True)
+                ]
+                for layer in zip(one.ids, one.probabilities, strict=True)
+            ]
+        }
+    if one := analyses.patching:
+        words = {name: _token(getattr(one, name), vocabulary) for name in ("word", "other_word")}
+        found["patching"] |= {**words, "flips_above": plain(one.flips_above)}
+    if one := analyses.head_importance:
+        found["head_importance"] = head_importance_document(one)
+    return found
+
+
 def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, dict[str, Any]]]:
-    analyses = dict(record.analyses.arrays())
-    arrays = record.arrays
     if not isinstance(wanted, str):
-        yield from _exact(record, wanted)
+        for name in wanted:
+            if name not in record.arrays:
+                raise UserError(f"arrays: the record has no {name!r}")
+            yield name, _entry("float32", record.arrays[name].astype("<f4"))
         return
-    sums = dict(_sums(record))
+    analyses, sums = dict(record.analyses.arrays()), dict(_sums(record))
+    arrays = record.arrays
     if wanted == "layers":
         arrays = {name: array for name, array in arrays.items() if name != "logits"}
     if wanted == "attention":
@@ -180,18 +184,9 @@ def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, d
             stem = name.removesuffix("masked_scores")
             yield name, {"masked": [f"{stem}scores", f"{stem}mask"]}
         elif array.dtype == bool:
-            yield name, {"dtype": "bool", "shape": list(array.shape), "data": _base64(array.astype(np.uint8))}
+            yield name, _entry("bool", array.astype(np.uint8))
         else:
             yield name, _numbers(array, half or name in analyses or name.endswith((".scores", ".weights")))
-
-
-def _exact(record: TranslationRecord, names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Arrays by their names, in float32. Raises UserError."""
-    for name in names:
-        if name not in record.arrays:
-            raise UserError(f"arrays: the record has no {name!r}")
-        array = record.arrays[name]
-        yield name, {"dtype": "float32", "shape": list(array.shape), "data": _base64(array.astype("<f4"))}
 
 
 def _sums(record: TranslationRecord) -> Iterator[tuple[str, list[str]]]:
@@ -211,14 +206,23 @@ def _sums(record: TranslationRecord) -> Iterator[tuple[str, list[str]]]:
 
 
 def _numbers(array: NDArray[np.float32], half: bool) -> dict[str, Any]:
-    shape = list(array.shape)
-    largest = np.abs(array).max(axis=-1, keepdims=True, initial=0.0)
-    if (half and largest.max(initial=0.0) <= LARGEST_HALF) or not np.isfinite(largest).all():
-        return {"dtype": "float16", "shape": shape, "data": _base64(array.astype("<f2"))}
+    largest = np.abs(array).max(initial=0.0)
+    if (half and largest <= LARGEST_HALF) or not np.isfinite(largest):
+        return _entry("float16", array.astype("<f2"))
+    numbers, scales = quantized(array)
+    return {**_entry("int8", numbers), "scales": _base64(scales)}
+
+
+def quantized(array: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """(..., columns) -> the same in int8, and the scale of each row, so that its largest number is 127 of them."""
+    largest = np.abs(array).max(axis=-1, initial=0.0)
     scales = np.where(largest > 0.0, largest / 127.0, 1.0).astype("<f4")
-    data = np.rint(array / scales).astype(np.int8)
-    return {"dtype": "int8", "shape": shape, "data": _base64(data), "scales": _base64(scales)}
+    return np.rint(array / scales[..., None]).astype(np.int8), scales
+
+
+def _entry(dtype: str, array: NDArray[Any]) -> dict[str, Any]:
+    return {"dtype": dtype, "shape": list(array.shape), "data": _base64(array)}
 
 
 def _base64(array: NDArray[Any]) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+    return base64.b64encode(array.tobytes()).decode("ascii")

@@ -13,33 +13,14 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
+from headway.decoding import BeamStep, Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
 from headway.errors import UserError
 from headway.glass.analysing import Analyst
 from headway.glass.record import ShownRecord
-from headway.insight import (
-    BeamTree,
-    Edit,
-    Moment,
-    Outcome,
-    PositionsOff,
-    Text,
-    Tried,
-    WhatIf,
-    WordOrder,
-    attention_names,
-    changes_model,
-    edited_model,
-    edited_text,
-    find_word_order,
-    log_probabilities,
-    record_pass,
-    sees_ahead,
-    usual_cases,
-)
-from headway.insight.analyses import Analyses, AnalysisName, AskedAnalysis, read_analyses
+from headway.insight import BeamTree, Moment, WordOrder, attention_names, find_word_order, record_pass, what_if
+from headway.insight.analyses import Analyses, AnalysisName, AskedAnalysis, Reading, read_analyses
 from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES
-from headway.insight.recomputing import RecomputingEngine, prefix_logits
+from headway.insight.record import Text, log_probabilities
 from headway.model import Transformer
 from headway.storage import Aligner, StoredModel, load_model
 from headway.storage.steps import step_of
@@ -61,8 +42,8 @@ def inspect(
     text: str,
     target: str | None = None,
     *,
-    edits: Sequence[Edit] = (),
-    cases: Sequence[Sequence[Edit]] | Literal["usual"] = (),
+    edits: Sequence[what_if.Edit] = (),
+    cases: Sequence[Sequence[what_if.Edit]] | Literal["usual"] = (),
     history: Sequence[str | Path] = (),
     analyses: Sequence[AnalysisName | AskedAnalysis] = (),
     order: bool = False,
@@ -77,8 +58,30 @@ def inspect(
     Raises UserError."""
     text, target = as_text(text, "text"), None if target is None else as_text(target, "target")
     asked = read_analyses(list(analyses))
-    record = _inspector(translator, beam_size).inspect(text, target, edits, cases, history, asked)
-    return replace(record, order=word_order(translator, text)) if order or cases == "usual" else record
+    inspector = _inspector(translator, beam_size)
+    tag, plain = translator.stored.source_tokenizer.split_tag(text)
+    source = partial(inspector.source, tag)
+    given = None if target is None else inspector.target(target)
+    before = inspector.outcome(source(plain), given) if edits else None
+    edited = inspector.edited(edits)
+    record = edited.record(source(what_if.edited_text(plain, edits)), given, plain)
+    found = edited.analyses(record, asked, source)
+    if cases == "usual":
+        cases, order = what_if.usual_cases(translator.model.config, plain), True
+    tried = [inspector.case(case, source(what_if.edited_text(plain, case)), record.target) for case in cases]
+    models = sorted(map(Path, history), key=lambda path: (step_of(path.name) is None, step_of(path.name) or 0))
+    past = [inspector.past(path, record) for path in models]
+    arrays = {f"history.{i}.{name}": one for i, (_, weights) in enumerate(past) for name, one in weights.items()}
+    return replace(
+        record,
+        arrays={**record.arrays, **arrays, **dict(found.arrays())},
+        edits=list(edits),
+        before=before,
+        cases=tried,
+        order=word_order(translator, text) if order else None,
+        history=[moment for moment, _ in past],
+        analyses=found,
+    )
 
 
 def word_order(translator: Translator, text: str = "") -> WordOrder | None:
@@ -120,38 +123,6 @@ class Inspector:
     rereads: bool = False
     """Whether the model's tokens see later ones, so that each step reads all of them anew."""
 
-    def inspect(
-        self,
-        text: str,
-        target: str | None,
-        edits: Sequence[Edit],
-        cases: Sequence[Sequence[Edit]] | Literal["usual"],
-        history: Sequence[str | Path],
-        analyses: Sequence[AskedAnalysis] = (),
-    ) -> ShownRecord:
-        """As `Translator.inspect`. Raises UserError."""
-        tag, text = self.stored.source_tokenizer.split_tag(text)
-        source = partial(self._source, tag)
-        given = None if target is None else self._target(target)
-        before = self.outcome(source(text), given) if edits else None
-        edited = self.edited(edits)
-        record = edited.record(source(edited_text(text, edits)), given, text)
-        found = edited.analyses(record, analyses, source)
-        if cases == "usual":
-            cases = usual_cases(self.stored.model.config, text)
-        tried = [self.what_if(case, source(edited_text(text, case)), record.target) for case in cases]
-        past = [self.past(path, record) for path in sorted(map(Path, history), key=_first_to_last)]
-        arrays = {f"history.{i}.{name}": one for i, (_, weights) in enumerate(past) for name, one in weights.items()}
-        return replace(
-            record,
-            arrays={**record.arrays, **arrays, **dict(found.arrays())},
-            edits=list(edits),
-            before=before,
-            cases=tried,
-            history=[moment for moment, _ in past],
-            analyses=found,
-        )
-
     def record(self, source: Text, target: Text | None, original_text: str) -> ShownRecord:
         """The record of the source with the target; None: the translation that the search finds. original_text: the
         source's before its words were swapped."""
@@ -180,74 +151,82 @@ class Inspector:
         """Of the record's translation. source: of a text, with the tag of the record's. Raises UserError."""
         if asked and self.rereads:
             raise UserError("analyses: they read the whole translation at once, which needs the look-ahead mask")
-        return Analyst(
-            self.stored.model,
-            record,
-            asked,
-            source_ids=lambda text: self._tagged_ids(text, source),
-            target_ids=lambda text: self._target(text).ids,
-            greedy=lambda model: self._greedy(model, record.source),
-        ).analyses()
 
-    def outcome(self, source: Text, target: Text | None = None) -> Tried:
+        def source_ids(text: str) -> list[int]:
+            tag, plain = self.stored.source_tokenizer.split_tag(text)
+            return (self.source(tag, plain) if tag else source(text)).ids
+
+        def greedy(model: Transformer) -> what_if.Outcome:
+            options = SearchOptions(beam_size=1, max_length=self.options.max_length)
+            [best] = replace(self._with(model), options=options)._search([record.source])
+            return what_if.Outcome(self.codec.decode(best.ids), best.score)
+
+        def target_ids(text: str) -> list[int]:
+            return self.target(text).ids
+
+        return Analyst(self.stored.model, record, asked, source_ids, target_ids, greedy).analyses()
+
+    def outcome(self, source: Text, target: Text | None = None) -> what_if.Tried:
         """The translation that the search finds, or the given one, with its score and words."""
-        if target is None:
-            best, _ = self._find(source)
-            return self._tried(source, self._found(best), best.score)
-        return self._tried(source, target)
+        if target is not None:
+            return self._tried(source, target)
+        best, _ = self._find(source)
+        return self._tried(source, self._found(best), best.score)
 
-    def what_if(self, edits: Sequence[Edit], source: Text, before: Text) -> WhatIf:
+    def outcomes(self, sources: Sequence[Text]) -> list[what_if.Tried]:
+        """As `outcome`, of several sources at once."""
+        found = zip(sources, self._search(sources), strict=True)
+        return [self._tried(source, self._found(best), best.score) for source, best in found]
+
+    def case(self, edits: Sequence[what_if.Edit], source: Text, before: Text) -> what_if.WhatIf:
         """What the edits do. source: as they leave it; before: the translation without them. Raises UserError."""
         edited = self.edited(edits)
-        return WhatIf(list(edits), source.text, edited.outcome(source), edited.outcome(source, before))
+        return what_if.WhatIf(list(edits), source.text, edited.outcome(source), edited.outcome(source, before))
 
     def word_order(self, tag: str, texts: Iterable[str]) -> WordOrder | None:
         """What `find_word_order` finds among texts, all with the tag in front of them where it isn't empty."""
         fast = replace(self, options=replace(self.options, beam_size=1, n_best=1))
-        inspectors = self, self.edited([PositionsOff()]), fast
 
         def tokens(text: str) -> list[int] | None:
             [ids] = self.codec.sources([f"{tag} {text}" if tag else text])
             return ids if ids and len(ids) <= self.codec.longest_source else None
 
-        def translations(inspector: Inspector, texts: Sequence[str]) -> list[Tried]:
-            return inspector.outcomes([self._source(tag, text) for text in texts])
+        def translations(inspector: Inspector, texts: Sequence[str]) -> list[what_if.Tried]:
+            return inspector.outcomes([self.source(tag, text) for text in texts])
 
+        inspectors = self, self.edited([what_if.PositionsOff()]), fast
         return find_word_order(texts, tokens, *(partial(translations, one) for one in inspectors))
-
-    def outcomes(self, sources: Sequence[Text]) -> list[Tried]:
-        """As `outcome`, of several sources at once."""
-        caps = [self.codec.length_cap(len(one.tokens) - 1, 0, self.options.max_length) for one in sources]
-        work = [one.ids[:-1] for one in sources], self.options, caps, [[] for _ in sources]
-        found = (best for best, *_ in self.searcher.search(*work))
-        return [self._tried(source, self._found(best), best.score) for source, best in zip(sources, found, strict=True)]
 
     def past(self, path: Path, record: ShownRecord) -> tuple[Moment, dict[str, Any]]:
         """What another model of the same run makes of the record's source and target: its score, and its weights by
         name. Raises UserError for a model that isn't like this one."""
         stored = load_model(path)
-        alike = stored.model.config == self.stored.model.config
-        for side in ("source_tokenizer", "target_tokenizer"):
-            alike = alike and fingerprint(getattr(stored, side)) == fingerprint(getattr(self.stored, side))
-        if not alike:
+        kind, own_kind = (
+            (one.model.config, fingerprint(one.source_tokenizer), fingerprint(one.target_tokenizer))
+            for one in (stored, self.stored)
+        )
+        if kind != own_kind:
             raise UserError(f"{path}: is another kind of model, or has other vocabularies, than the one looked into")
         device = next(self.stored.model.parameters()).device
         arrays = record_pass(stored.model.to(device).eval(), record.source.ids, record.target.ids)
         given = log_probabilities(arrays["logits"])[range(len(record.target.ids)), record.target.ids]
-        weights = {name: arrays[name] for names in attention_names(self.stored.model.config).values() for name in names}
+        weights = {name: arrays[name] for names in attention_names(stored.model.config).values() for name in names}
         return Moment(path.name, step_of(path.name), float(given.sum())), weights
 
-    def edited(self, edits: Sequence[Edit]) -> Inspector:
+    def edited(self, edits: Sequence[what_if.Edit]) -> Inspector:
         """One of a copy of the model with the edits. Raises UserError."""
-        if not changes_model(edits):
+        if not what_if.changes_model(edits):
             return self
-        model = edited_model(self.stored.model, edits)
-        never, rereads = self.stored.target_tokenizer.never_generated, sees_ahead(edits)
-        engine = RecomputingEngine(model, never) if rereads else TorchEngine(model, never)
+        return self._with(what_if.edited_model(self.stored.model, edits), what_if.sees_ahead(edits))
+
+    def _with(self, model: Transformer, rereads: bool = False) -> Inspector:
+        """One of another model of the same vocabularies."""
+        never = self.stored.target_tokenizer.never_generated
+        engine = what_if.RecomputingEngine(model, never) if rereads else TorchEngine(model, never)
         searcher = TorchSearcher(engine, model.config.pad_id, next(model.parameters()).device)
         return replace(self, stored=replace(self.stored, model=model), searcher=searcher, rereads=rereads)
 
-    def _source(self, tag: str, text: str) -> Text:
+    def source(self, tag: str, text: str) -> Text:
         """The text as it is to be inspected; its tag, where it has one, is the first token. Raises UserError."""
         [ids] = self.codec.sources([f"{tag} {text}" if tag else text])
         if not ids or len(ids) > self.codec.longest_source:
@@ -256,7 +235,7 @@ class Inspector:
         pieces = self.stored.source_tokenizer.encoded_pieces(text)
         return Text.of(text, ids, [*([Piece(tag, 0, 0)] if tag else []), *pieces], self.stored.model.config.eos_id)
 
-    def _target(self, text: str) -> Text:
+    def target(self, text: str) -> Text:
         """The text as the translation that is to be inspected. Raises UserError."""
         ids = self.codec.target(text)
         if ids is None or len(ids) > self.codec.longest_source:
@@ -264,59 +243,41 @@ class Inspector:
         pieces = self.stored.target_tokenizer.encoded_pieces(text)
         return Text.of(text, ids, pieces, self.stored.model.config.eos_id)
 
-    def _find(self, source: Text) -> tuple[Hypothesis, BeamTree | None]:
-        """Searches for the translation as `Translator.translate` does."""
-        cap = self.codec.length_cap(len(source.tokens) - 1, 0, self.options.max_length)
-        work = [source.ids[:-1]], self.options, [cap], [[]]
-        if not isinstance(self.searcher, TorchSearcher) or self.options.beam_size == 1 or self.options.sample:
-            [[best, *_]] = self.searcher.search(*work)
-            return best, None
-        beam = BeamTree(self.options.beam_size, self.options.length_penalty)
-        [[best, *_]] = self.searcher.search(*work, beam.watch)
-        beam.end(best, self.stored.model.config.eos_id, self.codec.decode)
-        return best, beam
-
-    def _tagged_ids(self, text: str, source: Callable[[str], Text]) -> list[int]:
-        """With the tag that the text begins with, or as `source` does it. Raises UserError."""
-        tag, plain = self.stored.source_tokenizer.split_tag(text)
-        return (self._source(tag, plain) if tag else source(text)).ids
-
-    def _greedy(self, model: Transformer, source: Text) -> Outcome:
-        """What greedy search finds with another model of the same vocabularies."""
-        engine = TorchEngine(model, self.stored.target_tokenizer.never_generated)
-        searcher = TorchSearcher(engine, model.config.pad_id, next(model.parameters()).device)
-        cap = self.codec.length_cap(len(source.tokens) - 1, 0, self.options.max_length)
-        [[best, *_]] = searcher.search([source.ids[:-1]], SearchOptions(beam_size=1), [cap], [[]])
-        return Outcome(self.codec.decode(best.ids), best.score)
-
     def _found(self, hypothesis: Hypothesis) -> Text:
         """As the translation of a record."""
         pieces = self.stored.target_tokenizer.decoded_pieces(hypothesis.ids)
         return Text.of(self.codec.decode(hypothesis.ids), hypothesis.ids, pieces, self.stored.model.config.eos_id)
 
+    def _find(self, source: Text) -> tuple[Hypothesis, BeamTree | None]:
+        """Searches for the translation as `Translator.translate` does."""
+        if not isinstance(self.searcher, TorchSearcher) or self.options.beam_size == 1 or self.options.sample:
+            [best] = self._search([source])
+            return best, None
+        beam = BeamTree(self.options.beam_size, self.options.length_penalty)
+        [best] = self._search([source], beam.watch)
+        beam.end(best, self.stored.model.config.eos_id, self.codec.decode)
+        return best, beam
+
+    def _search(self, sources: Sequence[Text], *watch: Callable[[BeamStep], None]) -> list[Hypothesis]:
+        """The best of each. watch: for the searcher of torch alone."""
+        caps = [self.codec.length_cap(len(one.tokens) - 1, 0, self.options.max_length) for one in sources]
+        work = [one.ids[:-1] for one in sources], self.options, caps, [[] for _ in sources]
+        return [best for best, *_ in self.searcher.search(*work, *watch)]
+
     @torch.inference_mode()
-    def _tried(self, source: Text, target: Text, score: float | None = None) -> Tried:
+    def _tried(self, source: Text, target: Text, score: float | None = None) -> what_if.Tried:
         """score: that of the search; None: the sum over the tokens."""
-        model = self.stored.model
-        device = next(model.parameters()).device
-        read = torch.tensor([[model.config.bos_id, *target.ids[:-1]]], device=device)
-        source_ids = torch.tensor([source.ids], device=device)
-        logits = prefix_logits(model, source_ids, read) if self.rereads else model(source_ids, read)
-        log_probabilities = logits[0].float().log_softmax(dim=-1)[range(len(target.ids)), target.ids].tolist()
-        score = math.fsum(log_probabilities) if score is None else score
-        return Tried(target.text, score, target.words(log_probabilities))
+        model, reading = self.stored.model, Reading.of(self.stored.model, source.ids, target.ids)
+        ids = reading.source[None], reading.read[None]
+        [logits] = what_if.prefix_logits(model, *ids) if self.rereads else model(*ids)
+        given = logits.float().log_softmax(dim=-1).gather(1, reading.given[:, None])[:, 0].tolist()
+        return what_if.Tried(target.text, math.fsum(given) if score is None else score, target.words(given))
 
 
-def _first_to_last(model: Path) -> tuple[bool, int]:
-    """Models whose names say no step come last."""
-    step = step_of(model.name)
-    return step is None, step or 0
-
-
-def _alternatives(beam: BeamTree, best: str) -> list[Outcome]:
+def _alternatives(beam: BeamTree, best: str) -> list[what_if.Outcome]:
     """The other translations that the beam has finished, best first, each text once."""
-    others: dict[str, Outcome] = {}
+    others: dict[str, what_if.Outcome] = {}
     for one in beam.finished:
         if one.text != best:
-            others.setdefault(one.text, Outcome(one.text, one.score))
+            others.setdefault(one.text, what_if.Outcome(one.text, one.score))
     return list(others.values())[:ALTERNATIVES]

@@ -39,9 +39,14 @@ _LEFT_OVER = re.compile(r"^\s*(?:import\b|export\b).*$|\bimport\s*[(.].*$", re.M
 
 def record_page(record: TranslationRecord, language: str | None = None) -> str:
     """The page as HTML. `language`: `en` or `ko`; None: as the reader's browser."""
-    folder = files("headway.glass") / "page"
-    modules = {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".js")}
-    return page_of(record_document(record, "layers"), modules, style_sheet(folder), language)
+    style = style_sheet(files("headway.glass") / "page")
+    return page_of(record_document(record, "layers"), modules_of("glass"), style, language)
+
+
+def modules_of(room: str) -> dict[str, str]:
+    """The text of each ES module of a room's page by its name."""
+    every = (files(f"headway.{room}") / "page").iterdir()
+    return {one.name: one.read_text(encoding="utf-8") for one in every if one.name.endswith(".js")}
 
 
 def style_sheet(folder: Traversable, name: str = STYLE) -> str:
@@ -53,36 +58,43 @@ def style_sheet(folder: Traversable, name: str = STYLE) -> str:
 def page_of(document: dict[str, Any], modules: Mapping[str, str], style: str, language: str | None = None) -> str:
     """The page of a record's JSON form. modules: the texts of the ES modules by file name, ENTRY among them. Raises
     ValueError for a module that can't be joined."""
-    script = joined(modules, ENTRY)
-    for name, text in (("script", script), ("style", style)):
-        if f"</{name}" in text.lower() or "<!--" in text:
-            raise ValueError(f"the page's {name} holds </{name} or <!--, which would end it or hide its end")
+    script, style = inline("script", joined(modules, ENTRY)), inline("style", style)
     groups = grouped(document["arrays"])
     index = {**document, "arrays": {name: list(entries) for name, entries in groups.items()}}
-    title = html.escape(f"{document['source']['text'][:80]} · headway")
-    policy = f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'"
-    policy += "; base-uri 'none'; form-action 'none'"
+    policy = f"script-src '{digest(script)}'; style-src '{digest(style)}'"
     data = "\n".join(
         f'<script type="application/json" id="{name}">{inert(value)}</script>'
         for name, value in (("record", index), *((f"arrays.{name}", entries) for name, entries in groups.items()))
     )
+    body = f'<main id="glass"></main>\n{data}\n<script>{script}</script>'
+    title = f"{document['source']['text'][:80]} · headway"
+    return html_page(title, policy, f"<style>{style}</style>", body, language)
+
+
+def html_page(title: str, policy: str, head: str, body: str, language: str | None) -> str:
+    """A document of HTML. policy: what may be loaded and run; nothing else may."""
     lang = f' lang="{language}"' if language else ""
     return f"""<!DOCTYPE html>
 <html{lang}>
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; {policy}; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{style}</style>
+<title>{html.escape(title)}</title>
+{head}
 </head>
 <body>
-<main id="glass"></main>
-{data}
-<script>{script}</script>
+{body}
 </body>
 </html>
 """
+
+
+def inline(element: str, text: str) -> str:
+    """The text of a script or style within a page. Raises ValueError for one that would end its element."""
+    if f"</{element}" in text.lower() or "<!--" in text:
+        raise ValueError(f"the page's {element} holds </{element} or <!--, which would end it or hide its end")
+    return text
 
 
 def grouped(arrays: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -118,20 +130,20 @@ def joined(modules: Mapping[str, str], entry: str) -> str:
 def needed(modules: Mapping[str, str], entry: str) -> list[str]:
     """The names of `entry` and of all that it imports, each after those that it imports itself. Raises ValueError."""
     order: list[str] = []
-    _visit(entry, modules, order, ())
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        if name in above:
+            others = above[above.index(name) + 1 :]
+            raise ValueError(f"{name}: imports itself by way of {', '.join(others) or 'itself'}")
+        if name not in modules:
+            raise ValueError(f"{above[-1] if above else 'the page'}: imports {name}, which is not there")
+        if name not in order:
+            for found in _IMPORT.finditer(modules[name]):
+                visit(_named(found["file"], name), (*above, name))
+            order.append(name)
+
+    visit(entry, ())
     return order
-
-
-def _visit(name: str, modules: Mapping[str, str], order: list[str], above: tuple[str, ...]) -> None:
-    if name in above:
-        raise ValueError(f"{name}: imports itself by way of {', '.join(above[above.index(name) + 1 :]) or 'itself'}")
-    if name in order:
-        return
-    if name not in modules:
-        raise ValueError(f"{above[-1] if above else 'the page'}: imports {name}, which is not there")
-    for found in _IMPORT.finditer(modules[name]):
-        _visit(_named(found["file"], name), modules, order, (*above, name))
-    order.append(name)
 
 
 def _named(file: str, importer: str) -> str:
@@ -144,7 +156,7 @@ def _as_function(name: str, text: str, numbers: Mapping[str, str]) -> str:
     exports: list[str] = []
 
     def imported(found: re.Match[str]) -> str:
-        what = found["all"] or "{" + ", ".join(_renamed(found["names"], ": ")) + "}"
+        what = found["all"] or f"{{{', '.join(_properties(found['names']))}}}"
         return f"const {what} = {numbers[_named(found['file'], name)]};"
 
     def exported(found: re.Match[str]) -> str:
@@ -152,7 +164,7 @@ def _as_function(name: str, text: str, numbers: Mapping[str, str]) -> str:
         return ""
 
     def listed(found: re.Match[str]) -> str:
-        exports.extend(_renamed(found[1], ": ", swapped=True))
+        exports.extend(_properties(found[1], swapped=True))
         return ""
 
     body = _EXPORT_LIST.sub(listed, _EXPORTED_NAME.sub(exported, _IMPORT.sub(imported, text)))
@@ -162,10 +174,7 @@ def _as_function(name: str, text: str, numbers: Mapping[str, str]) -> str:
     return f"const {numbers[name]} = (() => {{\n{body}\nreturn {{{', '.join(exports)}}};\n}})();"
 
 
-def _renamed(names: str, sign: str, *, swapped: bool = False) -> list[str]:
+def _properties(names: str, *, swapped: bool = False) -> list[str]:
     """`a, b as c` as properties of an object: what an import takes, or, swapped, what an export gives."""
-    pairs = [one.split() for one in names.split(",") if one.strip()]
-    found = [(one[0], one[-1]) for one in pairs]
-    return [
-        theirs if theirs == ours else sign.join((ours, theirs) if swapped else (theirs, ours)) for theirs, ours in found
-    ]
+    pairs = [one.split()[::2] for one in names.split(",") if one.strip()]
+    return [": ".join(reversed(pair) if swapped else pair) for pair in pairs]

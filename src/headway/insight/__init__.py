@@ -1,8 +1,7 @@
 """What happened inside a translation."""
 
 from headway.insight.beams import BeamTree, Finished
-from headway.insight.heads import HeadMeasures, measure_heads
-from headway.insight.maps import KINDS, AttentionKind, AttentionMaps, attention_names
+from headway.insight.maps import KINDS, AttentionKind, AttentionMaps, HeadMeasures, attention_names, measure_heads
 from headway.insight.order import WordOrder, find_word_order
 from headway.insight.record import Moment, Text, TranslationRecord, log_probabilities
 from headway.insight.recording import record_pass

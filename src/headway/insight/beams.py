@@ -81,13 +81,13 @@ class BeamTree:
     def end(self, hypothesis: Hypothesis, eos_id: int, decode: Callable[[Sequence[int]], str]) -> None:
         """To be called after the search. Lists the finished hypotheses and finds the one that became the translation: a
         finished candidate, or, if the search reached the length limit, the one kept last."""
-        finished = [
-            Finished(step, number, decode(self.ids(step, number)[:-1]), one.score, self._ranking(step, one.score))
-            for step, candidates in enumerate(self.steps)
-            for number, one in enumerate(candidates)
-            if one.fate == "finished"
-        ]
-        self.finished = sorted(finished, key=lambda one: one.ranking, reverse=True)
+        for step, candidates in enumerate(self.steps):
+            penalty = length_penalty(step + 1, self.length_penalty)
+            for number, one in enumerate(candidates):
+                if one.fate == "finished":
+                    text = decode(self.ids(step, number)[:-1])
+                    self.finished.append(Finished(step, number, text, one.score, one.score / penalty))
+        self.finished.sort(key=lambda one: one.ranking, reverse=True)
         ended = hypothesis.stopped == "eos"
         ids = [*hypothesis.ids, eos_id] if ended else hypothesis.ids
         fate: Fate = "finished" if ended else "kept"
@@ -95,6 +95,3 @@ class BeamTree:
         for number, candidate in enumerate(self.steps[step]):
             if candidate.fate == fate and self.ids(step, number) == ids:
                 self.result = step, number
-
-    def _ranking(self, step: int, score: float) -> float:
-        return score / length_penalty(step + 1, self.length_penalty)

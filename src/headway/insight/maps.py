@@ -1,15 +1,19 @@
-"""Attention maps with what their rows and columns stand for, of a model of ours or of anyone's."""
+"""Attention maps with what their rows and columns stand for, of a model of ours or of anyone's, and measures of heads:
+where they look, and how sharply (docs/record.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.model import ModelConfig
+from headway.model import ModelConfig, MultiHeadAttention, Transformer
+from headway.storage.aligner import Aligner
 from headway.text.tokenizer import CONTROL_PIECES
+from headway.translator.aligning import MEAN, alignment
 
 AttentionKind = Literal["encoder", "decoder", "cross"]
 Floats = NDArray[np.float32]
@@ -33,6 +37,14 @@ def attention_names(config: ModelConfig) -> dict[AttentionKind, list[str]]:
     return {
         kind: [f"{name.format(layer=layer)}.weights" for layer in range(layers[kind])]
         for kind, name in SUBLAYERS.items()
+    }
+
+
+def attentions(model: Transformer) -> dict[AttentionKind, list[MultiHeadAttention]]:
+    """The attention of each layer, for each kind."""
+    return {
+        kind: [cast(MultiHeadAttention, model.get_submodule(name.removesuffix(".weights"))) for name in names]
+        for kind, names in attention_names(model.config).items()
     }
 
 
@@ -144,3 +156,69 @@ def _merged(weights: Floats, queries: Sequence[Sequence[int]], keys: Sequence[Se
     """weights: (..., query, key) -> (..., groups of queries, groups of keys)"""
     rows = np.stack([weights[..., list(group), :].mean(axis=-2) for group in queries], axis=-2)
     return np.stack([rows[..., list(group)].sum(axis=-1) for group in keys], axis=-1)
+
+
+@dataclass(frozen=True)
+class HeadMeasures:
+    """Shares of the attention, from 0 to 1, and the entropy in bits."""
+
+    previous: float
+    next: float
+    control: float
+    entropy: float
+    same: float | None = None
+    """Of self-attention."""
+    aligned: float | None = None
+    """Of encoder-decoder attention, like the next one."""
+    diagonal: float | None = None
+
+
+def measure_heads(kind: AttentionKind, maps: Floats, aligner: Aligner = MEAN) -> list[list[HeadMeasures]]:
+    """For each layer and head. Of encoder-decoder attention a head is measured by the alignment of the others, so that
+    it doesn't define what it is measured by. maps: (layers, heads, query, key)"""
+    return [
+        [_measured(kind, head, _centre(kind, maps, aligner, layer, number)) for number, head in enumerate(heads)]
+        for layer, heads in enumerate(maps)
+    ]
+
+
+def _centre(kind: AttentionKind, maps: Floats, aligner: Aligner, layer: int, head: int) -> list[int | None]:
+    """The key that each query of a head is measured by."""
+    if kind != "cross":
+        return list(range(maps.shape[-2]))
+    others = maps.copy()
+    others[layer, head] = 0.0
+    chosen = others if aligner.layer is None else others[[aligner.layer]]
+    if not (chosen if aligner.head is None else chosen[:, [aligner.head]]).any():
+        aligner = replace(aligner, layer=None, head=None)
+    return alignment(others if others.any() else maps, aligner)  # a head without others by itself
+
+
+def _measured(kind: AttentionKind, head: Floats, centre: list[int | None]) -> HeadMeasures:
+    """head: (query, key)"""
+    places = np.arange(len(centre))
+    queries = np.array([query for query, key in enumerate(centre) if key is not None], dtype=np.intp)
+    keys = np.array([key for key in centre if key is not None], dtype=np.intp)
+    own = {"aligned" if kind == "cross" else "same": _mean_at(head, queries, keys)}
+    if kind == "cross":
+        slope = (head.shape[1] - 1) / max(len(head) - 1, 1)
+        own["diagonal"] = _mean_at(head, places, np.floor(places * slope + 0.5).astype(np.intp))
+    return HeadMeasures(
+        previous=_mean_at(head, queries, keys - 1),
+        next=_mean_at(head, queries, keys + 1),
+        control=float(head[:, 0 if kind == "decoder" else -1].mean()),
+        entropy=_entropy(head),
+        **own,
+    )
+
+
+def _mean_at(head: Floats, queries: NDArray[np.intp], keys: NDArray[np.intp]) -> float:
+    """The mean weight that each query gives to its key, of those whose key exists."""
+    there = (keys >= 0) & (keys < head.shape[1])
+    return float(head[queries[there], keys[there]].mean()) if there.any() else 0.0
+
+
+def _entropy(head: Floats) -> float:
+    weights = head.astype(np.float64)
+    logarithms = np.log2(weights, out=np.zeros_like(weights), where=weights > 0)
+    return float(-(weights * logarithms).sum(axis=-1).mean()) + 0.0  # no negative zero

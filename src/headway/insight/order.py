@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice, zip_longest
 
-from headway.insight.what_if import Tried
+from headway.insight.what_if import Tried, swapped
 
 _WORD = re.compile(r"[\w'’]+")
 TRIED_AT_ONCE, MOST_TRIED = 16, 96
@@ -29,8 +29,8 @@ class WordOrder:
     """Two sentences of the same tokens in another order, and what a model makes of each."""
 
     sentences: tuple[str, str]
-    with_positions: tuple[Tried, Tried]
-    without_positions: tuple[Tried, Tried]
+    with_positions: Sequence[Tried]
+    without_positions: Sequence[Tried]
     tried: int = 1
     """How many reorderings were tried until this one was kept."""
 
@@ -42,7 +42,7 @@ class WordOrder:
     @property
     def rank(self) -> tuple[bool, bool, bool, float]:
         """The higher, the better to be shown: first of all it proves."""
-        return self.proves, *_rank(self.sentences, self.with_positions)
+        return self.proves, *_rank(self.sentences[0], self.with_positions)
 
     @property
     def is_convincing(self) -> bool:
@@ -50,12 +50,13 @@ class WordOrder:
         return all(self.rank[:3])
 
 
+Tokens = Callable[[str], Sequence[int] | None]
 Translate = Callable[[Sequence[str]], Sequence[Tried]]
 
 
 def find_word_order(
     texts: Iterable[str],
-    tokens: Callable[[str], Sequence[int] | None],
+    tokens: Tokens,
     translate: Translate,
     translate_without_positions: Translate,
     translate_fast: Translate,
@@ -65,16 +66,16 @@ def find_word_order(
     places. tokens: the ids of a text, None where the model can't read it. translate_fast: what is tried at first."""
 
     def whole(pair: tuple[str, str]) -> WordOrder:
-        return WordOrder(pair, _two(translate(pair)), _two(translate_without_positions(pair)))
+        return WordOrder(pair, translate(pair), translate_without_positions(pair))
 
     best, tried = None, 0
     pairs = islice(_pairs(texts, tokens), MOST_TRIED)
     while batch := list(islice(pairs, TRIED_AT_ONCE)):
         found = translate_fast([sentence for pair in batch for sentence in pair])
-        outcomes = [(pair, _two(found[2 * i : 2 * i + 2])) for i, pair in enumerate(batch)]
         best = best or whole(batch[0])
         tried += len(batch)
-        differing = [(_rank(*one), one[0]) for one in outcomes if _differ(one[1])]
+        outcomes = [(pair, found[2 * i : 2 * i + 2]) for i, pair in enumerate(batch)]
+        differing = [(_rank(pair[0], both), pair) for pair, both in outcomes if _differ(both)]
         for rank, pair in sorted(differing, reverse=True):
             if best.proves and rank <= best.rank[1:]:
                 break
@@ -87,17 +88,13 @@ def find_word_order(
 def reorderings(text: str) -> list[str]:
     """The text with two of its words in each other's place, words of one form, such as `03` and `04` or `Hund` and
     `Mann`: the longest first, which are seldom articles or prepositions. Punctuation stays where it is."""
-    words = list(_WORD.finditer(text))
-    swaps = [(one, other) for one, other in combinations(words, 2) if one[0] != other[0]]
-    swaps = [(one, other) for one, other in swaps if _form(one[0]) == _form(other[0])]
+    pairs = combinations(_WORD.finditer(text), 2)
+    swaps = [(one, other) for one, other in pairs if one[0] != other[0] and _form(one[0]) == _form(other[0])]
     swaps.sort(key=lambda pair: -min(len(pair[0][0]), len(pair[1][0])))
-    return [
-        text[: one.start()] + other[0] + text[one.end() : other.start()] + one[0] + text[other.end() :]
-        for one, other in swaps
-    ]
+    return [swapped(one, other) for one, other in swaps]
 
 
-def _pairs(texts: Iterable[str], tokens: Callable[[str], Sequence[int] | None]) -> Iterator[tuple[str, str]]:
+def _pairs(texts: Iterable[str], tokens: Tokens) -> Iterator[tuple[str, str]]:
     """Sentences of the same tokens: of every text its most promising one, then of each its second, and so on."""
 
     def of(text: str) -> Iterator[tuple[str, str]]:
@@ -107,7 +104,7 @@ def _pairs(texts: Iterable[str], tokens: Callable[[str], Sequence[int] | None]) 
                 yield text, other
 
     for rank in zip_longest(*map(of, texts)):
-        yield from (pair for pair in rank if pair is not None)
+        yield from filter(None, rank)
 
 
 def _form(word: str) -> str:
@@ -116,20 +113,14 @@ def _form(word: str) -> str:
     return re.sub("a+", "a", "".join(letters))
 
 
-def _rank(sentences: tuple[str, str], with_positions: tuple[Tried, Tried]) -> tuple[bool, bool, float]:
+def _rank(sentence: str, translations: Sequence[Tried]) -> tuple[bool, bool, float]:
     """The translations have as many words, as those of two sentences of one form do; the model is sure of them, as it
     seldom is of what is no sentence; the sentences are short, or the model is surer."""
-    one, other = with_positions
+    one, other = translations
     sureness = min((word.probability for word in (*one.words, *other.words)), default=0.0)
-    last = -float(len(sentences[0])) if sureness >= SURE else sureness
+    last = -float(len(sentence)) if sureness >= SURE else sureness
     return len(one.words) == len(other.words), sureness >= SURE, last
 
 
-def _differ(outcomes: Sequence[Tried]) -> bool:
-    one, other = outcomes
-    return one.text != other.text
-
-
-def _two(outcomes: Sequence[Tried]) -> tuple[Tried, Tried]:
-    one, other = outcomes
-    return one, other
+def _differ(translations: Sequence[Tried]) -> bool:
+    return len({one.text for one in translations}) > 1

@@ -87,35 +87,32 @@ def draw_heat_maps(
     """A grid of heat maps, the same colours for all. `limits` are the values of the first and the last colour; a
     picture that is longer than `longest_edge` inches is made with smaller cells."""
     figure_class = _matplotlib()
-    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
 
     palette = LinearSegmentedColormap.from_list(colours, PALETTES[colours])
     widths = [max(len(row[column].columns) for row in maps if column < len(row)) for column in range(len(maps[0]))]
     heights = [max(len(one.rows) for one in row) for row in maps]
-    margins = MARGIN * len(widths), MARGIN * len(heights)
-    cell = min(CELL, longest_edge / (sum(widths) + margins[0]), longest_edge / (sum(heights) + margins[1]))
-    size = max(3.0, (sum(widths) + margins[0]) * cell), max(2.5, (sum(heights) + margins[1]) * cell)  # inches
+    width, height = (sum(cells) + MARGIN * len(cells) for cells in (widths, heights))  # cells
+    cell = min(CELL, longest_edge / width, longest_edge / height)
+    size = max(3.0, width * cell), max(2.5, height * cell)  # inches
     figure = figure_class(figsize=size, layout="constrained")
     axes = figure.subplots(
         len(maps), len(widths), squeeze=False, gridspec_kw={"width_ratios": widths, "height_ratios": heights}
     )
-    image = None
     for row, row_axes in zip(maps, axes, strict=True):
         for axis in row_axes[len(row) :]:
             axis.set_visible(False)
         for one, axis in zip(row, row_axes, strict=False):
-            low, high = limits
-            image = axis.imshow(one.values, vmin=low, vmax=high, cmap=palette, aspect="auto", interpolation="nearest")
-            room = (size[0] - BAR) * (len(one.columns) + MARGIN) / (sum(widths) + margins[0])
+            axis.imshow(one.values, palette, Normalize(*limits), aspect="auto", interpolation="nearest")
+            room = (size[0] - BAR) * (len(one.columns) + MARGIN) / width
             axis.set_title(textwrap.fill(one.title, max(12, int(room / LETTER))), fontsize=10)
             axis.set_ylabel(one.row_axis, fontsize=9)
             axis.set_xlabel(one.column_axis, fontsize=9)
             axis.set_yticks(*_ticks(one.rows, cell), fontsize=9)
             axis.set_xticks(*_ticks(one.columns, cell), rotation=90, fontsize=9)
             axis.tick_params(length=0)
-    assert image is not None
     if colour_bar:
-        figure.colorbar(image, ax=axes, shrink=0.6, aspect=30, fraction=0.03)
+        figure.colorbar(axes[0, 0].images[0], ax=axes, shrink=0.6, aspect=30, fraction=0.03)
     return figure
 
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from headway.insight.analyses import Analyses
 from headway.insight.beams import BeamTree
-from headway.insight.heads import MEAN, HeadMeasures, alignment, measure_heads
-from headway.insight.maps import AttentionKind, AttentionMaps, Floats, attention_names, word_groups
+from headway.insight.maps import AttentionKind, AttentionMaps, HeadMeasures, attention_names, measure_heads, word_groups
 from headway.insight.order import WordOrder
 from headway.insight.what_if import Edit, Outcome, Tried, WhatIf, Word
 from headway.model import ModelConfig
 from headway.storage.aligner import Aligner
 from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, Piece
+from headway.translator.aligning import MEAN, Floats, alignment
 
 TOP = 10
 """Tokens whose probabilities are looked at in each step."""
@@ -172,18 +172,25 @@ class TranslationRecord:
     @cached_property
     def steps(self) -> list[Step]:
         """The most likely tokens at each step, one step per token of the target."""
-        return [_step(logits, id_) for logits, id_ in zip(self.arrays["logits"], self.target.ids, strict=True)]
+        logits = self.arrays["logits"]
+        best = np.argsort(-logits, axis=1, kind="stable")[:, :TOP]
+        found = []
+        for row, logarithms, ids, given in zip(logits, log_probabilities(logits), best, self.target.ids, strict=True):
+            rank, probabilities = int((row > row[given]).sum()), np.exp(logarithms[ids]).tolist()
+            found.append(Step(float(logarithms[given]), rank, ids.tolist(), row[ids].tolist(), probabilities))
+        return found
 
     def past(self, number: int) -> AttentionMaps:
         """The maps of one of the models in `history`."""
         return self._maps(f"history.{number}.")
 
     def _maps(self, below: str) -> AttentionMaps:
-        attention: dict[AttentionKind, Any] = {}
-        for kind, names in attention_names(self.config).items():
-            if names:
-                attention[kind] = [self.arrays[f"{below}{name}"] for name in names]
-        return AttentionMaps(self.source.pieces, self.target.pieces, attention)
+        layers = attention_names(self.config).items()
+        return AttentionMaps(
+            self.source.pieces,
+            self.target.pieces,
+            {kind: [self.arrays[f"{below}{name}"] for name in names] for kind, names in layers if names},
+        )
 
 
 def log_probabilities(logits: Floats) -> NDArray[np.float64]:
@@ -191,16 +198,3 @@ def log_probabilities(logits: Floats) -> NDArray[np.float64]:
     wide = logits.astype(np.float64)
     wide -= wide.max(axis=-1, keepdims=True)
     return wide - np.log(np.exp(wide).sum(axis=-1, keepdims=True))
-
-
-def _step(logits: Floats, given: int) -> Step:
-    """logits: (vocabulary,)"""
-    logarithms = log_probabilities(logits)
-    best = np.argsort(-logits, kind="stable")[:TOP]
-    return Step(
-        log_probability=float(logarithms[given]),
-        rank=int((logits > logits[given]).sum()),
-        ids=best.tolist(),
-        logits=logits[best].tolist(),
-        probabilities=np.exp(logarithms[best]).tolist(),
-    )

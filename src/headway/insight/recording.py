@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,7 +18,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headway.errors import UserError
-from headway.insight.recomputing import prefix_logits
+from headway.insight.analyses.reading import Reading
+from headway.insight.what_if import prefix_logits
 from headway.model import (
     Decoder,
     DecoderLayer,
@@ -40,23 +42,39 @@ Record = Callable[[str, Tensor], None]
 def recording_copy(model: Transformer, record: Record) -> Transformer:
     """A copy that shares the weights and gives the same results, and tells `record` everything it computes."""
     copied = sharing_copy(model)
+
+    def watch_input(module: nn.Module, name: str, change: Callable[[Tensor], Tensor] = lambda x: x) -> None:
+        module.register_forward_pre_hook(lambda _, inputs: record(name, change(inputs[0])))
+
+    def watch_output(module: nn.Module, name: str) -> None:
+        def watch(_: nn.Module, inputs: Any, output: Tensor | tuple[Tensor, Any]) -> None:
+            record(name, output[0] if isinstance(output, tuple) else output)
+
+        module.register_forward_hook(watch)
+
     for name, module in list(copied.named_modules()):
-        if isinstance(module, TokenEmbedding):
-            _watch_embedding(module, name, record)
-        elif isinstance(module, (Encoder, Decoder, EncoderLayer, DecoderLayer)):
-            _watch_input(module, f"{name}.input", record)
-            _watch_output(module, f"{name}.output", record)
-        elif isinstance(module, MultiHeadAttention):
-            module.core = _RecordedAttention(module.core, name, record)
-            _watch_output(module, f"{name}.output", record)
-        elif isinstance(module, PositionwiseFeedForward):
-            _watch_input(module.outer, f"{name}.hidden", record)  # dropout before it does nothing outside training
-            _watch_output(module, f"{name}.output", record)
-        elif isinstance(module, Residual):
-            _watch_residual(module, name, record)
+        match module:
+            case TokenEmbedding():
+                watch_input(module, f"{name}.embedded", partial(F.embedding, weight=module.weight))
+                watch_output(module, f"{name}.scaled")
+            case Encoder() | Decoder() | EncoderLayer() | DecoderLayer():
+                watch_input(module, f"{name}.input")
+                watch_output(module, f"{name}.output")
+            case MultiHeadAttention():
+                module.core = _RecordedAttention(module.core, name, record)
+                watch_output(module, f"{name}.output")
+            case PositionwiseFeedForward():
+                watch_input(module.outer, f"{name}.hidden")  # dropout before it does nothing outside training
+                watch_output(module, f"{name}.output")
+            case Residual(norm_first=True):
+                watch_output(module.norm, f"{name}.normalised")
+                watch_output(module, f"{name}.sum")
+            case Residual():
+                watch_input(module.norm, f"{name}.sum")
+                watch_output(module.norm, f"{name}.normalised")
     for name in ("source_positions", "target_positions"):
-        _watch_output(getattr(copied, name), name, record)
-    _watch_output(copied.output, "logits", record)
+        watch_output(getattr(copied, name), name)
+    watch_output(copied.output, "logits")
     return copied
 
 
@@ -70,13 +88,12 @@ def record_pass(
     array. `rereads` is for a model whose tokens see later ones, which the pass has and a search has not: its logits are
     those of each prefix of the target, read by itself; all else is of the last step, which reads the whole.
     """
-    device = next(model.parameters()).device
-    source = torch.tensor([list(source_ids)], device=device)
-    target = torch.tensor([[model.config.bos_id, *target_ids[:-1]]], device=device)
+    reading = Reading.of(model, source_ids, target_ids)
+    ids = reading.source[None], reading.read[None]
     seen: dict[str, Tensor] = {}
-    recording_copy(model, lambda name, tensor: seen.update({name: tensor}))(source, target)
+    recording_copy(model, lambda name, tensor: seen.update({name: tensor}))(*ids)
     if rereads:
-        seen["logits"] = prefix_logits(model, source, target)
+        seen["logits"] = prefix_logits(model, *ids)
     return _arrays(seen)
 
 
@@ -101,46 +118,10 @@ class _RecordedAttention(nn.Module):
             weights = weights.masked_fill(~mask, 0.0)
             self.record(f"{self.name}.mask", mask)
         heads = weights @ value  # (batch, heads, query, d_head)
-        named = {"scores": scores, "masked_scores": visible, "weights": weights}
-        named |= {"queries": query, "keys": key, "values": value, "heads": heads}
-        for name, tensor in named.items():
+        of_scores = {"scores": scores, "masked_scores": visible, "weights": weights}
+        for name, tensor in {**of_scores, "queries": query, "keys": key, "values": value, "heads": heads}.items():
             self.record(f"{self.name}.{name}", tensor)
         return join_heads(heads), weights if return_weights else None
-
-
-def _watch_input(module: nn.Module, name: str, record: Record) -> None:
-    module.register_forward_pre_hook(lambda _, inputs: record(name, inputs[0]))
-
-
-def _watch_output(module: nn.Module, name: str, record: Record) -> None:
-    def watch(_: nn.Module, inputs: Any, output: Tensor | tuple[Tensor, Any]) -> None:
-        record(name, output[0] if isinstance(output, tuple) else output)
-
-    module.register_forward_hook(watch)
-
-
-def _watch_embedding(embedding: TokenEmbedding, name: str, record: Record) -> None:
-    def watch(_: nn.Module, inputs: tuple[Tensor], scaled: Tensor) -> None:
-        record(f"{name}.embedded", F.embedding(inputs[0], embedding.weight))
-        record(f"{name}.scaled", scaled)
-
-    embedding.register_forward_hook(watch)
-
-
-def _watch_residual(residual: Residual, name: str, record: Record) -> None:
-    """The norm's hook runs before that of the residual around it. Post-norm, the norm reads the sum; pre-norm, the
-    residual gives it."""
-    read, normalised = [], []
-
-    def watch_norm(_: nn.Module, inputs: tuple[Tensor], output: Tensor) -> None:
-        read[:], normalised[:] = inputs, [output]
-
-    def watch(_: nn.Module, inputs: Any, output: Tensor) -> None:
-        record(f"{name}.sum", output if residual.norm_first else read.pop())
-        record(f"{name}.normalised", normalised.pop())
-
-    residual.norm.register_forward_hook(watch_norm)
-    residual.register_forward_hook(watch)
 
 
 def _arrays(seen: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:

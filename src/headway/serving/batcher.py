@@ -10,7 +10,7 @@ places. All of this happens on the event loop; only the calls of the model run i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count, islice
@@ -41,15 +41,17 @@ class _Job(Generic[Group, Answer]):
     """That of its first sentence."""
     rest: Iterator[tuple[int, tuple[Group, str]]]
     """The sentences that have no place yet, with their numbers."""
-    answers: list[Answer | None]
-    left: int
+    size: int
     done: asyncio.Future[None]
+    answers: dict[int, Answer] = field(default_factory=dict)
+    """By the numbers of the sentences."""
 
 
 @dataclass(slots=True, eq=False)
 class _Item(Generic[Group, Answer]):
     """One sentence that waits."""
 
+    group: Group
     text: str
     turn: tuple[int, int]
     """When it goes, and where turns are equal, the order of arrival."""
@@ -78,28 +80,23 @@ class Batcher(Generic[Group, Answer]):
         self._workers, self._batch_size, self._queue, self._linger = workers, batch_size, queue, linger
         self._share = max(1, queue // SHARES)
         self._pool = ThreadPoolExecutor(workers, "model", initializer=initializer)
-        self._groups: dict[Group, dict[str, _Item[Group, Answer]]] = {}
+        self._items: dict[tuple[Group, str], _Item[Group, Answer]] = {}
+        """Those that have a place, and that no worker has taken yet."""
         self._arrivals = count()
         self._turn = 0
         """Of the sentence that went last: a new request is as if it had been there until now."""
         self._timer: asyncio.TimerHandle | None = None
         self._latest = 0.0
         """When the timer rings at the latest."""
-        self._started: dict[asyncio.Future[Sequence[Answer]], float] = {}
-        self._running = 0
-        """Answers that workers owe: a text that two requests wait for counts twice, here and in `_expected`."""
+        self._started: dict[asyncio.Future[Sequence[Answer]], tuple[float, list[_Item[Group, Answer]]]] = {}
+        """The calls that run, each with its beginning and its batch."""
         self._expected = 0
         """Answers that are to be waited for soon, if all who were answered by the latest call ask again."""
 
     @property
     def waiting(self) -> int:
         """Sentences that have a place, and that no worker has taken yet."""
-        return sum(map(len, self._groups.values()))
-
-    @property
-    def _awaited(self) -> int:
-        """Answers that are waited for, of sentences that no worker has taken yet."""
-        return sum(len(item.takers) for items in self._groups.values() for item in items.values())
+        return len(self._items)
 
     @property
     def is_full(self) -> bool:
@@ -109,7 +106,7 @@ class Batcher(Generic[Group, Answer]):
     def longest_call(self) -> float:
         """Seconds that the oldest call of the model has run for by now; 0 where none runs."""
         now = asyncio.get_running_loop().time()
-        return max((now - start for start in self._started.values()), default=0.0)
+        return max((now - start for start, _ in self._started.values()), default=0.0)
 
     async def submit(self, asked: Sequence[tuple[Group, str]], *, admitted: bool = False) -> list[Answer]:
         """The answer of each text. Raises QueueFullError where there is no place for them, or for their share of it,
@@ -119,15 +116,15 @@ class Batcher(Generic[Group, Answer]):
         if not admitted and self.waiting + min(len(asked), self._share) > self._queue:
             raise QueueFullError
         done = asyncio.get_running_loop().create_future()
-        job = _Job[Group, Answer](self._turn, iter(enumerate(asked)), [None] * len(asked), len(asked), done)
+        job = _Job[Group, Answer](self._turn, iter(enumerate(asked)), len(asked), done)
         self._place(job, self._share)
         self._wake()
         try:
             await job.done
-        finally:
-            if job.left:
-                self._forget(job)
-        return job.answers  # type: ignore[return-value]
+        except BaseException:
+            self._forget(job)
+            raise
+        return [job.answers[number] for number in range(job.size)]
 
     def warm_up(self, call: Callable[[], object]) -> None:
         """Makes the call in every worker at once, and waits for it: what a first call makes is made then."""
@@ -140,120 +137,98 @@ class Batcher(Generic[Group, Answer]):
 
     def _place(self, job: _Job[Group, Answer], most: int) -> None:
         """Gives places to the next sentences of the job."""
-        for number, (group, text) in islice(job.rest, most):
-            items = self._groups.setdefault(group, {})
-            if text not in items:
-                items[text] = _Item(text, (job.turn + number, next(self._arrivals)))
-            items[text].takers.append((job, number))
+        for number, asked in islice(job.rest, most):
+            if asked not in self._items:
+                self._items[asked] = _Item(*asked, (job.turn + number, next(self._arrivals)))
+            self._items[asked].takers.append((job, number))
 
     def _wake(self) -> None:
         """Gives work to idle workers: at once where there is a whole batch, or as much as can be expected; else when no
         more has come for a moment."""
-        if not self._groups or len(self._started) >= self._workers:
+        if not self._items or len(self._started) >= self._workers:
             return
-        waiting = self._awaited
-        fair = self._fair_part()
-        if not self._linger or waiting >= min(self._batch_size, max(FEWEST_TO_SHARE, fair)):
+        awaited, fair = _owed(self._items.values()), self._fair_part()
+        if not self._linger or awaited >= min(self._batch_size, max(FEWEST_TO_SHARE, fair)):
             self._dispatch()
             return
-        now = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
         if self._timer is None:
-            self._latest = now + PATIENCE * self._linger
+            self._latest = loop.time() + PATIENCE * self._linger
         else:
             self._timer.cancel()
-        ring = self._latest if waiting < fair else min(self._latest, now + self._linger)
-        self._timer = asyncio.get_running_loop().call_at(ring, self._dispatch)
+        ring = self._latest if awaited < fair else min(self._latest, loop.time() + self._linger)
+        self._timer = loop.call_at(ring, self._dispatch)
 
     def _fair_part(self) -> int:
         """A worker's part of the sentences that are there, or likely to come again."""
-        return -(-(self._running + max(self._awaited, self._expected)) // self._workers)
+        running = sum(_owed(batch) for _, batch in self._started.values())
+        return -(-(running + max(_owed(self._items.values()), self._expected)) // self._workers)
 
     def _dispatch(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        while self._groups and len(self._started) < self._workers:
-            heads = {group: min(items.values(), key=lambda one: one.turn) for group, items in self._groups.items()}
-            group = min(heads, key=lambda one: heads[one].turn)
-            self._turn = max(self._turn, heads[group].turn[0])
-            self._start(group, self._take(group, heads[group]))
+        loop = asyncio.get_running_loop()
+        while self._items and len(self._started) < self._workers:
+            batch = self._take()
+            texts = [item.text for item in batch]
+            call = loop.run_in_executor(self._pool, self._translate, batch[0].group, texts)
+            self._started[call] = loop.time(), batch
+            call.add_done_callback(self._finish)
 
-    def _take(self, group: Group, head: _Item[Group, Answer]) -> list[_Item[Group, Answer]]:
-        """The batch that goes next: the head of the group, and those of like length. Others get their places."""
-        items = self._groups[group]
+    def _take(self) -> list[_Item[Group, Answer]]:
+        """The batch that goes next: the sentence whose turn it is, and those of its group and of like length. Others
+        get their places."""
+        head = min(self._items.values(), key=lambda one: one.turn)
+        self._turn = max(self._turn, head.turn[0])
         idle = self._workers - len(self._started)
-        share = min(self._fair_part(), -(-self.waiting // idle))
-        most = min(self._batch_size, max(FEWEST_TO_SHARE, share))
-        batch = [head]
-        longest = len(head.text)
-        for item in sorted(items.values(), key=lambda one: (abs(len(one.text) - len(head.text)), one.turn)):
+        most = min(self._batch_size, max(FEWEST_TO_SHARE, min(self._fair_part(), -(-self.waiting // idle))))
+        batch, longest = [head], len(head.text)
+        group = [item for item in self._items.values() if item.group == head.group]
+        for item in sorted(group, key=lambda one: (abs(len(one.text) - len(head.text)), one.turn)):
             longest = max(longest, len(item.text))
             if head.alone or len(batch) >= most or longest * (len(batch) + 1) > CHARACTERS_PER_BATCH:
                 break
             if item is not head and not item.alone:
                 batch.append(item)
         for item in batch:
-            del items[item.text]
-        self._drop_empty()
+            del self._items[item.group, item.text]
         for item in batch:
             for job, _ in item.takers:
                 self._place(job, 1)
         return batch
 
-    def _start(self, group: Group, batch: list[_Item[Group, Answer]]) -> None:
-        loop = asyncio.get_running_loop()
-        call = loop.run_in_executor(self._pool, self._translate, group, [item.text for item in batch])
-        self._started[call] = loop.time()
-        self._running += _owed(batch)
-        call.add_done_callback(lambda done: self._finish(group, batch, done))
-
-    def _finish(self, group: Group, batch: list[_Item[Group, Answer]], call: asyncio.Future[Sequence[Answer]]) -> None:
-        del self._started[call]
-        owed = _owed(batch)
-        self._running -= owed
-        self._expected = self._awaited + owed
-        error = None if call.cancelled() else call.exception()
-        if error is not None and len(batch) > 1:
-            self._on_failure(error)
-            self._try_alone(group, batch)
-        elif error is not None or call.cancelled():
-            for job, _ in (taker for item in batch for taker in item.takers):
-                if not job.done.done():
-                    job.done.set_exception(error or QueueFullError())
-        else:
+    def _finish(self, call: asyncio.Future[Sequence[Answer]]) -> None:
+        _, batch = self._started.pop(call)
+        self._expected = _owed([*self._items.values(), *batch])
+        error = QueueFullError() if call.cancelled() else call.exception()
+        if error is None:
             for item, answer in zip(batch, call.result(), strict=True):
                 for job, number in item.takers:
-                    _answer(job, number, answer)
+                    job.answers[number] = answer
+                    if len(job.answers) == job.size and not job.done.done():
+                        job.done.set_result(None)
+        elif len(batch) > 1 and not call.cancelled():
+            self._on_failure(error)
+            for item in batch:  # each comes again by itself, so that the others are answered
+                if takers := [taker for taker in item.takers if not taker[0].done.done()]:
+                    again = self._items.setdefault((item.group, item.text), _Item(item.group, item.text, item.turn))
+                    again.takers += takers
+                    again.alone = True
+        else:
+            for job, _ in (taker for item in batch for taker in item.takers):
+                if not job.done.done():
+                    job.done.set_exception(error)
         self._wake()
-
-    def _try_alone(self, group: Group, batch: list[_Item[Group, Answer]]) -> None:
-        """A call has failed: each of its sentences comes again by itself, so that the others are answered."""
-        for item in batch:
-            takers = [taker for taker in item.takers if not taker[0].done.done()]
-            if takers:
-                again = self._groups.setdefault(group, {}).setdefault(item.text, _Item(item.text, item.turn))
-                again.takers += takers
-                again.alone = True
 
     def _forget(self, job: _Job[Group, Answer]) -> None:
         """Nobody waits for the job any more."""
-        for items in self._groups.values():
-            for item in list(items.values()):
-                item.takers = [taker for taker in item.takers if taker[0] is not job]
-                if not item.takers:
-                    del items[item.text]
-        self._drop_empty()
-
-    def _drop_empty(self) -> None:
-        self._groups = {group: items for group, items in self._groups.items() if items}
+        for place, item in list(self._items.items()):
+            item.takers = [taker for taker in item.takers if taker[0] is not job]
+            if not item.takers:
+                del self._items[place]
 
 
-def _owed(batch: Sequence[_Item[Group, Answer]]) -> int:
-    return sum(len(item.takers) for item in batch)
-
-
-def _answer(job: _Job[Group, Answer], number: int, answer: Answer) -> None:
-    job.answers[number] = answer
-    job.left -= 1
-    if not job.left and not job.done.done():
-        job.done.set_result(None)
+def _owed(items: Iterable[_Item[Group, Answer]]) -> int:
+    """Answers that are waited for: a text that two requests wait for counts twice."""
+    return sum(len(item.takers) for item in items)

@@ -31,33 +31,28 @@ class ServerTranslator:
         self._url = url.rstrip("/")
         if not self._url.startswith(("http://", "https://")):
             raise UserError(f"--server {url}: must begin with http:// or https://")
-        settings = self._ask("/frontend/settings")
-        if not isinstance(settings, dict):
-            raise self._strange()
-        self.longest = _positive(settings.get("charLimit"))
-        """Characters of a text that the server takes; None where it doesn't say."""
-        self._at_once = _positive(settings.get("maxTexts")) or TEXTS_AT_ONCE
-        self.source, self.target = self._direction(source, target)
+        try:
+            settings = self._ask("/frontend/settings")
+            self.longest = _positive(settings.get("charLimit"))
+            """Characters of a text that the server takes; None where it doesn't say."""
+            self._at_once = _positive(settings.get("maxTexts")) or TEXTS_AT_ONCE
+            self.source, self.target = self._direction(source, target)
+        except (TypeError, KeyError, AttributeError):
+            raise UserError(f"{self._url}: answers, but not as a translation server does") from None
 
     def translate(self, texts: Sequence[str], *, beam_size: int | None = None) -> list[str]:
         """The translation of each text, a blank one for a text that is longer than `longest`. Raises UserError for what
         the server refuses."""
-        fields: dict[str, Any] = {"source": self.source, "target": self.target}
-        if beam_size is not None:
-            fields["beam_size"] = beam_size
-        if key := os.environ.get(KEY_VARIABLE):
-            fields["api_key"] = key
+        key = os.environ.get(KEY_VARIABLE) or None
+        given = {"source": self.source, "target": self.target, "beam_size": beam_size, "api_key": key}
+        fields = {name: value for name, value in given.items() if value is not None}
         asked = ["" if self.is_too_long(text) else text for text in texts]
         found: list[str] = []
         for start in range(0, len(asked), self._at_once):
             some = asked[start : start + self._at_once]
             answer = self._ask("/translate", {"q": some, **fields})
             translations = answer.get("translatedText") if isinstance(answer, dict) else None
-            if (
-                not isinstance(translations, list)
-                or len(translations) != len(some)
-                or not all(isinstance(one, str) for one in translations)
-            ):
+            if not isinstance(translations, list) or [*map(type, translations)] != [str] * len(some):
                 raise UserError(f"{self._url}/translate: the server's answer isn't a translation of each text")
             found += translations
         return found
@@ -67,16 +62,13 @@ class ServerTranslator:
 
     def _direction(self, source: str | None, target: str | None) -> tuple[str, str]:
         languages = self._ask("/languages")
-        try:
-            codes = [str(one["code"]) for one in languages]
-            known = [
-                (str(one["code"]), str(other))
-                for one in languages
-                for other in one.get("targets", codes)
-                if other != one["code"]
-            ]
-        except (TypeError, KeyError, AttributeError):
-            raise self._strange() from None
+        codes = [str(one["code"]) for one in languages]
+        known = [
+            (code, str(other))
+            for code, one in zip(codes, languages, strict=True)
+            for other in one.get("targets", codes)
+            if other != code
+        ]
         if source not in (None, "auto"):
             source = same_language(source, [one for one, _ in known]) or source
         if target is not None:
@@ -99,23 +91,16 @@ class ServerTranslator:
             except urllib.error.HTTPError as error:
                 if error.code not in (429, 503) or tries == TRIES:
                     raise UserError(f"{self._url}{path}: {error.code}, {_reason(error)}") from None
-                time.sleep(_wait(error.headers.get("Retry-After", "")))
+                after = error.headers.get("Retry-After", "")  # it may also be a date, or missing
+                time.sleep(min(LONGEST_WAIT, int(after)) if after.isdecimal() else USUAL_WAIT)
             except (OSError, ValueError, OverflowError, http.client.HTTPException) as error:
                 reason = str(getattr(error, "reason", None) or error).strip()
                 raise UserError(f"{self._url}: {reason or type(error).__name__}; is it a server?") from None
         raise AssertionError
 
-    def _strange(self) -> UserError:
-        return UserError(f"{self._url}: answers, but not as a translation server does")
-
 
 def _positive(value: object) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
-
-
-def _wait(retry_after: str) -> int:
-    """Seconds; the header may also be a date, or missing."""
-    return min(LONGEST_WAIT, int(retry_after)) if retry_after.isdecimal() else USUAL_WAIT
 
 
 def _reason(error: urllib.error.HTTPError) -> str:

@@ -1,37 +1,118 @@
-"""What every request passes: hosts and origins, limits of size and time; and what becomes of an error.
+"""What every request passes, from the outside in: what watches it, and what guards the app.
 
-A plain ASGI layer. It reads the body, so that no one waits inside for a client; ends the work when the client goes away
-or the time is up; and answers every request once, in JSON, whatever happens inside.
+Plain ASGI layers. `Watch` gives each request its id, the log, the headers that every answer has, and the counts for
+Prometheus. `Guard` looks at hosts and origins; reads the body, so that no one waits inside for a client; ends the work
+when the client goes away or the time is up; and answers every request once, in JSON, whatever happens inside.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
+import time
+import traceback
+import uuid
+from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import partial
 
-from starlette.datastructures import Headers
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headway.errors import UserError
 from headway.serving.batcher import QueueFullError
-from headway.serving.metrics import Metrics
-from headway.serving.refusals import busy, defect, error_response, refusal
 from headway.serving.settings import Settings
-from headway.serving.watch import places
 
-error_log = logging.getLogger("headway.errors")
+access_log, error_log = logging.getLogger("headway.access"), logging.getLogger("headway.errors")
 
+ANSWER_HEADERS = {
+    "Cache-Control": "no-cache",  # modules of the page of one version belong together
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+}
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+SENTENCES = (1, 2, 4, 8, 16, 32, 48, 64, 128)
+"""Borders of the histograms."""
 LARGEST_HEAD = 32_768
 """Bytes of the names and values in the head of a request."""
 PROBES = ("/health", "/ready")
 """Paths whose Host isn't looked at: who keeps the server alive asks by address."""
+RETRY_AFTER = 2
+"""Seconds after which a client that was refused may try again."""
+CLOSE = {"Connection": "close"}
+READING = ("GET", "OPTIONS")
+"""Methods of requests that ask for no work."""
 
 
-class _ClientGoneError(Exception):
-    """Nobody waits for the answer any more."""
+class Metrics:
+    """The measures of one server."""
+
+    def __init__(self, queue_length: Callable[[], float]) -> None:
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        self.requests = counter("headway_requests", "Requests that were answered.", ["route", "status"])
+        self.latency = histogram("headway_request_seconds", "From the head to the answer.", ["route"], buckets=SECONDS)
+        self.in_flight = gauge("headway_in_flight_requests", "Requests that are worked on.")
+        gauge("headway_queue_sentences", "Sentences that wait for the model.").set_function(queue_length)
+        self.batches = histogram("headway_batch_sentences", "Sentences of one call of the model.", buckets=SENTENCES)
+        self.model_seconds = histogram("headway_model_seconds", "Time of one call of the model.", buckets=SECONDS)
+        self.tokens = counter("headway_tokens", "Tokens read and written.", ["side"])
+        cut_off = "Sentences whose translation was cut off at its longest."
+        self.truncated = counter("headway_truncated_sentences", cut_off)
+        failed = "Calls of the model that failed and were tried sentence by sentence."
+        self.failed_calls = counter("headway_failed_calls", failed)
+        self.cache_hits = counter("headway_cache_hits", "Sentences whose answer was kept.")
+
+    def page(self) -> bytes:
+        """In Prometheus' text format."""
+        return generate_latest(self._registry)
+
+
+class Watch:
+    """Wraps the app whose routes have these paths; only such a path becomes a label or goes into the log."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, paths: Collection[str]) -> None:
+        self._app, self._metrics, self._paths = app, metrics, frozenset(paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        given = Headers(scope=scope).get("x-request-id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        scope["state"] = {**scope.get("state", {}), "request_id": request_id}
+        status = 499  # as nginx calls it: the client went away before there was an answer
+
+        async def send_noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = request_id
+                for name, value in ANSWER_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_noting)
+        finally:
+            seconds = time.perf_counter() - started
+            route = scope["path"] if scope["path"] in self._paths else "other"
+            self._metrics.requests.labels(route, status).inc()
+            self._metrics.latency.labels(route).observe(seconds)
+            method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "OPTIONS") else "other"
+            fields = {"request_id": request_id, "method": method, "route": route, "status": status}
+            access_log.info("request", extra={"fields": {**fields, "milliseconds": round(1000 * seconds, 1)}})
 
 
 class Guard:
@@ -43,80 +124,45 @@ class Guard:
         self._working = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         has_begun, is_head = False, scope["method"] == "HEAD"
+        asked = {**scope, "method": "GET"} if is_head else scope
 
         async def send_once(message: Message) -> None:
             nonlocal has_begun
             has_begun = True
             await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
 
-        error = await self._answer({**scope, "method": "GET"} if is_head else scope, receive, send_once)
-        if error is not None and not has_begun:
-            await error_response(error)(scope, receive, send_once)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> HTTPException | None:
-        """Lets the app answer; the error that is to be told where it didn't."""
         try:
-            self._check(scope)
-            if scope["method"] in ("GET", "OPTIONS"):
-                await self._app(scope, receive, send)
-            else:
-                await self._work(scope, receive, send)
-        except _ClientGoneError:
-            return None
+            self._check(asked)
+            answer = self._app if asked["method"] in READING else self._work
+            await answer(asked, receive, send_once)
+        except ClientDisconnect:
+            return  # nobody waits for the answer any more
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a library in Rust that panics raises no Exception
-            return _told(error, scope["state"]["request_id"])
-        return None
+            told = _told(error, scope["state"]["request_id"])
+            if not has_begun:
+                await error_response(told)(scope, receive, send_once)
 
     def _check(self, scope: Scope) -> None:
         """Raises HTTPException for a host or an origin that isn't allowed, a head that is too large, and a body of two
         lengths."""
-        headers = Headers(scope=scope)
+        headers, allowed = Headers(scope=scope), self._settings.allowed_origins
         if sum(len(name) + len(value) for name, value in headers.raw) > LARGEST_HEAD:
-            raise refusal(431, f"the head of the request has more than {LARGEST_HEAD:,} bytes")
+            raise HTTPException(431, f"the head of the request has more than {LARGEST_HEAD:,} bytes")
         if "content-length" in headers and "transfer-encoding" in headers:  # two programs would read two requests
-            raise refusal(400, "Content-Length and Transfer-Encoding exclude each other", {"Connection": "close"})
+            raise HTTPException(400, "Content-Length and Transfer-Encoding exclude each other", CLOSE)
         if self._hosts and scope["path"] not in PROBES and _name(headers.get("host", "")) not in self._hosts:
-            raise refusal(400, "this server isn't called so: see --allowed-host")
-        allowed = self._settings.allowed_origins
-        if (
-            scope["method"] not in ("GET", "OPTIONS")
-            and _is_foreign(headers)
-            and "*" not in allowed
-            and headers.get("origin") not in allowed
-        ):
-            raise refusal(403, "pages of another origin may not use this server: see --allow-origin")
-
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        """All of it. Raises HTTPException for one that is too large or too slow."""
-        most = self._settings.max_body
-        length = Headers(scope=scope).get("content-length", "0")
-        if not length.isdecimal() or int(length[:20]) > most:
-            raise _too_large(most)
-        body = bytearray()
-        try:
-            async with asyncio.timeout(self._settings.body_timeout):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise _ClientGoneError
-                    body += message.get("body", b"")
-                    if len(body) > most:
-                        raise _too_large(most)
-                    if not message.get("more_body", False):
-                        return bytes(body)
-        except TimeoutError:
-            raise refusal(408, "the body of the request didn't come in time", {"Connection": "close"}) from None
+            raise HTTPException(400, "this server isn't called so: see --allowed-host")
+        is_friend = "*" in allowed or headers.get("origin") in allowed
+        if scope["method"] not in READING and _is_foreign(headers) and not is_friend:
+            raise HTTPException(403, "pages of another origin may not use this server: see --allow-origin")
 
     async def _work(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets the app work, where there is a place, as long as there is time. Raises HTTPException."""
         if self._working >= self._settings.max_requests:
-            raise busy()
+            raise _busy()
         self._working += 1
         self._metrics.in_flight.inc()
         try:
@@ -124,34 +170,48 @@ class Guard:
             async with asyncio.timeout(self._settings.timeout):
                 await self._work_while_wanted(scope, receive, send, body)
         except TimeoutError:
-            raise busy("the answer took too long") from None
+            raise _busy("the answer took too long") from None
         finally:
             self._working -= 1
             self._metrics.in_flight.dec()
 
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """All of it. Raises HTTPException for one that is too large or too slow."""
+        most = self._settings.max_body
+        too_large = HTTPException(413, f"the body of a request may have {most:,} bytes", CLOSE)
+        length = Headers(scope=scope).get("content-length", "0")
+        if not length.isdecimal() or int(length[:20]) > most:
+            raise too_large
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._settings.body_timeout):
+                async for chunk in Request(scope, receive).stream():
+                    body += chunk
+                    if len(body) > most:
+                        raise too_large
+        except TimeoutError:
+            raise HTTPException(408, "the body of the request didn't come in time", CLOSE) from None
+        return bytes(body)
+
     async def _work_while_wanted(self, scope: Scope, receive: Receive, send: Send, body: bytes) -> None:
         """The app, until it has answered or the client has gone."""
-        given = False
+        unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive_body() -> Message:
-            nonlocal given
-            if given:
+            if not unread:
                 await asyncio.Event().wait()
-            given = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return unread.pop()
 
         async def wait_for_the_end() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
 
-        async def work() -> None:
-            await self._app(scope, receive_body, send)
-
-        working, watching = asyncio.create_task(work()), asyncio.create_task(wait_for_the_end())
+        working = asyncio.ensure_future(self._app(scope, receive_body, send))
+        watching = asyncio.create_task(wait_for_the_end())
         try:
             await asyncio.wait((working, watching), return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
-                raise _ClientGoneError
+                raise ClientDisconnect
             await working
         finally:
             for task in (working, watching):
@@ -160,19 +220,28 @@ class Guard:
                 await working
 
 
+def error_response(error: HTTPException) -> JSONResponse:
+    """As LibreTranslate shapes errors: `{"error": "..."}` and a status."""
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
 def _told(error: BaseException, request_id: str) -> HTTPException:
     """What the client hears of an error."""
     match error:
         case HTTPException():
             return error
         case UserError():
-            return refusal(400, str(error))
+            return HTTPException(400, str(error))
         case QueueFullError():
-            return busy()
+            return _busy()
         case asyncio.CancelledError():  # the time that a server which ends may take is over
-            return busy("the server is about to end")
+            return _busy("the server is about to end")
     error_log.error("defect", extra={"fields": {"request_id": request_id, **places(error)}})
-    return defect()
+    return HTTPException(500, "a defect of the server; its log has more")
+
+
+def _busy(message: str = "the server is busy") -> HTTPException:
+    return HTTPException(503, message, {"Retry-After": str(RETRY_AFTER)})
 
 
 def _is_foreign(headers: Headers) -> bool:
@@ -188,5 +257,22 @@ def _name(host: str) -> str:
     return re.sub(r":\d*$", "", host.lower()) if not host.endswith("]") else host.lower()
 
 
-def _too_large(most: int) -> HTTPException:
-    return refusal(413, f"the body of a request may have {most:,} bytes", {"Connection": "close"})
+class JsonLines(logging.Formatter):
+    """One JSON object a line. Of an exception it has the kind and the places, not the message: it may quote a text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            line |= places(record.exc_info[1])
+        return json.dumps(line, ensure_ascii=False)
+
+
+def places(error: BaseException) -> dict[str, object]:
+    """What the log may have of an exception: its kind, and the places in the code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return {"error": type(error).__name__, "places": [f"{one.filename}:{one.lineno} {one.name}" for one in frames]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from headway.errors import UserError
 from headway.glass import ArraysKind
@@ -13,9 +13,11 @@ from headway.insight.analyses import NAMES
 from headway.serving.settings import WIDEST_BEAM
 from headway.text.glossary import Glossary
 
+JSON = "application/json"
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
 MOST_EDITS, MOST_CASES = 16, 4
 """Edits at a time, and lists of edits, of a request to inspect: each of these is a translation more."""
-
 MOST_ARRAYS = 32
 """Of a record, in float32."""
 MOST_TERMS = 1000
@@ -23,8 +25,6 @@ MOST_TERMS = 1000
 
 
 class _Request(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
     api_key: str | None = Field(None, description="Where the server needs one.")
 
 
@@ -163,13 +163,13 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def request_body(kind: type[BaseModel], example: Mapping[str, Any], **choices: list[str]) -> dict[str, Any]:
-    """The body of a request as OpenAPI describes it: JSON or a form. `example` may have fields of other requests too.
-    `choices` are all that a field may be."""
+def request_body(kind: type[BaseModel], example: Mapping[str, Any], choices: Mapping[str, list[str]]) -> dict[str, Any]:
+    """The body of a request as OpenAPI describes it: JSON or a form. `example`, and `choices`, which are all that a
+    field may be, may have fields of other requests too."""
     schema = kind.model_json_schema()
-    for name, values in choices.items():
-        schema["properties"][name]["enum"] = values
-    given = {name: value for name, value in example.items() if name in schema["properties"]}
-    forms = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
-    content = {one: {"schema": schema, "example": given} for one in forms}
+    fields = schema["properties"]
+    for name in choices.keys() & fields:
+        fields[name]["enum"] = choices[name]
+    given = {name: value for name, value in example.items() if name in fields}
+    content = {one: {"schema": schema, "example": given} for one in (JSON, *FORMS)}
     return {"requestBody": {"required": True, "content": content}}

@@ -16,9 +16,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headway.errors import UserError
 from headway.serving.app import make_app
-from headway.serving.guard import LARGEST_HEAD
+from headway.serving.guard import LARGEST_HEAD, JsonLines
 from headway.serving.service import Service
-from headway.serving.watch import JsonLines
 
 log = logging.getLogger("headway.server")
 
@@ -55,12 +54,18 @@ def bind(host: str, port: int) -> socket.socket:
 def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
     """Answers requests until SIGTERM or Ctrl-C. `proxies` are addresses, with commas, whose X-Forwarded-For is
     believed."""
-    _log_json()
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name, level in (("headway", logging.INFO), ("uvicorn", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)
     sys.setswitchinterval(SWITCH)
     config = uvicorn.Config(
         make_app(service),
         http=PromptProtocol,
         ws="none",
+        lifespan="off",
         loop="asyncio",
         log_config=None,
         access_log=False,
@@ -72,14 +77,9 @@ def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=LARGEST_HEAD,
     )
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, end_at_once)  # uvicorn raises the signal again when all is done
+    for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again when all is done
+        signal.signal(ending, lambda *_: os._exit(0))  # even where a call of the model never returns
     GracefulServer(config, service).run([taken])
-
-
-def end_at_once(*_: object) -> None:
-    """Ends the process as one that has done its work, even where a call of the model never returns."""
-    os._exit(0)
 
 
 class GracefulServer(uvicorn.Server):
@@ -98,6 +98,7 @@ class GracefulServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)
+        self._service.close()
         if left := self.server_state.tasks:
             await asyncio.wait(left, timeout=1)  # their clients are told that it's over
 
@@ -160,12 +161,3 @@ class PromptProtocol(H11Protocol):
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
-
-
-def _log_json() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    for name, level in (("headway", logging.INFO), ("uvicorn", logging.WARNING)):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(level)

@@ -1,4 +1,4 @@
-"""What the server does, without HTTP: documents in, translated documents out."""
+"""What the server does, without HTTP: documents in, translated documents out; by detection where no source is named."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import asyncio
 import logging
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,18 +17,17 @@ import torch
 
 from headway.devices import return_freed_memory
 from headway.documents import Asked, Document, Drafts, Found, TextFormat, parse_document
-from headway.documents.elements import elements_of
-from headway.documents.markup import blocks_of
+from headway.documents.markup import blocks_of, elements_of
 from headway.documents.translator import found_in
 from headway.errors import UserError
 from headway.glass import Arrays
 from headway.insight.analyses import LONGEST_ANALYSED
+from headway.languages import read_code, same_language
 from headway.serving.batcher import Batcher, QueueFullError
-from headway.serving.cache import LatestCache
-from headway.serving.metrics import Metrics
-from headway.serving.pairs import Pair, Pairs
+from headway.serving.guard import Metrics, places
+from headway.serving.pairs import LanguagePair, Pairs
+from headway.serving.schemas import AlignRequest, InspectRequest, TranslateRequest
 from headway.serving.settings import LONGEST_INSPECTED, Settings
-from headway.serving.watch import places
 from headway.text.detection import Detected, detect
 from headway.text.glossary import Glossary
 from headway.translator import Translator
@@ -36,6 +36,10 @@ from headway.translator.alignments import Links
 log = logging.getLogger("headway.service")
 
 Result = TypeVar("Result")
+
+AUTO = "auto"
+NEAR = 0.5
+"""Share of the highest confidence that a translatable language needs to be preferred."""
 STUCK_AFTER = 120.0
 """Seconds after which a call of the model counts as never ending."""
 TIDY_EVERY = 10.0
@@ -45,6 +49,9 @@ DONE_AT_ONCE = 500
 change threads."""
 ALIGNED_TOKEN = 100
 """Characters that take as much memory in the cache as the alignment of a token."""
+MOST_CHARACTERS = 5_000_000
+"""Of all that the cache keeps: bounds the memory, however long the sentences are and however many translations each
+has."""
 MOST_INSPECTIONS = 4
 """Requests to inspect and to align that are worked on or wait; further ones are refused."""
 WARMING = "A sentence of a usual length, as many people would write it one day."
@@ -62,6 +69,32 @@ class Search:
     alignments: bool = False
 
 
+class LatestCache:
+    """Keeps the answers that were used last, `size` of them, with `characters` together."""
+
+    def __init__(self, size: int, characters: int = MOST_CHARACTERS) -> None:
+        self._size, self._characters = size, characters
+        self._values: OrderedDict[tuple[Search, str], tuple[Found[str], int]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: tuple[Search, str]) -> Found[str] | None:
+        if key not in self._values:
+            return None
+        self._values.move_to_end(key)
+        return self._values[key][0]
+
+    def put(self, key: tuple[Search, str], value: Found[str], characters: int) -> None:
+        """Keeps a value that has so many characters, its key's among them."""
+        _, before = self._values.pop(key, (None, 0))
+        self._values[key] = value, characters
+        self._characters += before - characters
+        while len(self._values) > self._size or self._characters < 0:
+            _, (_, gone) = self._values.popitem(last=False)
+            self._characters += gone
+
+
 class Service:
     """Models, their batcher, the cache and the counts. Everything is called on one event loop."""
 
@@ -70,20 +103,20 @@ class Service:
         self.draining = False
         """Whether the server is about to end."""
         self._tidied = time.perf_counter()
-        on_cpu = pairs.first.translator.device.type == "cpu"
-        self._batcher = Batcher[Search, Found](
+        on_cpu, one_thread = pairs.first.translator.device.type == "cpu", partial(torch.set_num_threads, 1)
+        self._batcher = Batcher[Search, Found[str]](
             self._call,
             workers=torch.get_num_threads() if on_cpu else 1,
             batch_size=settings.batch_size,
             queue=settings.queue,
             linger=settings.linger,
-            initializer=_one_thread if on_cpu else None,
+            initializer=one_thread if on_cpu else None,
             on_failure=self._note_failure,
         )
         self.metrics = Metrics(lambda: self._batcher.waiting)
-        self._cache = LatestCache[tuple[Search, str], Found](settings.cache_size)
+        self._cache = LatestCache(settings.cache_size)
         self._text_work = ThreadPoolExecutor(1, "text")
-        self._inspecting = ThreadPoolExecutor(1, "inspect", initializer=_one_thread)
+        self._inspecting = ThreadPoolExecutor(1, "inspect", initializer=one_thread)
         self._inspections = threading.BoundedSemaphore(MOST_INSPECTIONS)
 
     @property
@@ -103,68 +136,79 @@ class Service:
             texts = [pair.prefix + WARMING] * self.settings.batch_size
             self._batcher.warm_up(partial(translator.translate, texts, n_best=1))
 
+    async def choose(
+        self, wanted: TranslateRequest | InspectRequest | AlignRequest, texts: Sequence[str]
+    ) -> tuple[list[LanguagePair | None], list[Detected] | None]:
+        """The pair for each text, None for one that stays as it is, and with `auto` the language detected in each. A
+        single text in a language that isn't translated is refused; in a list it stays as it is, so that the others get
+        their translations. Raises UserError."""
+        target = same_language(wanted.target, self.pairs.targets())
+        if target is None:
+            raise UserError(f"target: unknown; choose one of {', '.join(self.pairs.targets())}")
+        candidates = self.pairs.sources(target)
+        if wanted.source.lower() != AUTO:
+            pair = self.pairs.find(same_language(wanted.source, candidates) or wanted.source, target)
+            if pair is None:
+                raise UserError(f"source: into {target} there are {', '.join(candidates)}, and {AUTO}")
+            return [pair] * len(texts), None
+        chosen, detected = [], []
+        for found in await self.detect(texts, wanted.format if isinstance(wanted, TranslateRequest) else "text"):
+            try:
+                best, pair = _judged(found, self.pairs, target)
+            except UserError as error:
+                if isinstance(wanted.q, str):
+                    raise UserError(f"source: {error}") from None
+                best, pair = found[0] if found else Detected("und", 0.0), None  # ISO 639's code for undetermined
+            chosen.append(pair)
+            detected.append(best)
+        return chosen, detected
+
     async def translate(
-        self,
-        texts: Sequence[tuple[str, Pair | None]],
-        format_: TextFormat,
-        beam_size: int | None,
-        n_best: int,
-        glossary: Glossary | None = None,
-        *,
-        confidence: bool = False,
-    ) -> list[Found]:
-        """For each text its translation and up to `n_best - 1` others, or the text itself where it has no pair. Raises
+        self, wanted: TranslateRequest, texts: Sequence[tuple[str, LanguagePair | None]]
+    ) -> list[Found[str]]:
+        """For each text its translation and alternatives, or the text itself where it has no pair. Raises
         QueueFullError, and UserError where a model can't follow the glossary, or isn't calibrated if `confidence` is
         asked for."""
-        translators = {pair.translator for _, pair in texts if pair is not None}
-        if glossary is not None:
-            for translator in translators:
+        glossary, n_best = wanted.terms(), 1 + wanted.alternatives
+        for translator in {pair.translator for _, pair in texts if pair is not None}:
+            if glossary is not None:
                 translator.check_glossary(glossary)
-        if confidence:
-            for translator in translators:
+            if wanted.confidence:
                 translator.calibration()
         is_short = sum(len(text) for text, _ in texts) <= DONE_AT_ONCE
 
-        async def work(function: Callable[..., Result], *arguments: Any) -> Result:
-            return function(*arguments) if is_short else await self._in_thread(function, *arguments)
+        async def work(function: Callable[[], Result]) -> Result:
+            return function() if is_short else await self._in_thread(function)
 
-        documents = await work(self._parse, texts, format_)
-        searches = {
-            number: _search(pair, beam_size, n_best, glossary, confidence)
-            for number, (_, pair) in enumerate(texts)
-            if pair is not None
-        }
+        def parsed() -> list[Document]:
+            return [
+                Document(wanted.format, [text])
+                if pair is None
+                else parse_document(text, wanted.format, pair.source, pair.is_readable)
+                for text, pair in texts
+            ]
 
-        def sentences(asked: Sequence[Asked]) -> list[tuple[Search, str]]:
-            return [(replace(searches[one.document], alignments=one.aligned), one.text) for one in asked]
+        def sentence(asked: Asked) -> tuple[Search, str]:
+            pair = texts[asked.document][1]
+            assert pair is not None, "the others have no sentences"
+            beam = max(pair.translator.search_options(beam_size=wanted.beam_size).beam_size, n_best)
+            return Search(pair.translator, beam, n_best, glossary, wanted.confidence, asked.aligned), asked.text
 
-        drafts = Drafts(documents, ["" if pair is None else pair.prefix for _, pair in texts])
-        await work(drafts.take_wholes, await self._ask(sentences(drafts.wholes)))
-        drafts.take_runs(await self._ask(sentences(drafts.runs), admitted=True))
+        drafts = Drafts(await work(parsed), ["" if pair is None else pair.prefix for _, pair in texts])
+        await work(partial(drafts.take_wholes, await self._ask([*map(sentence, drafts.wholes)])))
+        drafts.take_runs(await self._ask([*map(sentence, drafts.runs)], admitted=True))
         return drafts.joined(n_best)
 
-    async def detect(
-        self, texts: Sequence[str], candidates: Sequence[str], format_: TextFormat = "text"
-    ) -> list[list[Detected] | None]:
-        """For each text the languages that it may be in; None for one without words."""
-        return await self._in_thread(lambda: [detect(_words(text, format_), candidates) for text in texts])
-
-    async def inspect(self, pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
-        """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises QueueFullError,
-        UserError."""
-        return await self._beside(_record, pair, text, options, arrays)
-
-    async def align(self, texts: Sequence[tuple[Pair | None, str, str]]) -> list[Links]:
-        """The links between the words of each text and its translation; none without a pair. Raises QueueFullError,
-        UserError."""
-        return await self._beside(_links, texts)
+    async def detect(self, texts: Sequence[str], format_: TextFormat = "text") -> list[list[Detected] | None]:
+        """For each text the languages that it may be in, of those that the server knows; None for one without words."""
+        return await self._in_thread(lambda: [detect(_words(text, format_), self.pairs.codes) for text in texts])
 
     def close(self) -> None:
         self._batcher.close()
         for pool in (self._text_work, self._inspecting):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _beside(self, function: Callable[..., Result], *arguments: Any) -> Result:
+    async def beside(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """A call of the model beside those that translate. Raises QueueFullError."""
         if not self._inspections.acquire(blocking=False):
             raise QueueFullError
@@ -172,7 +216,7 @@ class Service:
         call.add_done_callback(lambda _: self._inspections.release())  # it works on when nobody waits any more
         return await asyncio.wrap_future(call)
 
-    async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[Found]:
+    async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[Found[str]]:
         """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`. What has a
         glossary isn't kept: each request brings one of its own, and the cache would keep that too."""
         found = {one: kept for one in sentences if (kept := self._cache.get(one)) is not None}
@@ -185,13 +229,7 @@ class Service:
                 self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)) + aligned)
         return [found[one] for one in sentences]
 
-    def _parse(self, texts: Sequence[tuple[str, Pair | None]], format_: TextFormat) -> list[Document]:
-        return [
-            Document(format_, [text]) if pair is None else parse_document(text, format_, pair.source, pair.is_readable)
-            for text, pair in texts
-        ]
-
-    def _call(self, search: Search, texts: list[str]) -> list[Found]:
+    def _call(self, search: Search, texts: list[str]) -> list[Found[str]]:
         """One call of the model, in a thread of its own."""
         start = time.perf_counter()
         translations = search.translator.translate(
@@ -216,8 +254,8 @@ class Service:
         self.metrics.failed_calls.inc()
         log.error("a call of the model has failed; its sentences are tried one by one", extra={"fields": places(error)})
 
-    async def _in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._text_work, function, *arguments)
+    async def _in_thread(self, function: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._text_work, function)
 
 
 def _words(text: str, format_: TextFormat) -> str:
@@ -227,39 +265,47 @@ def _words(text: str, format_: TextFormat) -> str:
     return " ".join(one for one in elements if isinstance(one, str))
 
 
-def _one_thread() -> None:
-    """Each worker is one core's."""
-    torch.set_num_threads(1)
+def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, LanguagePair | None]:
+    """The language of a text, from those that `detect` found, and the pair that translates it: the first one for text
+    without letters, none for text in the target language. Raises UserError if the language is unclear or isn't
+    translated."""
+    candidates = pairs.sources(target)
+    if found is None:
+        return Detected(candidates[0], 0.0), pairs.find(candidates[0], target)
+    if not found:
+        raise UserError(f"the text is in none of the languages that are translated: {', '.join(candidates)}")
+    possible = [one for one in found if one.language in candidates and one.confidence >= NEAR * found[0].confidence]
+    equal = [one.language for one in possible if one.confidence == possible[0].confidence]
+    if len(equal) > 1:
+        raise UserError(f"the text's script doesn't tell {', '.join(equal)} apart; name the language")
+    if possible:
+        return possible[0], pairs.find(possible[0].language, target)
+    if read_code(found[0].language).language == read_code(target).language:
+        return found[0], None
+    raise UserError(f"the text seems to be {found[0].language}; what is translated is {', '.join(candidates)}")
 
 
-def _search(pair: Pair, beam_size: int | None, n_best: int, glossary: Glossary | None, confidence: bool) -> Search:
-    usual = pair.translator.search_options(beam_size=beam_size).beam_size
-    return Search(pair.translator, max(usual, n_best), n_best, glossary, confidence)
-
-
-def _record(pair: Pair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
+def record(pair: LanguagePair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
+    """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises UserError."""
     asked = options["analyses"]
     sources = [text, *(source for one in asked for source in one.sources)]
     targets = [options["target"] or "", *(target for one in asked for target in one.targets)]
     longest = LONGEST_ANALYSED if asked else LONGEST_INSPECTED
     is_readable = pair.translator.is_readable
-    if not (
-        all(is_readable(one, longest) for one in sources)
-        and all(is_readable(one, longest, side="target") for one in targets)
-    ):
+    readable = [is_readable(one, longest) for one in sources]
+    if not all(readable + [is_readable(one, longest, side="target") for one in targets]):
         raise UserError(f"the text is too long to look into: {longest} tokens at most")
     return pair.translator.inspect(pair.prefix + text, **options).to_json(arrays).encode()
 
 
-def _links(texts: Sequence[tuple[Pair | None, str, str]]) -> list[Links]:
+def links_of(texts: Sequence[tuple[LanguagePair | None, str, str]]) -> list[Links]:
+    """The links between the words of each text and its translation; none without a pair. Raises UserError."""
     found: list[Links] = [[] for _ in texts]
     for pair in dict.fromkeys(pair for pair, _, _ in texts if pair is not None):
         some = [number for number, text in enumerate(texts) if text[0] == pair]
         sources, translations = [texts[number][1] for number in some], [texts[number][2] for number in some]
-        if not (
-            all(map(pair.is_readable, sources))
-            and all(pair.translator.is_readable(one, side="target") for one in translations)
-        ):
+        readable = [pair.translator.is_readable(one, side="target") for one in translations]
+        if not all([*readable, *map(pair.is_readable, sources)]):
             raise UserError("the text is too long to align; give one sentence at a time")
         tagged = [pair.prefix + source for source in sources]
         for number, links in zip(some, pair.translator.align(tagged, translations), strict=True):

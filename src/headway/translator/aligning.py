@@ -8,7 +8,7 @@ than the step that gives it (Chen et al. 2020, "Accurate Word Alignment Inductio
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headway.decoding.engine import padded
-from headway.model import Transformer
+from headway.model import DecoderLayer, Transformer
 from headway.model.sharing import sharing_copy
 from headway.storage.aligner import Aligner
 
@@ -137,36 +137,26 @@ def _cross_weights(model: Transformer, sources: Ids, targets: Ids) -> Iterator[t
     target and gives token i; the last gives <eos>. The last key is <eos>."""
     config, device = model.config, next(model.parameters()).device
     copied = sharing_copy(model)
-    cores = []
-    for layer in copied.decoder.layers:
-        attention: Any = layer.cross_attention
-        attention.core = _Watched(attention.core)
-        cores.append(attention.core)
-    if not cores:
+    if not config.decoder_layers:
         return
+    seen: list[Tensor] = []  # of each layer, (batch, heads, step, key)
+    for layer in copied.decoder.layers:
+        core = cast(DecoderLayer, layer).cross_attention.core
+        core.register_forward_pre_hook(_with_weights, with_kwargs=True)
+        core.register_forward_hook(lambda _, inputs, output: seen.append(output[1]))
     for batch in _batches(model, sources, targets):
         source = padded([[*sources[i], config.eos_id] for i in batch], config.pad_id)
         target = padded([[config.bos_id, *targets[i]] for i in batch], config.pad_id)
+        seen.clear()
         copied.hidden_states(source.to(device), target.to(device))
-        weights = torch.stack([core.weights for core in cores], dim=1).float().cpu().numpy()
+        weights = torch.stack(seen, dim=1).float().cpu().numpy()
         for row, number in enumerate(batch):
             yield number, weights[row, :, :, : len(targets[number]) + 1, : len(sources[number]) + 1]
 
 
-class _Watched(nn.Module):
-    """A core of attention that keeps its weights."""
-
-    def __init__(self, core: nn.Module) -> None:
-        super().__init__()
-        self.core = core
-        self.weights = torch.empty(0)  # (batch, heads, query, key)
-
-    def forward(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, *, return_weights: bool = False
-    ) -> tuple[Tensor, Tensor | None]:
-        """As the core."""
-        heads, self.weights = self.core(queries, keys, values, mask, return_weights=True)
-        return heads, self.weights
+def _with_weights(_: nn.Module, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A hook for a core of attention: it returns its weights."""
+    return inputs, {**options, "return_weights": True}
 
 
 def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[list[int]]:

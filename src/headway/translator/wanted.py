@@ -33,7 +33,7 @@ MOST_PHRASES_IN_BEAM = 16
 
 
 @dataclass(frozen=True)
-class Span:
+class ProtectedSpan:
     """A protected text in a source."""
 
     text: str
@@ -59,11 +59,11 @@ class ProtectedText:
         return cls(text, split_protected(body), f"{tag} " if tag else "")
 
     @cached_property
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[ProtectedSpan]:
         """Each protected text."""
         texts = ["", *(one if isinstance(one, str) else one.raw for one in self.elements), ""]
         return [
-            Span(one.raw, inside=bool(before[-1:].strip()), closed=not goes_on(after[:1]))
+            ProtectedSpan(one.raw, inside=bool(before[-1:].strip()), closed=not goes_on(after[:1]))
             for before, one, after in zip(texts, self.elements, texts[2:], strict=False)
             if isinstance(one, Atom)
         ]

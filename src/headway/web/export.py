@@ -11,19 +11,17 @@ import headway
 from headway.decoding import SearchOptions
 from headway.decoding.faithful import check_faithful, check_positions
 from headway.errors import UserError
-from headway.glass.analyses import head_importance_document
-from headway.glass.document import order_document
+from headway.glass.document import head_importance_document, plain
 from headway.insight import WordOrder
-from headway.insight.analyses import Analyses, HeadImportance
+from headway.insight.analyses import HeadImportance
 from headway.storage import Aligner, StoredModel
 from headway.storage.atomic import write_directory, write_file
 from headway.storage.steps import step_of
 from headway.storage.stored_model import named_weights
 from headway.text.tokenizer import fingerprint
 from headway.web.javascript import JavaScriptModel
-from headway.web.model_file import PRECISIONS, Precision, model_file
+from headway.web.model_file import PRECISIONS, Precision, model_file, tokenizer_description
 from headway.web.page import folder_files, model_in, one_file
-from headway.web.tokenizer import tokenizer_description
 
 FORMAT, FORMAT_VERSION = "headway-web", 1
 MODEL_FILE, ONE_FILE_SUFFIX = "model.headway", ".html"
@@ -46,9 +44,15 @@ def export_web(
     that the page's engine is the model is made in float32. Raises UserError."""
     check_positions(stored.model.config, "the page")
     about = _about(stored, examples, order, heads)
-    file = web_model(stored, about, precision)
-    check_size(len(file), precision)
-    check_engine(stored, file if precision == "float32" else web_model(stored, about, "float32"))
+    file = _model_file(stored, about, precision)
+    if len(file) > LARGEST:
+        smaller = "" if precision == "int8" else "; --precision int8 takes a quarter of float32's bytes"
+        raise UserError(
+            f"the model takes {len(file) / 1e6:,.0f} MB in {precision}, a page can have {LARGEST / 1e6:,.0f}: it would "
+            f"load too long, and a phone has no memory for it{smaller}"
+        )
+    exact = file if precision == "float32" else _model_file(stored, about, "float32")
+    check_faithful(stored, _opened(stored, exact), "the page's engine")
     if output.suffix == ONE_FILE_SUFFIX:
         output.parent.mkdir(parents=True, exist_ok=True)
         write_file(output, one_file(file).encode("utf-8"))
@@ -64,10 +68,8 @@ def export_web(
 def open_web(stored: StoredModel, output: Path) -> JavaScriptModel:
     """What was exported. Raises UserError."""
     if output.suffix == ONE_FILE_SUFFIX:
-        file = model_in(output.read_text(encoding="utf-8"))
-    else:
-        file = (output / MODEL_FILE).read_bytes()
-    return _opened(stored, file)
+        return _opened(stored, model_in(output.read_text(encoding="utf-8")))
+    return _opened(stored, (output / MODEL_FILE).read_bytes())
 
 
 def as_precision(name: str | None) -> Precision:
@@ -78,25 +80,9 @@ def as_precision(name: str | None) -> Precision:
     return cast(Precision, wanted)
 
 
-def web_model(stored: StoredModel, about: dict[str, Any], precision: Precision) -> bytes:
-    """The model's file."""
+def _model_file(stored: StoredModel, about: dict[str, Any], precision: Precision) -> bytes:
     weights = {name: weight.float().cpu().numpy() for name, weight in named_weights(stored.model).items()}
     return model_file(about, weights, precision)
-
-
-def check_size(size: int, precision: str) -> None:
-    """Raises UserError for a model that is too large for a page."""
-    if size > LARGEST:
-        smaller = "" if precision == "int8" else "; --precision int8 takes a quarter of float32's bytes"
-        raise UserError(
-            f"the model takes {size / 1e6:,.0f} MB in {precision}, a page can have {LARGEST / 1e6:,.0f}: it would load "
-            f"too long, and a phone has no memory for it{smaller}"
-        )
-
-
-def check_engine(stored: StoredModel, file: bytes) -> None:
-    """Raises UserError unless the page's engine is the model. file: in float32."""
-    check_faithful(stored, _opened(stored, file), "the page's engine")
 
 
 def _opened(stored: StoredModel, file: bytes) -> JavaScriptModel:
@@ -125,7 +111,7 @@ def _about(
         },
         "never_generated": target.never_generated,
         "alignment": (stored.aligner or Aligner()).to_dict(),
-        "order": None if order is None else order_document(order),
+        "order": plain(order),
         "head_importance": None if heads is None else _measured(heads),
         "step": step_of(stored.name),
         "examples": list(examples),
@@ -134,7 +120,7 @@ def _about(
 
 
 def _measured(heads: HeadImportance) -> dict[str, Any]:
-    """The fields of the analysis, and its arrays by their names in a record, without what these begin with."""
-    arrays = Analyses(head_importance=heads).arrays()
-    named = {name.removeprefix("analyses.head_importance."): array.tolist() for name, array in arrays}
+    """The fields of the analysis, and its arrays by the ends of their names in a record."""
+    arrays = {"ablation": heads.ablation, "gradient": heads.gradient}
+    named = {f"{name}.{kind}": array.tolist() for name, of_kind in arrays.items() for kind, array in of_kind.items()}
     return {"fields": head_importance_document(heads), "arrays": named}

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from headway.errors import UserError
-from headway.web.modules import ON_IDS, script
+from headway.web.page import ON_IDS, script
 
 
 class JavaScriptModel:
@@ -14,7 +14,11 @@ class JavaScriptModel:
 
     def __init__(self, file: bytes, *, bos_id: int, eos_id: int, kernel: bool = True) -> None:
         """kernel: whether WebAssembly multiplies. Raises UserError where V8 isn't installed."""
-        self._context = _v8().MiniRacer()
+        try:
+            from py_mini_racer import MiniRacer
+        except ImportError:
+            raise UserError("mini-racer is not installed: pip install 'headway[web]'") from None
+        self._context: Any = MiniRacer()
         self._context.eval(script(ON_IDS))
         self._context.eval(f"globalThis.file = new Uint8Array({len(file)})")[:] = file
         self._eos, self._bos = [eos_id], [bos_id]
@@ -35,11 +39,3 @@ class JavaScriptModel:
 
     def _run(self, function: str, arguments: str) -> Any:
         return json.loads(self._context.eval(f"JSON.stringify(onIds.{function}({arguments}))"))
-
-
-def _v8() -> Any:
-    try:
-        import py_mini_racer
-    except ImportError:
-        raise UserError("mini-racer is not installed: pip install 'headway[web]'") from None
-    return py_mini_racer

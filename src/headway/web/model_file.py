@@ -16,18 +16,24 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+import unicodedata
+from dataclasses import asdict, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
+from headway.glass.document import LARGEST_HALF, quantized
+from headway.text.sentencepiece_model import read_model
+from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer
+from headway.text.words import WordTokenizer
 
 MAGIC = b"HEADWAY1"
 ALIGNED = 16
+IDS = {"pad_id": PAD_ID, "unk_id": UNK_ID, "bos_id": BOS_ID, "eos_id": EOS_ID}
 Precision = Literal["int8", "float16", "float32"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
-LARGEST_HALF = 65504.0
 
 
 def model_file(about: dict[str, Any], weights: dict[str, NDArray[np.float32]], precision: Precision) -> bytes:
@@ -59,8 +65,19 @@ def model_file(about: dict[str, Any], weights: dict[str, NDArray[np.float32]], p
     return MAGIC + hashlib.sha256(rest).digest() + rest
 
 
-def quantized(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """(rows, columns) -> the same in int8, and the scale of each row, so that its largest number is 127 of them."""
-    largest = np.abs(weight).max(axis=1, initial=0.0)
-    scales = np.where(largest > 0.0, largest / 127.0, 1.0).astype("<f4")
-    return np.rint(weight / scales[:, None]).astype(np.int8), scales
+def tokenizer_description(tokenizer: Tokenizer) -> dict[str, Any]:
+    """The JSON that `loadTokenizer` of the page makes the same tokenizer from: `kind`, `pieces` by id, the ids of the
+    control symbols, `target_tags`, `never_generated`; for whole words `lowercase`, otherwise what `SentencePieceModel`
+    has. Raises UserError for a sentencepiece model that the page can't follow.
+    """
+    common = {**IDS, "target_tags": tokenizer.target_tags, "never_generated": tokenizer.never_generated}
+    if isinstance(tokenizer, WordTokenizer):
+        return {**common, "kind": "word", "pieces": tokenizer.vocabulary, "lowercase": tokenizer.lowercase}
+    model = read_model(tokenizer.to_bytes())
+    return {**common, **asdict(replace(model, rules=_met_by_nfkc(model.rules)))}
+
+
+def _met_by_nfkc(rules: dict[str, str]) -> dict[str, str]:
+    """The rules that may apply to a text in NFKC. sentencepiece gets no other text from headway, and every part of such
+    a text is in NFKC too. Of the 225,000 rules for NFKC itself only those for characters newer than Python remain."""
+    return {key: text for key, text in rules.items() if unicodedata.is_normalized("NFKC", key)}

@@ -1,21 +1,24 @@
-"""The page of an export: a folder's index.html, and one file with everything inside."""
+"""The page of an export: the ES modules of page and engine, a folder's index.html, and one file with everything."""
 
 from __future__ import annotations
 
 import base64
 import html
+from functools import cache
 from importlib.resources import files
 
-from headway.glass.standalone import digest, needed, style_sheet
-from headway.web.modules import modules, script
+from headway.errors import UserError
+from headway.glass.standalone import digest, html_page, inline, joined, modules_of, needed, style_sheet
 
 TITLE = "headway"
+ON_IDS = "web/on_ids.js"
 ENTRIES = ("web/hosted.js", "web/worker.js")
 """Of a folder's page, and of its worker."""
 STYLES = (("glass", "palette.css"), ("glass", "glass.css"), ("web", "web.css"))
 """Room and name of each style sheet."""
 FROM_A_DISK = 'if (location.protocol === "file:") document.getElementById("from-a-disk").hidden = false;'
 """Runs where a browser loads no modules."""
+NO_ICON = '<link rel="icon" href="data:,">'
 NEEDS_A_HOST = (
     ("en", "This folder needs a static host: put it on any web server, or run python3 -m http.server in it."),
     ("en", "A page that opens by double click is made by headway export MODEL --to web --output FILE.html."),
@@ -27,17 +30,44 @@ NEEDS_A_HOST = (
 )
 
 
+def modules() -> dict[str, str]:
+    """The text of each ES module by its path in an export. Raises UserError."""
+    found = {f"{room}/{name}": text for room in ("glass", "web") for name, text in modules_of(room).items()}
+    return {**found, "web/kernel_code.js": kernel_module()}
+
+
+def script(entry: str) -> str:
+    """One script of a module and all that it imports. Raises UserError."""
+    return joined(modules(), entry)
+
+
+@cache
+def kernel_module() -> str:
+    """web/kernel_code.js, which exports the bytes of kernel.wat, assembled. Raises UserError.
+
+    It is assembled when a model is exported, not when the wheel is made: whoever exports has the extra `web` anyway, to
+    check what was exported, and so a repository and a wheel hold the same files.
+    """
+    try:
+        from wasmtime import wat2wasm
+    except ImportError:
+        raise UserError("wasmtime is not installed: pip install 'headway[web]'") from None
+    text = (files("headway.web") / "page" / "kernel.wat").read_text(encoding="utf-8")
+    numbers = ", ".join(map(str, wat2wasm(text)))
+    return f"// Made of kernel.wat.\n\nexport const code = Uint8Array.of({numbers});\n"
+
+
 def folder_files() -> dict[str, str]:
     """The files of a folder's page by their paths, all but the model. Raises UserError."""
     texts = modules()
     notices = "\n".join(f'<p lang="{language}">{html.escape(text)}</p>' for language, text in NEEDS_A_HOST)
-    policy = f"default-src 'none'; script-src 'self' 'wasm-unsafe-eval' '{digest(FROM_A_DISK)}'; style-src 'self'; "
-    policy += "connect-src 'self'; worker-src 'self'; img-src data:; base-uri 'none'; form-action 'none'"
+    policy = f"script-src 'self' 'wasm-unsafe-eval' '{digest(FROM_A_DISK)}'; style-src 'self'; "
+    policy += "connect-src 'self'; worker-src 'self'; img-src data:"
     head = "".join(f'<link rel="stylesheet" href="{room}/{name}">\n' for room, name in STYLES)
     head += '<script type="module" src="web/hosted.js"></script>'
     body = f'<main>\n<div id="from-a-disk" hidden>\n{notices}\n</div>\n</main>\n<script>{FROM_A_DISK}</script>'
     return {
-        "index.html": _document(policy, head, body),
+        "index.html": html_page(TITLE, policy, f"{NO_ICON}\n{head}", body, "en"),
         **{f"{room}/{name}": _style(room, name) for room, name in STYLES},
         **{name: texts[name] for entry in ENTRIES for name in needed(texts, entry)},
     }
@@ -45,41 +75,20 @@ def folder_files() -> dict[str, str]:
 
 def one_file(model: bytes) -> str:
     """The page with the model, as HTML that opens without a server. Raises UserError."""
-    style = "".join(_style(room, name) for room, name in STYLES)
-    page, worker = script("web/one_file.js"), script("web/worker.js")
-    for name, text in (("script", page), ("script", worker), ("style", style)):
-        if f"</{name}" in text.lower() or "<!--" in text:
-            raise ValueError(f"the page's {name} holds </{name} or <!--, which would end it or hide its end")
-    policy = f"default-src 'none'; script-src '{digest(page)}' 'wasm-unsafe-eval'; style-src '{digest(style)}'; "
-    policy += "worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'"
+    style = inline("style", "".join(_style(room, name) for room, name in STYLES))
+    page, worker = (inline("script", script(f"web/{name}.js")) for name in ("one_file", "worker"))
+    policy = f"script-src '{digest(page)}' 'wasm-unsafe-eval'; style-src '{digest(style)}'; "
+    policy += "worker-src blob:; img-src data:"
     body = f"""<main></main>
 <script type="text/plain" id="worker">{worker}</script>
 <script type="text/plain" id="model">{base64.b64encode(model).decode("ascii")}</script>
 <script>{page}</script>"""
-    return _document(policy, f"<style>{style}</style>", body)
+    return html_page(TITLE, policy, f"{NO_ICON}\n<style>{style}</style>", body, "en")
 
 
 def model_in(page: str) -> bytes:
     """The model in a page of one file."""
     return base64.b64decode(page.partition('id="model">')[2].partition("</script>")[0])
-
-
-def _document(policy: str, head: str, body: str) -> str:
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{TITLE}</title>
-<link rel="icon" href="data:,">
-{head}
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
 
 
 def _style(room: str, name: str) -> str:

@@ -8,7 +8,7 @@ from tests.insight.analyses.erasing import MODELS, TARGETS, WORDS, of_given, rea
 from tests.properties.models import SEEDS
 
 from headway.insight.analyses import erasure
-from headway.insight.analyses.erasure import needed
+from headway.insight.analyses.erasing import needed
 
 
 @settings(max_examples=15)

@@ -13,13 +13,25 @@ from headway.insight.analyses.asking import (
     Plain,
     read_analyses,
 )
-from headway.insight.analyses.contrast import Contrast, contrast
 from headway.insight.analyses.contributions import Contributions, contributions
-from headway.insight.analyses.erasure import Erasure, erasure
-from headway.insight.analyses.faithfulness import Faithfulness, faithfulness
+from headway.insight.analyses.erasing import (
+    Contrast,
+    Erasure,
+    Faithfulness,
+    contrast,
+    erasure,
+    faithfulness,
+)
 from headway.insight.analyses.head_importance import HeadImportance, head_importance
-from headway.insight.analyses.lenses import DecoderLens, LogitLens, cut_encoders, given_by_encoder_layer, logit_lens
-from headway.insight.analyses.patching import Patching, patching
+from headway.insight.analyses.layers import (
+    DecoderLens,
+    LogitLens,
+    Patching,
+    cut_encoders,
+    given_by_encoder_layer,
+    logit_lens,
+    patching,
+)
 from headway.insight.analyses.reading import Reading
 
 __all__ = [

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from headway.errors import UserError
-from headway.insight.analyses.contrast import Contrast
 from headway.insight.analyses.contributions import Contributions
-from headway.insight.analyses.erasure import Erasure
-from headway.insight.analyses.faithfulness import Faithfulness
+from headway.insight.analyses.erasing import Contrast, Erasure, Faithfulness
 from headway.insight.analyses.head_importance import HeadImportance
-from headway.insight.analyses.lenses import DecoderLens, LogitLens
-from headway.insight.analyses.patching import Patching
+from headway.insight.analyses.layers import DecoderLens, LogitLens, Patching
+from headway.insight.what_if import read_as
 
 AnalysisName = Literal[
     "contributions",
@@ -31,8 +27,6 @@ AnalysisName = Literal[
     "faithfulness",
 ]
 NAMES: tuple[AnalysisName, ...] = get_args(AnalysisName)
-
-
 MOST_PAIRS = 100
 """Over which the importance of heads is measured."""
 LONGEST_ANALYSED = 40
@@ -119,29 +113,19 @@ class Analyses:
 
     def found(self) -> dict[AnalysisName, Any]:
         """Those that there are."""
-        every: dict[AnalysisName, Any] = {name: getattr(self, name) for name in NAMES}
-        return {name: one for name, one in every.items() if one is not None}
+        return {name: one for name in NAMES if (one := getattr(self, name)) is not None}
 
     def arrays(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Every array with its name in a record, such as `analyses.contributions.source`."""
         for name, one in self.found().items():
-            for field in dataclasses.fields(one):
-                value = getattr(one, field.name)
-                if isinstance(value, np.ndarray):
-                    yield f"analyses.{name}.{field.name}", value
-                elif isinstance(value, Mapping):
-                    for kind, array in value.items():
-                        if isinstance(array, np.ndarray):
-                            yield f"analyses.{name}.{field.name}.{kind}", array
+            for field, value in vars(one).items():
+                for kind, array in value.items() if isinstance(value, Mapping) else [("", value)]:
+                    if isinstance(array, np.ndarray):
+                        yield ".".join(filter(None, ("analyses", name, field, kind))), array
 
 
 def read_analyses(document: Any) -> list[AskedAnalysis]:
     """Analyses from their JSON form, a list of names, or of objects with `kind`. Raises UserError."""
     if isinstance(document, Sequence) and not isinstance(document, str):
         document = [{"kind": one} if isinstance(one, str) else one for one in document]
-    try:
-        return _ASKED.validate_python(document)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"analyses{'.' if place else ''}{place}: {first['msg']}") from None
+    return read_as(_ASKED, document, "analyses")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -67,13 +67,12 @@ class Decomposition:
 def contributions(model: Transformer, arrays: Arrays) -> Contributions:
     """arrays: the record of one pass through the model."""
     encoder, decoder, cross = [], [], []
-    for number, layer in enumerate(model.encoder.layers):
-        name = f"encoder.layers.{number}"
-        encoder.append(shares(self_attention_terms(cast(EncoderLayer, layer), name, arrays)))
-    for number, layer in enumerate(model.decoder.layers):
-        name = f"decoder.layers.{number}"
-        decoder.append(shares(self_attention_terms(cast(DecoderLayer, layer), name, arrays)))
-        cross.append(shares(cross_attention_terms(cast(DecoderLayer, layer), name, arrays)))
+    for name, layer in model.named_modules():
+        if isinstance(layer, EncoderLayer):
+            encoder.append(shares(self_attention_terms(layer, name, arrays)))
+        elif isinstance(layer, DecoderLayer):
+            decoder.append(shares(self_attention_terms(layer, name, arrays)))
+            cross.append(shares(cross_attention_terms(layer, name, arrays)))
     count, length = len(arrays["encoder.input"]), len(arrays["decoder.input"])
     of_encoder = np.eye(count, dtype=np.float32)
     for one in encoder:
@@ -85,9 +84,9 @@ def contributions(model: Transformer, arrays: Arrays) -> Contributions:
     return Contributions(
         source,
         target,
-        encoder=_stacked(encoder, count, count),
-        decoder=_stacked(decoder, length, length),
-        cross=_stacked([one[:, :-1] for one in cross], length, count),
+        encoder=np.array(encoder, np.float32).reshape(-1, count, count),
+        decoder=np.array(decoder, np.float32).reshape(-1, length, length),
+        cross=np.array([one[:, :-1] for one in cross], np.float32).reshape(-1, length, count),
         source_share=source.sum(axis=1).tolist(),
     )
 
@@ -152,7 +151,3 @@ def _normalised(
 
 def _array(parameter: Tensor) -> Floats:
     return parameter.detach().float().cpu().numpy()
-
-
-def _stacked(layers: list[Floats], queries: int, keys: int) -> Floats:
-    return np.stack(layers) if layers else np.zeros((0, queries, keys), np.float32)

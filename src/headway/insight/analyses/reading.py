@@ -1,18 +1,15 @@
-"""One source and its translation, read again by a model with some of the source's tokens erased.
-
-A token is erased as word dropout does it in training: its embedding is zero, its position stays, so that the sequence
-keeps its length. Passes are teacher-forced.
-"""
+"""One source and its translation, read again by a model or by some of its layers. Passes are teacher-forced."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 
-from headway.model import Transformer, causal_mask
+from headway.model import Decoder, Encoder, Transformer, causal_mask
 
 TOKENS_AT_ONCE = 1 << 13
 """Of both sides, that are read together, at most, unless one row has more."""
@@ -41,18 +38,16 @@ class Reading:
         """The source's tokens before <eos>."""
         return len(self.source) - 1
 
-
-def source_embeddings(model: Transformer, reading: Reading, erased: Tensor) -> Tensor:
-    """What the encoder adds positions to: 0 where erased. erased: bool, (rows, source length)
-    -> (rows, source length, d_model)"""
-    return model.source_embedding(reading.source).masked_fill(erased[..., None], 0.0)
+    @property
+    def rows_at_once(self) -> int:
+        """How many sources with tokens erased are read together."""
+        return max(1, TOKENS_AT_ONCE // (len(self.source) + len(self.read)))
 
 
 def decoded_from(model: Transformer, reading: Reading, embeddings: Tensor) -> Tensor:
     """The decoder's output over the whole target, for each row of source embeddings. (rows, source length, d_model)
     -> (rows, target length, d_model)"""
-    memory = model.encoder(embeddings + model.source_positions(len(reading.source)))
-    return decoded_with(model, reading, memory)
+    return decoded_with(model, reading, model.encoder(embeddings + model.source_positions(len(reading.source))))
 
 
 def decoded_with(model: Transformer, reading: Reading, memory: Tensor) -> Tensor:
@@ -61,28 +56,16 @@ def decoded_with(model: Transformer, reading: Reading, memory: Tensor) -> Tensor
     return model.decoder(y, memory, causal_mask(len(reading.read), y.device))
 
 
-@torch.inference_mode()
-def hidden_without(model: Transformer, reading: Reading, erased: Tensor) -> Tensor:
-    """`decoded_from` of the source with tokens erased. erased: bool, (rows, source length)
-    -> (rows, target length, d_model)"""
-    rows = max(1, TOKENS_AT_ONCE // (len(reading.source) + len(reading.read)))
-    return torch.cat(
-        [decoded_from(model, reading, source_embeddings(model, reading, some)) for some in erased.split(rows)]
-    )
+def log_probabilities_of_given(model: Transformer, reading: Reading, hidden: Tensor) -> Tensor:
+    """Of the translation's tokens. hidden: the decoder's output, (target length, d_model) -> (target length,)"""
+    return model.output(hidden).log_softmax(dim=-1).gather(1, reading.given[:, None])[:, 0]
 
 
-def nothing_erased(reading: Reading) -> Tensor:
-    """-> (1, source length)"""
-    return torch.zeros(1, len(reading.source), dtype=torch.bool, device=reading.source.device)
+def states(stack: Encoder | Decoder, x: Tensor, *others: Tensor, first: int = 0) -> list[Tensor]:
+    """The input of layer `first` and the output of each layer from there on. others: what a layer reads beside x."""
+    return list(accumulate(stack.layers[first:], lambda x, layer: layer(x, *others), initial=x))
 
 
-def words_erased(reading: Reading) -> Tensor:
-    """All but <eos>. -> (1, source length)"""
-    erased = ~nothing_erased(reading)
-    erased[:, -1] = False
-    return erased
-
-
-def each_erased(reading: Reading) -> Tensor:
-    """Row j has token j of the source erased. -> (source length, source length)"""
-    return torch.eye(len(reading.source), dtype=torch.bool, device=reading.source.device)
+def output_from(stack: Encoder | Decoder, first: int, x: Tensor, *others: Tensor) -> Tensor:
+    """The output of the stack from the input of layer `first` on."""
+    return stack.norm(states(stack, x, *others, first=first)[-1])

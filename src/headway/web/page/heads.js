@@ -1,4 +1,4 @@
-// What a head does, in numbers: where it looks, and how sharply, as in insight/heads.py. docs/record.md defines the measures.
+// What a head does, in numbers: where it looks, and how sharply, as in insight/maps.py. docs/record.md defines the measures.
 
 /** layers: weights of each layer, of shape (heads, query, key), <eos> last; aligner: as storage/aligner.py has it; without:
  * the layer and the number of a head that has no say, or null. -> of each target token its source token; null: it is

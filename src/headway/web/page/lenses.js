@@ -1,4 +1,4 @@
-// Lenses, as in insight/analyses/lenses.py: what a layer in the middle would already say. Layer 0 is what the first reads.
+// Lenses, as in insight/analyses/layers.py: what a layer in the middle would already say. Layer 0 is what the first reads.
 
 import { Engine, logSoftmax } from "./engine.js";
 import { greedy } from "./greedy.js";

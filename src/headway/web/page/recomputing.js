@@ -1,4 +1,4 @@
-// An engine that reads all tokens anew at each step, as in insight/recomputing.py: for models whose earlier positions see
+// An engine that reads all tokens anew at each step, as in insight/what_if.py: for models whose earlier positions see
 // later ones, so that nothing of a step can be kept for the next.
 
 import { Engine, given, logSoftmax, withoutThese } from "./engine.js";

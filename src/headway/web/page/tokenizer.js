@@ -1,5 +1,5 @@
 // A tokenizer in the page: text to ids and back, as headway/text/tokenizer.py has it, with the same ids for the same text.
-// `tokenizer_description` of headway/web/tokenizer.py makes the description of it.
+// `tokenizer_description` of headway/web/model_file.py makes the description of it.
 
 import { SubwordTokenizer } from "./subword_tokenizer.js";
 import { WordTokenizer } from "./word_tokenizer.js";
