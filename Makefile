@@ -121,7 +121,7 @@ $(BENCH_SOURCE): | setup
 
 $(BENCH_MODEL)/best.json: | $(BENCH_SOURCE)
 	rm -rf $(BENCH_MODEL)
-	$(BIN)/headway train recipes/multi30k-de-en.yaml --out $(BENCH_MODEL) training.max_minutes=5
+	$(BIN)/headway train recipes/multi30k-de-en.yaml --output $(BENCH_MODEL) training.max_minutes=5
 
 bench: setup $(BENCH_MODEL)/best.json
 	$(BIN)/python benchmarks/running.py --conditions quiet busy two
@@ -167,7 +167,7 @@ dist: $(DIST)/.ready
 	$(DIST)/installed/bin/python -m pip install --quiet -c constraints.txt dist/*.whl
 	cd $(DIST) && rm -rf tried && installed/bin/headway data dates --output tried/data
 	cd $(DIST) && installed/bin/headway train --source tried/data/train.en --target tried/data/train.ko \
-		--valid-source tried/data/valid.en --valid-target tried/data/valid.ko --out tried/run \
+		--valid-source tried/data/valid.en --valid-target tried/data/valid.ko --output tried/run \
 		model.preset=tiny training.max_steps=20 training.validate_every=20
 	cd $(DIST) && echo "May 5, 2026" | installed/bin/headway translate tried/run
 

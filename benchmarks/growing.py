@@ -47,7 +47,7 @@ def training_speed(pairs: int, corpus: Path, folder: Path) -> float:
     files = [str(part) for pair in (train | valid).items() for part in pair]
     run = folder / f"run-{pairs}"
     limits = ("tokenizer.vocab_size=2000", f"training.max_steps={STEPS}", "training.tokens_per_batch=4096")
-    headway("train", *files, "--out", str(run), *limits)
+    headway("train", *files, "--output", str(run), *limits)
     entries = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     return statistics.median(entry["tokens_per_second"] for entry in entries[WARMUP:] if "loss" in entry)
 

@@ -196,7 +196,7 @@ def finish(rows: Mapping[str, Row], row: Row, seed: int, work: Path, threads: in
     changes.append(f"training.seed={seed}")
     if row.after is not None:
         changes.append(f"training.init_from={work / f'{row.after}-{seed}'}")
-    headway("train", row.recipe, *changes, "--out", run, "--or-resume", threads=threads)
+    headway("train", row.recipe, *changes, "--output", run, "--or-resume", threads=threads)
     recipe = load_recipe(run / "recipe.yaml")
     shown = json.loads(headway("show", run, "--json"))
     progress = read_state(step_folders(run / "checkpoints")[-1]).progress

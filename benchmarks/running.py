@@ -61,7 +61,7 @@ class Training:
 
     def __init__(self, checkout: Path, folder: Path, arguments: list[str]) -> None:
         """arguments: of `headway train`."""
-        command = [sys.executable, "-m", "headway", "train", *arguments, "--out", str(folder)]
+        command = [sys.executable, "-m", "headway", "train", *arguments, "--output", str(folder)]
         environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
         self._log = folder / "log.jsonl"
         self._complaints = open(folder.with_suffix(".txt"), "w+", encoding="utf-8")  # noqa: SIM115 closed in `found`

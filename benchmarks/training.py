@@ -36,10 +36,10 @@ from torch.nn import functional as F
 
 from contenders import Contender
 from headway.cli.train import bound_spinning
+from headway.decoding.engine import padded
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.model import ModelConfig, Transformer
 from headway.model.packing import Packed
-from headway.text.batches import pad
 from headway.text.shards import ParallelIds
 from headway.text.tokenizer import EOS_ID
 from headway.training.batches import Batch as PackedBatch
@@ -83,8 +83,9 @@ def padded_batches(todo: list[PackedBatch], tokens: int, order: Order) -> list[B
         if len(together) * (max(len(ids) for ids, _ in together) + max(len(ids) for _, ids in together) - 1) > tokens:
             batches.append([])
         batches[-1].append(pair)
-    padded = ((pad([source for source, _ in batch]), pad([target for _, target in batch])) for batch in batches)
-    return [(torch.from_numpy(source), torch.from_numpy(target)) for source, target in padded]
+    return [
+        (padded([source for source, _ in batch], 0), padded([target for _, target in batch], 0)) for batch in batches
+    ]
 
 
 def sentences(packed: Packed) -> list[list[int]]:
@@ -190,13 +191,14 @@ def main() -> None:
         data = prepare(recipe, Path(folder) / "data", max_length=100, notice=print)
         todo = batches(data, options.tokens, options.steps or (4 if options.preset == "base" else 16))
         size = data.target_tokenizer.vocab_size
-    padded = padded_batches(todo, options.tokens, options.order)
+    in_batches = padded_batches(todo, options.tokens, options.order)
     config = ModelConfig.preset(options.preset, source_vocab_size=size, target_vocab_size=size, dropout=0.1)
     bound_spinning()
     names = [name + tuned for tuned in ("", TUNED) for name in peers()]
     chosen = names if options.only is None else options.only
     contenders = [
-        Contender(name, make_worker, name, config, todo if name == HEADWAY else padded) for name in (HEADWAY, *chosen)
+        Contender(name, make_worker, name, config, todo if name == HEADWAY else in_batches)
+        for name in (HEADWAY, *chosen)
     ]
     seconds: dict[str, list[float]] = {one.name: [] for one in contenders}
     peaks = []

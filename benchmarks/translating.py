@@ -26,12 +26,12 @@ import torch
 
 from contenders import Contender
 from headway.decoding.ctranslate2_model import export_ctranslate2
+from headway.decoding.engine import padded
 from headway.devices import EngineName, TranslatingPrecision
 from headway.interop.huggingface import export_huggingface, import_transformers
 from headway.model import padding_mask
 from headway.storage import find_model, load_model
 from headway.storage.model_directory import SHORTLIST_FILE
-from headway.text.batches import pad
 from headway.text.corpus import read_lines
 from headway.translator import Translator
 from machine import versions
@@ -84,7 +84,7 @@ def textbook(model: Path) -> Translate:
         found = [""] * len(rows)
         for start in range(0, len(order), 64):
             batch = order[start : start + 64]
-            for i, ids in zip(batch, search(torch.from_numpy(pad([rows[i] for i in batch]))), strict=True):
+            for i, ids in zip(batch, search(padded([rows[i] for i in batch], 0)), strict=True):
                 found[i] = target.decode(ids)
         return found
 

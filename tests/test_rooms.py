@@ -3,6 +3,8 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -144,6 +146,16 @@ def test_torch_is_not_loaded_by(module):
     assert not loaded(f"import {module}") & {"torch", "sacrebleu", "sentencepiece"}
 
 
+def test_no_two_classes_have_one_name():
+    names = Counter(
+        node.name
+        for file in MODULES.values()
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
 def test_names_of_the_front_door():
     import headway
 
@@ -152,3 +164,10 @@ def test_names_of_the_front_door():
     assert headway.Translator.__name__ == "Translator"
     with pytest.raises(AttributeError, match="Colour"):
         _ = headway.Colour
+
+
+@pytest.mark.parametrize("package", ["headway", "headway.model", "headway.decoding", "headway.storage"])
+def test_names_that_load_when_they_are_asked_for_are_there(package):
+    module = import_module(package)
+    assert set(module.__all__) <= set(dir(module))
+    assert all(getattr(module, name) is not None for name in module.__all__)

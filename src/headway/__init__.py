@@ -11,4 +11,4 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["ModelConfig", "Transformer", "Translator", "__version__"]
 
-__getattr__ = lazy_names(__name__, model="ModelConfig Transformer", translator="Translator")
+__getattr__, __dir__ = lazy_names(__name__, model="ModelConfig Transformer", translator="Translator")

@@ -7,7 +7,7 @@ from tests.glass.test_inspecting import random_translator
 from typer.testing import CliRunner
 
 from headway.cli import app
-from headway.cli.aligner import PAIRS, aligner
+from headway.cli.make import PAIRS, aligner
 from headway.errors import UserError
 from headway.storage import load_model, save_model
 from headway.translator.aligning import choose_aligner

@@ -13,7 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 from headway.cli import app
-from headway.cli.test_set import tokenization_for
+from headway.cli.evaluate import tokenization_for
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
@@ -186,7 +186,7 @@ def test_a_run_without_a_model_is_told_before_any_has_translated(folder, monkeyp
 
 def test_translations_that_would_be_tokenised_differently(folder, monkeypatch):
     kinds = iter(("13a", "zh"))
-    monkeypatch.setattr("headway.cli.test_set.tokenization_for", lambda *_: next(kinds))
+    monkeypatch.setattr("headway.cli.evaluate.tokenization_for", lambda *_: next(kinds))
     with pytest.raises(UserError, match=r"differently \(one as 13a, two as zh\); choose with --tokenize"):
         run("compare", "one", "two", *TEST_SET)
 

@@ -8,8 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from headway.cli import app
-from headway.cli.data import command_that_makes
-from headway.cli.recipes import read_recipe, recipe_list, shipped_recipes
+from headway.cli.recipes import command_that_makes, read_recipe, recipe_list, shipped_recipes
 from headway.corpora import tatoeba
 from headway.errors import UserError
 
@@ -111,7 +110,7 @@ def test_a_missing_file_tells_what_makes_it(here, tmp_path):
 
 def test_a_missing_first_run_tells_what_makes_it(here, tmp_path, monkeypatch):
     """The model that a recipe starts from, and a teacher; a recipe with its own preset can be planned without it."""
-    monkeypatch.setattr("headway.cli.train.command_that_makes", lambda file: None)
+    monkeypatch.setattr("headway.cli.recipes.command_that_makes", lambda file: None)
     wanted = f"{here}/runs/multi30k-both-tiny: no such run; run `headway train multi30k-both-tiny` to create it"
     assert refusal("headway train multi30k-de-en-tiny") == wanted
     assert refusal("headway prepare multi30k-de-en-tiny --output prepared") == wanted
@@ -126,7 +125,8 @@ def test_a_missing_first_run_tells_what_makes_it(here, tmp_path, monkeypatch):
     mine.parent.mkdir()
     mine.write_text((RECIPES / "multi30k-de-en-tiny.yaml").read_text(encoding="utf-8"), encoding="utf-8")
     elsewhere = tmp_path.resolve() / "runs" / "multi30k-both-tiny"
-    assert f"run `headway train multi30k-both-tiny --out {elsewhere}` to create it" in refusal(f"headway train {mine}")
+    wanted = f"run `headway train multi30k-both-tiny --output {elsewhere}` to create it"
+    assert wanted in refusal(f"headway train {mine}")
     assert not (here / "runs").exists()
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from headway.cli.validation_pairs import validation_pairs
+from headway.cli.files import validation_pairs
 
 PAIRS = [("Ein Hund.", "A dog."), (">>ko<< Zwei.", "둘.")]
 RECIPE = """

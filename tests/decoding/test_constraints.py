@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from headway.decoding import Constraints, Sampling, TorchEngine, beam_search, greedy, sample
+from headway.decoding.engine import padded
 from headway.model import ModelConfig, Transformer
-from headway.text.batches import pad
 
 CAPS = [20, 30, 12]
 
@@ -22,7 +22,7 @@ def random_model() -> Transformer:
     return Transformer(ModelConfig(source_vocab_size=12, target_vocab_size=12, **options)).eval()
 
 
-SOURCE = torch.from_numpy(pad([[5, 6, 3], [7, 3], [8, 9, 4, 3]]))
+SOURCE = padded([[5, 6, 3], [7, 3], [8, 9, 4, 3]], 0)
 
 
 def searches(engine, constraints, caps=CAPS):

@@ -8,10 +8,10 @@ import torch
 
 from headway.decoding import TorchEngine, beam_search, greedy
 from headway.decoding.ctranslate2_model import export_ctranslate2
+from headway.decoding.engine import padded
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
-from headway.text.batches import pad
 from headway.text.shortlist import Shortlist
 from headway.text.subwords import SubwordTokenizer
 
@@ -50,7 +50,7 @@ def test_ids_and_scores_are_equal(changes, tmp_path):
     sources = [[*torch.randint(4, 290, (length,)).tolist(), 3] for length in (1, 2, 7, 40, 289)]  # 289: the last piece
     sources[2][3] = 289
     texts = [[vocabulary[id_] for id_ in source] for source in sources]
-    rows = torch.from_numpy(pad(sources))
+    rows = padded(sources, 0)
     never = [1]
     options = {
         "max_decoding_length": 30,
@@ -62,7 +62,7 @@ def test_ids_and_scores_are_equal(changes, tmp_path):
         assert theirs.hypotheses[0] == [vocabulary[id_] for id_ in ours.ids]
     given = [[*hypothesis.ids] for hypothesis in wanted]
     scored = engine.score_batch(texts, [[vocabulary[id_] for id_ in ids] for ids in given])
-    target = torch.from_numpy(pad([[2, *ids, 3] for ids in given]))
+    target = padded([[2, *ids, 3] for ids in given], 0)
     totals = TorchEngine(one.model).score(rows, target).sum(1)
     assert [sum(score.log_probs) for score in scored] == pytest.approx(totals.tolist(), abs=2e-3)
 

@@ -9,10 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from headway.decoding import EnsembleEngine, Sampling, TorchEngine, greedy, sample
+from headway.decoding.engine import padded
 from headway.decoding.sampling import draw_tokens
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
-from headway.text.batches import pad
 
 PROBABILITIES = torch.tensor([0.1, 0.4, 0.2, 0.3])
 
@@ -101,7 +101,7 @@ def generators(numbers=(0, 1, 2)):
 def test_a_sample_does_not_depend_on_its_batch_and_its_score_is_the_models():
     engine = TorchEngine(model())
     sampling = Sampling(temperature=0.7, top_k=10)
-    together = sample(engine, torch.from_numpy(pad(TEXTS)), [9, 9, 9], sampling, generators())
+    together = sample(engine, padded(TEXTS, 0), [9, 9, 9], sampling, generators())
     for number, (text, found) in enumerate(zip(TEXTS, together, strict=True)):
         [alone] = sample(engine, torch.tensor([text]), [9], sampling, generators([number]))
         assert alone.ids == found.ids
@@ -111,7 +111,7 @@ def test_a_sample_does_not_depend_on_its_batch_and_its_score_is_the_models():
 
 
 def test_another_seed_gives_another_sample():
-    engine, source = TorchEngine(model()), torch.from_numpy(pad(TEXTS))
+    engine, source = TorchEngine(model()), padded(TEXTS, 0)
     drawn = [sample(engine, source, [9] * 3, Sampling(), generators([seed] * 3)) for seed in (1, 1, 2)]
     ids = [[hypothesis.ids for hypothesis in hypotheses] for hypotheses in drawn]
     assert ids[0] == ids[1] != ids[2]
@@ -120,7 +120,7 @@ def test_another_seed_gives_another_sample():
 def test_an_ensemble_is_the_mean_of_probabilities():
     engines = [TorchEngine(model(seed)) for seed in (1, 2, 3)]
     together = EnsembleEngine(engines)
-    source, tokens = torch.from_numpy(pad(TEXTS)), torch.tensor([2, 2, 2])
+    source, tokens = padded(TEXTS, 0), torch.tensor([2, 2, 2])
     mean = sum(engine.step(engine.start(source), tokens).exp() for engine in engines) / 3
     torch.testing.assert_close(together.step(together.start(source), tokens).exp(), mean)
     target = torch.tensor([[2, 5, 3]] * 3)
@@ -130,7 +130,7 @@ def test_an_ensemble_is_the_mean_of_probabilities():
 
 def test_an_ensemble_of_one_model_with_itself_is_the_model():
     engine = TorchEngine(model())
-    source = torch.from_numpy(pad(TEXTS))
+    source = padded(TEXTS, 0)
     alone, twice = greedy(engine, source, [9] * 3), greedy(EnsembleEngine([engine, engine]), source, [9] * 3)
     assert [one.ids for one in alone] == [one.ids for one in twice]
 
@@ -138,7 +138,7 @@ def test_an_ensemble_of_one_model_with_itself_is_the_model():
 def test_scores_of_given_targets_are_those_of_the_whole_model():
     net = model()
     targets = [[2, 5, 6, 3], [2, 3], [2, 9, 3]]
-    scores = TorchEngine(net).score(torch.from_numpy(pad(TEXTS)), torch.from_numpy(pad(targets)))
+    scores = TorchEngine(net).score(padded(TEXTS, 0), padded(targets, 0))
     assert scores.shape == (3, 3)
     for text, target, row in zip(TEXTS, targets, scores, strict=True):
         logits = net(torch.tensor([text]), torch.tensor([target[:-1]]))[0].log_softmax(-1)

@@ -309,7 +309,7 @@ def with_words(one: StoredModel) -> StoredModel:
 
 
 def test_an_export_that_is_another_model_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("headway.interop.huggingface.exporting.sines_first", torch.arange)
+    monkeypatch.setattr("headway.interop.huggingface.names.sines_first", torch.arange)
     with pytest.raises(UserError, match="Hugging Face Transformers gives other scores"):
         export_huggingface(stored(), tmp_path / "out")
     assert not list(tmp_path.iterdir())
@@ -640,6 +640,13 @@ def set_config(folder: Path, **fields) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
 
 
+def without_field(folder: Path, name: str) -> None:
+    file = folder / "config.json"
+    config = json.loads(file.read_text())
+    del config[name]
+    file.write_text(json.dumps(config))
+
+
 def without_weights(folder: Path) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
 
@@ -653,6 +660,8 @@ DAMAGE = {
     "eos_token_id is \\[0, 1\\]": lambda folder: set_config(folder, eos_token_id=[0, 1]),
     "are not the tokenizer's": lambda folder: set_config(folder, eos_token_id=7),
     "decoder_start_token_id 99999": lambda folder: set_config(folder, decoder_start_token_id=99999),
+    "json: lacks decoder_ffn_dim": lambda folder: without_field(folder, "decoder_ffn_dim"),
+    "pad_token_id is None": lambda folder: without_field(folder, "pad_token_id"),
     "d_model=33": lambda folder: set_config(folder, d_model=33),
     "encoder_layers='2'": lambda folder: set_config(folder, encoder_layers="2"),
     "the config wants": lambda folder: set_config(folder, encoder_ffn_dim=65),

@@ -14,19 +14,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
 from headway.decoding import Constraints, TorchEngine, beam_search, greedy
+from headway.decoding.engine import padded
 from headway.errors import UserError
 from headway.interop import onnx as interop
 from headway.interop.onnx import export_onnx
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
-from headway.text.batches import pad
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.translator import Translator
@@ -104,6 +107,10 @@ def random_sources(one: StoredModel, lengths=LENGTHS) -> list[list[int]]:
     return sources
 
 
+def greedy_ids(model, sources: list[list[int]], max_lengths: list[int], no_repeat: int = 0) -> list[list[int]]:
+    return [found[0].ids for found in loop.beam_search(model, sources, max_lengths, 1, 0.0, no_repeat)]
+
+
 def forced_logits(model, sources: list[list[int]], targets: np.ndarray) -> np.ndarray:
     """(batch, target length, vocabulary), one step after the other"""
     state = model.start(sources)
@@ -133,7 +140,7 @@ def assert_the_same_model(one: StoredModel, folder: Path) -> None:
         [torch.tensor([*source, config.eos_id]) for source in sources], batch_first=True, padding_value=config.pad_id
     )
     ours = greedy(TorchEngine(one.model, one.target_tokenizer.never_generated), rows, [20] * len(sources))
-    assert loop.greedy(model, sources, [20] * len(sources)) == [hypothesis.ids for hypothesis in ours]
+    assert greedy_ids(model, sources, [20] * len(sources)) == [hypothesis.ids for hypothesis in ours]
 
 
 @pytest.mark.parametrize("variant", range(len(VARIANTS)))
@@ -157,12 +164,15 @@ def test_beams_are_equal(exports, variant, beam_size, alpha, no_repeat):
     one, folder = exports(variant)
     model = loop.Model(folder, threads=1)
     engine = TorchEngine(one.model, one.target_tokenizer.never_generated)
-    for source in random_sources(one, [1, 2, 5, 9, 30, 257]):
+    sources = random_sources(one, [1, 2, 5, 9, 30, 257])
+    caps = [12, 3, 12, 7, 12, 12]
+    together = loop.beam_search(model, sources, caps, beam_size, alpha, no_repeat)
+    for source, cap, found in zip(sources, caps, together, strict=True):
         row = torch.tensor([[*source, 3]])
         constraints = Constraints(no_repeat_ngram=no_repeat)
-        [[ours]] = beam_search(engine, row, [12], beam_size=beam_size, alpha=alpha, constraints=constraints)
-        theirs = loop.beam_search(model, source, 12, beam_size, alpha, no_repeat)[0]
-        assert theirs.ids == ours.ids
+        [[ours]] = beam_search(engine, row, [cap], beam_size=beam_size, alpha=alpha, constraints=constraints)
+        theirs = loop.beam_search(model, [source], [cap], beam_size, alpha, no_repeat)[0][0]
+        assert theirs.ids == found[0].ids == ours.ids
         assert theirs.score == pytest.approx(ours.score, abs=1e-3)
 
 
@@ -197,12 +207,12 @@ def test_the_search_is_ours(beam_size, alpha):
         table = Table(torch.randn(8, 8).mul(2).log_softmax(-1))
         table._table[:, [0, 2]] = -torch.inf
         [[ours]] = beam_search(table, torch.tensor([[3]]), [cap], beam_size=beam_size, alpha=alpha)
-        theirs = loop.beam_search(table, [], cap, beam_size, alpha)[0]
+        theirs = loop.beam_search(table, [[]], [cap], beam_size, alpha)[0][0]
         assert theirs.ids == ours.ids
         assert theirs.score == pytest.approx(ours.score, abs=1e-5)
         lengths.add(len(theirs.ids))
         [alone] = greedy(table, torch.tensor([[3]]), [cap])
-        assert loop.greedy(table, [[]], [cap]) == [alone.ids]
+        assert greedy_ids(table, [[]], [cap]) == [alone.ids]
         lengths.add(len(alone.ids))
     assert len(lengths) > 2
     assert 0 not in lengths
@@ -224,12 +234,12 @@ def test_weights_that_are_shared_are_stored_once(exports):
 def test_greedy_search_repeats_nothing(exports, no_repeat):
     one, folder = exports(PLAIN)
     sources = random_sources(one)
-    rows = torch.from_numpy(pad([[*source, 3] for source in sources]))
+    rows = padded([[*source, 3] for source in sources], 0)
     engine, constraints = TorchEngine(one.model, [1]), Constraints(no_repeat_ngram=no_repeat)
     ours = greedy(engine, rows, [20] * len(sources), constraints)
     model = loop.Model(folder, threads=1)
-    assert loop.greedy(model, sources, [20] * len(sources), no_repeat) == [one.ids for one in ours]
-    free = loop.greedy(model, sources, [20] * len(sources))
+    assert greedy_ids(model, sources, [20] * len(sources), no_repeat) == [one.ids for one in ours]
+    free = greedy_ids(model, sources, [20] * len(sources))
     assert no_repeat > 1 or free != [one.ids for one in ours]
 
 
@@ -269,7 +279,7 @@ def test_text_is_read_and_written_as_ours(exports):
     assert subwords.decode(lines) == tokenizer.decode(lines).replace("\n", " ").replace("\r", " ")
     given = [">>ko<< the cat", "", f">>en<< {'the mat ' * 600}", ">>en<< 한글"]
     ours = Translator(one, device="cpu").translate(given, max_length=30)
-    theirs = list(loop.Translator(folder).translate(given, 5, 1.0, 30))
+    theirs = list(loop.TextTranslator(folder).translate(given, 5, 1.0, 30))
     assert theirs[2] is None
     assert [text or "" for text in theirs] == [one.text for one in ours]
     assert ours[2].stopped == "too_long"
@@ -331,6 +341,19 @@ def test_a_program_that_waits_gets_its_answer(exports):
         alarm.cancel()
     assert (process.returncode, found) == (alone.returncode, alone.stdout) == (2, found)
     assert [bool(line) for line in found.split(b"\n")] == [True, False, True, False, True, False]
+
+
+@given(st.lists(st.text("aé\r ", max_size=5), max_size=8), st.booleans(), st.booleans(), st.data())
+def test_lines_are_whole_however_they_arrive(lines, marked, ended, data):
+    rest = b"\xef\xbb\xbf" * marked + "\n".join([*lines, ""][: None if ended else -1]).encode()
+    pieces = []
+    while rest:
+        size = data.draw(st.integers(1, len(rest)))
+        pieces, rest = [*pieces, rest[:size]], rest[size:]
+    with patch.object(loop.os, "read", lambda *_: pieces.pop(0) if pieces else b""):
+        found = [line for some in loop.arriving_lines() for line in some]
+    wanted = [line.removesuffix("\r") for line in lines]
+    assert found == (wanted if ended or not lines or lines[-1] else wanted[:-1])
 
 
 def test_search_options_travel_along(exports):

@@ -19,10 +19,11 @@ from tests.system.running import complaint, run_headway
 SMALL_CHUNKS = """
 import sys
 from headway.cli import main
-from headway.text import chunks, shards
+from headway.text import corpus as corpus_module
+from headway.text import shards
 from headway.training import journal
 if __name__ == "__main__":
-    chunks.LINES, shards.PAIRS, journal.ON_DISK_EVERY = 50, 2000, 0.0
+    corpus_module.LINES, shards.PAIRS, journal.ON_DISK_EVERY = 50, 2000, 0.0
     main()
 """
 """The program, with text in so many small parts that it can be killed between them."""

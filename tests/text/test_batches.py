@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.ids import write_ids
 
-from headway.errors import UserError
 from headway.text import batches as batches_module
-from headway.text.batches import CorpusShare, MicroBatch, Plan, collate, epoch_order, pad, row_shape, share_of_step
-from headway.text.corpus import Pair
+from headway.text.batches import CorpusShare, MicroBatch, Plan, collate, epoch_order, row_shape, share_of_step
 from headway.text.packing import pack
-from headway.text.shards import ParallelIds, write_ids
+from headway.text.shards import ParallelIds
 from headway.text.words import WordTokenizer
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 100), st.integers(1, 100)), min_size=1, max_size=200)
@@ -247,48 +246,17 @@ def test_ranks_add_little_padding(ranks):
     assert together <= 1.05 * alone
 
 
-def test_pad_by_hand():
-    assert pad([[7, 8], [9]]).tolist() == [[7, 8], [9, 0]]
-
-
-def pairs_of(tmp_path, *texts):
-    return [Pair(source, target, tmp_path / "a.de", line) for line, (source, target) in enumerate(texts, 1)]
-
-
-def test_ids_on_disk_are_those_of_the_pairs(tmp_path):
-    words = WordTokenizer(["a", "b", "c", "d"])
-    pairs = pairs_of(
-        tmp_path, ("a b", "c"), ("", "d"), ("a", " \t"), ("a b c d", "a"), ("d", "d c"), ("a b c d e", "a")
-    )
-    more = pairs_of(tmp_path, ("d", "d"))
-    counts = write_ids(tmp_path / "ids", [pairs[:4], pairs[4:], more], words, words, max_length=5, max_tokens=6)
-    assert (counts.kept, counts.blank, counts.too_long) == (3, 2, 2)
-    assert "a.de:4" in counts.summary()
+def test_the_tensors_of_ids_on_disk(tmp_path):
+    corpora = [[("a b", "c")], [("d", "d c")], [("d", "d")]]
+    write_ids(tmp_path / "ids", corpora, WordTokenizer(["a", "b", "c", "d"]))
     corpus = ParallelIds(tmp_path / "ids")
     assert len(corpus) == 3
     assert corpus.sizes == [1, 1, 1]
     assert [corpus.source[0].tolist(), corpus.target[0].tolist()] == [[4, 5], [6]]
     assert [corpus.source[1].tolist(), corpus.target[1].tolist()] == [[7], [7, 6]]
-    source, target, labels = collate(corpus, MicroBatch(6, 5, [[1, 0], []]))
+    source, target, labels = collate(corpus.source, corpus.target, MicroBatch(6, 5, [[1, 0], []]))
     assert source.ids.tolist() == [[7, 3, 4, 5, 3, 0], [0] * 6]
     assert target.ids.tolist() == [[2, 7, 6, 2, 6], [0] * 5]
     assert labels.tolist() == [[7, 6, 3, 6, 3], [0] * 5]
     assert target.sentences.tolist() == [[1, 1, 1, 2, 2], [0] * 5]
     assert target.positions.tolist() == [[0, 1, 2, 0, 1], [0] * 5]
-
-
-def test_a_line_without_end_is_counted_and_not_tokenised(tmp_path, monkeypatch):
-    words = WordTokenizer(["a"])
-    pairs = pairs_of(tmp_path, ("a", "a"), ("a" * 1000, "a"), ("a", "a" * 1000))
-    tokenised = []
-    monkeypatch.setattr("headway.text.words.split_words", lambda text, lowercase: tokenised.append(len(text)) or ["a"])
-    folder = tmp_path / "folders" / "are" / "made"
-    counts = write_ids(folder, [pairs], words, words, max_length=5, max_tokens=6)
-    assert (counts.kept, counts.too_long, max(tokenised)) == (1, 2, 1)
-    assert "a.de:2" in counts.summary()
-
-
-def test_nothing_usable_is_an_error(tmp_path):
-    words, corpus = WordTokenizer(["a"]), pairs_of(tmp_path, ("", "a"), ("a a a", "a"))
-    with pytest.raises(UserError, match=r"a\.de: holds no usable pair \(1 blank, 1 longer"):
-        write_ids(tmp_path / "ids", [corpus], words, words, max_length=3, max_tokens=99)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from headway.text.check import check_corpus, script_of
+from headway.text.check import check_corpus
 from headway.text.corpus import Pair
+from headway.text.detection import script_of
 
 GOOD = [(f"Der Hund Nummer {i} läuft über die Wiese.", f"Dog number {i} runs across the meadow.") for i in range(50)]
 LINE = len(GOOD) + 1

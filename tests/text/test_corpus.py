@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway.text.compressed import MAGIC
-from headway.text.corpus import Pair, notices_of, read_lines, read_pairs, same_text, unchanged
-from headway.text.signatures import fault_of_line
+from headway.text.compressed import MAGIC, fault_of_line, unchanged
+from headway.text.corpus import CorpusFiles, Pair, read_lines, read_pairs, same_text
 
 
 def write(path, data: bytes):
@@ -67,7 +66,8 @@ def test_bytes_that_are_not_utf8_differ_from_characters_that_were_lost(tmp_path)
 def test_columns_of_a_file(tmp_path):
     (tmp_path / "a.tsv").write_text("\n1\tx\ty\n2\tx\n")
     (tmp_path / "a.de").write_text("1\tx\ty\n")
-    assert list(notices_of([tmp_path / "a.tsv", tmp_path / "a.de", tmp_path / "absent.tsv"])) == [
+    files = [tmp_path / "a.tsv", tmp_path / "a.de", tmp_path / "absent.tsv"]
+    assert list(CorpusFiles(files, []).notices()) == [
         f"{tmp_path}/a.tsv: has 3 columns; the third and later ones are left out"
     ]
 
@@ -162,7 +162,7 @@ def test_any_bytes_are_paired_rightly_or_named(tmp_path_factory, source, target)
 
 
 def test_a_line_without_end_is_not_read_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr("headway.text.corpus.LONGEST_LINE", 10)
+    monkeypatch.setattr("headway.text.compressed.LONGEST_LINE", 10)
     path = write(tmp_path / "a", b"123456789\n1234567890\n")
     assert f"{path}, line 2: is longer than 10 bytes" in complaint(lambda: read_lines(path))
 

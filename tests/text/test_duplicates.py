@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from headway.text.duplicates import SeenHashes, hash_of
+from headway.text.encoding import SeenHashes, hash_of
 
 
 def test_first_times_are_those_of_a_set():

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from headway.errors import UserError
-from headway.text import chunks
-from headway.text.chunks import CorpusFiles, read_chunks
-from headway.text.duplicates import SeenHashes
-from headway.text.encoding import CorpusKind, Encoder, EncodingSettings, PairCounts
+from headway.text import corpus as corpus_module
+from headway.text.corpus import CorpusFiles, read_chunks
+from headway.text.encoding import ChunkEncoder, CorpusKind, EncodingSettings, PairCounts, SeenHashes
 from headway.text.filters import Filters
 from headway.text.processes import encode_chunks
 from headway.text.words import WordTokenizer
@@ -27,15 +26,14 @@ WORDS = WordTokenizer(NAMES)
 
 @pytest.fixture
 def corpus(tmp_path, monkeypatch) -> CorpusFiles:
-    monkeypatch.setattr(chunks, "LINES", 20)
+    monkeypatch.setattr(corpus_module, "LINES", 20)
     for side in (0, 1):
         (tmp_path / f"a.{side}").write_text("".join(f"{pair[side]}\n" for pair in PAIRS))
     return CorpusFiles((tmp_path / "a.0",), (tmp_path / "a.1",))
 
 
 def settings(**changes) -> EncodingSettings:
-    file = (WORDS.suffix, WORDS.to_bytes())
-    return EncodingSettings((file, file), 5, 8, (CorpusKind("", "de", "en"),), **changes)
+    return EncodingSettings((WORDS, WORDS), 5, 8, (CorpusKind("", "de", "en"),), **changes)
 
 
 def first_of_sets(kinds):
@@ -160,11 +158,10 @@ def test_tags_stand_before_sources_and_filters_do_not_see_them(tmp_path):
 
     tokenizer = SubwordTokenizer.train(NAMES * 9, "bpe", 290, ["de", "ko"])
     (tmp_path / "a.tsv").write_text("ant bee\tant bee\nant\tcat\n")
-    file = (tokenizer.suffix, tokenizer.to_bytes())
     kind = CorpusKind("ko", "en", "ko")
-    wanted = EncodingSettings((file, file), 99, 99, (kind,), filters=Filters(copies=True, words=(1, 2)))
+    wanted = EncodingSettings((tokenizer, tokenizer), 99, 99, (kind,), filters=Filters(copies=True, words=(1, 2)))
     [chunk] = read_chunks([CorpusFiles((tmp_path / "a.tsv",), ())])
-    done = Encoder(wanted).encode(chunk, lambda hashes: hashes)
+    done = ChunkEncoder(wanted).encode(chunk, lambda hashes: hashes)
     assert done.counts.dropped == {"copies": 1}
     assert done.source.tolist() == tokenizer.encode(">>ko<< ant", tagged=True)
     assert done.target.tolist() == tokenizer.encode("cat")
@@ -184,3 +181,15 @@ def test_many_texts_have_the_ids_of_each():
 def test_the_processes_load_no_torch():
     script = "import sys, headway.text.processes; sys.exit('torch' in sys.modules or 'pydantic' in sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_line_without_end_is_counted_and_not_tokenised(tmp_path, monkeypatch):
+    (tmp_path / "a.tsv").write_text(f"ant\tant\n{'a' * 1000}\tant\nant\t{'a' * 1000}\n")
+    tokenised = []
+    monkeypatch.setattr(
+        "headway.text.words.split_words", lambda text, lowercase: tokenised.append(len(text)) or ["ant"]
+    )
+    [chunk] = read_chunks([CorpusFiles([tmp_path / "a.tsv"], [])])
+    counts = ChunkEncoder(settings()).encode(chunk).counts
+    assert (counts.kept, counts.too_long, max(tokenised)) == (1, 2, 3)
+    assert "a.tsv:2" in counts.summary()

@@ -8,8 +8,8 @@ import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
 from headway.errors import UserError
-from headway.text import normalization_rules as module
-from headway.text.normalization_rules import normalization_rules
+from headway.text import sentencepiece_model as module
+from headway.text.sentencepiece_model import normalization_rules
 
 
 def charsmap(rule: str) -> bytes:

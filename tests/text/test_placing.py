@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.documents.parsing import parse_document
-from headway.text.placing import MOST_NODES, Layout, tag_pairs
+from headway.text.placing import MOST_NODES, TagLayout, tag_pairs
 from headway.text.protected import joined, split_protected, syntax_name, with_protected
 
 WORD = re.compile(r"\w+|[^\w\s]")
@@ -317,7 +317,7 @@ def is_syntax(atom):
 
 def layout(text):
     """Of a text with links of Markdown and tags, as a translator gets it."""
-    return Layout.of(with_protected(split_protected(text), is_syntax), syntax_name)
+    return TagLayout.of(with_protected(split_protected(text), is_syntax), syntax_name)
 
 
 def put_back(text, translation, alignment, tag=0):

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway.text import chunks
-from headway.text.chunks import CorpusFiles, read_chunks
-from headway.text.corpus import read_lines
+from headway.text import corpus as corpus_module
+from headway.text.compressed import fault_of_line
+from headway.text.corpus import CorpusFiles, read_chunks, read_lines
 from headway.text.lines import span_of_shard
-from headway.text.signatures import fault_of_line
 
 TEXTS = ["Ein Hund läuft.\nEr ist braun.\n", "Собака бежит\nпо лугу\n", "Ο σκύλος\nτρέχει\n", "\nNein danke\n", "Nein"]
 
@@ -51,7 +50,7 @@ def test_a_mark_tells_the_encoding(tmp_path, encoding, mark):
 
 
 def test_another_encoding_after_good_lines_is_told_in_every_chunk(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunks, "LINES", 2)
+    monkeypatch.setattr(corpus_module, "LINES", 2)
     path = tmp_path / "a"
     path.write_bytes(b"good\n" * 4 + "Ein Hund.\n".encode("utf-16-le"))
     assert "line 5: is UTF-16; convert" in complaint(path)

@@ -1,8 +1,6 @@
 """Tokenizers: text comes back, control symbols in text stay text, the vocabulary has the size that was asked."""
 
-import math
 import unicodedata
-from collections import Counter
 
 import pytest
 from hypothesis import example, given, settings
@@ -10,9 +8,9 @@ from hypothesis import strategies as st
 from sentencepiece import sentencepiece_model_pb2
 
 from headway.errors import UserError
-from headway.text.characters import is_blank
+from headway.text.characters import is_blank, is_too_long
 from headway.text.subwords import SubwordTokenizer
-from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, fingerprint, is_too_long
+from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, fingerprint
 from headway.text.tokenizer_files import read_tokenizer
 from headway.text.words import WordTokenizer
 
@@ -38,32 +36,6 @@ def test_vocabulary_is_as_large_as_asked_or_shrinks(subwords):
 def test_too_small_a_vocabulary_says_how_many_are_needed():
     with pytest.raises(UserError, match=r"tokenizer.vocab_size=100 is too small.* need \d+ tokens"):
         SubwordTokenizer.train(LINES, "bpe", 100)
-
-
-@pytest.mark.parametrize("alpha", [0.1, 0.5])
-def test_a_sampled_segmentation_is_another_of_the_same_text(subwords, alpha):
-    """A function of text and seed, whatever was drawn before; the usual segmentation and the learning of a vocabulary
-    stay as they are."""
-    usual = [subwords.encode(line) for line in LINES]
-    drawn = [[subwords.sample(line, alpha, seed) for line in LINES[:5]] for seed in (7, 8, 2**64 - 1)]
-    assert all(subwords.decode(ids) == normal(line) for one in drawn for ids, line in zip(one, LINES, strict=False))
-    assert drawn[0] != drawn[1] != drawn[2]
-    assert [subwords.sample(line, alpha, 7) for line in reversed(LINES[:5])] == drawn[0][::-1]
-    assert [subwords.encode(line) for line in LINES] == usual
-    assert SubwordTokenizer.train(LINES, subwords.kind, 320).to_bytes() == subwords.to_bytes()
-
-
-def test_a_sampled_source_keeps_its_tag():
-    tokenizer = SubwordTokenizer.train(LINES, "bpe", 320, ["ko", "en"])
-    [tag, *ids] = tokenizer.sample(">>en<< the cat", 0.5, 3, tagged=True)
-    assert (tag, tokenizer.decode(ids)) == (tokenizer.encode(">>en<<x", tagged=True)[0], "the cat")
-    assert tokenizer.sample("the cat", 0.5, 3, tagged=True) == ids
-    assert tokenizer.sample(">>en<< ", 0.5, 3, tagged=True) == []
-
-
-def test_words_have_one_segmentation():
-    words = WordTokenizer(["a", "b"])
-    assert words.sample("b a c", 0.9, 5) == words.encode("b a c")
 
 
 FILLERS = {"\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u200c", "\u200d", "\u2800", "\u3164", "\uffa0"}
@@ -111,39 +83,6 @@ def check_any_text(text):
     words = WordTokenizer.train([decomposed], vocab_size=100, min_frequency=1, lowercase=False)
     assert words.encode(composed) == words.encode(decomposed) == words.encode(text)
     assert all(id_ >= len(CONTROL_PIECES) for id_ in words.encode(text))
-
-
-@given(st.one_of(st.text(max_size=40), st.sampled_from(LINES)), st.integers(0, 2**64 - 1))
-def test_a_segmentation_at_its_least_and_its_most_random(text, seed):
-    """Without dropout BPE's is that of sentencepiece, as is unigram's where the likeliest outweighs all others; with
-    all merges left out every character is alone."""
-    ids = [SUBWORDS[kind].sample(text, alpha, seed) for kind, alpha in (("bpe", 0.0), ("unigram", 1e3))]
-    assert ids == [SUBWORDS[kind].encode(text) for kind in ("bpe", "unigram")]
-    apart = SUBWORDS["bpe"].sample(text, 1.0, seed)
-    assert all(
-        len(SUBWORDS["bpe"].vocabulary[id_]) == 1 or SUBWORDS["bpe"].vocabulary[id_][:3] == "<0x" for id_ in apart
-    )
-    assert SUBWORDS["bpe"].decode(apart) == normal(text)
-
-
-def test_how_often_a_merge_is_left_out():
-    """The vocabulary has one merge, `ab`, which is made with the probability 0.7."""
-    tokenizer = SubwordTokenizer.train(["xab yab zab"] * 20, "bpe", 4 + 256 + len("▁xyzab") + 1)
-    whole, parts = tokenizer.encode("xab"), tokenizer.sample("xab", 1.0, 1)
-    assert [[tokenizer.vocabulary[id_] for id_ in ids] for ids in (whole, parts)] == [[*"▁x", "ab"], [*"▁xab"]]
-    drawn = Counter(tuple(tokenizer.sample("xab", 0.3, seed)) for seed in range(4000))
-    assert drawn.keys() == {tuple(whole), tuple(parts)}
-    assert drawn[tuple(whole)] / 4000 == pytest.approx(0.7, abs=0.03)
-
-
-def test_unigrams_segmentations_are_drawn_by_their_probability():
-    """Of each, in proportion to its probability to the power of 0.5: the sum of the scores of its pieces is its log."""
-    tokenizer = SUBWORDS["unigram"]
-    segmentations = tokenizer._processor.nbest_encode_as_ids("cat", 64)
-    weights = [math.exp(0.5 * sum(map(tokenizer._processor.get_score, ids))) for ids in segmentations]
-    drawn = Counter(tuple(tokenizer.sample("cat", 0.5, seed)) for seed in range(4000))
-    for ids, weight in zip(segmentations, weights, strict=True):
-        assert drawn[tuple(ids)] / 4000 == pytest.approx(weight / sum(weights), abs=0.03)
 
 
 @settings(max_examples=500, deadline=None)
@@ -292,7 +231,6 @@ def test_white_space_of_any_kind_is_a_space(subwords, space):
         assert tokenizer.encode_all([f"the{space}cat"]) == [tokenizer.encode("the cat")]
         pieces = tokenizer.encoded_pieces(f"the{space}cat")
         assert (pieces[0].start, pieces[-1].end) == (0, 6 + len(space))
-    assert subwords.sample(f"the{space}cat", 0.0 if subwords.kind == "bpe" else 1e3, 1) == subwords.encode("the cat")
 
 
 def _with_spaces(model):

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway.text.chunks import CorpusFiles, read_chunks
-from headway.text.corpus import notices_of, read_pairs
+from headway.text.corpus import CorpusFiles, read_chunks, read_pairs
 
 DE_EN = ("de", "en")
 
@@ -56,7 +55,7 @@ def objects(folder, *documents):
 def test_a_first_row_of_names_is_no_pair_and_says_which_columns(tmp_path, row, languages, data, pair):
     path = table(tmp_path, row, data)
     assert pairs_of(path, languages) == [(*pair, 2)]
-    [notice, *_] = notices_of([path], languages)
+    [notice, *_] = CorpusFiles([path], [], languages).notices()
     assert notice.startswith(f"{path}: the first row names the columns: `")
 
 
@@ -76,7 +75,7 @@ def test_a_first_row_of_names_is_no_pair_and_says_which_columns(tmp_path, row, l
 def test_a_first_row_of_words_is_a_pair(tmp_path, row, languages):
     path = table(tmp_path, row, "ja\tyes")
     assert pairs_of(path, languages) == [(*row.split("\t"), 1), ("ja", "yes", 2)]
-    assert list(notices_of([path], languages)) == []
+    assert list(CorpusFiles([path], [], languages).notices()) == []
 
 
 def test_names_may_stand_in_the_first_row_alone(tmp_path):
@@ -101,7 +100,7 @@ def test_what_csv_writes_is_read_as_it_was(tmp_path_factory, texts, quoting):
     path = tmp_path_factory.getbasetemp() / "a.tsv"
     path.write_text(written.getvalue(), encoding="utf-8", newline="")
     assert [pair[:2] for pair in pairs_of(path)] == texts
-    assert list(notices_of([path])) == [
+    assert list(CorpusFiles([path], []).notices()) == [
         f"{path}: fields are quoted, so quotation marks around them and doubled ones inside are no text"
     ]
 
@@ -121,7 +120,7 @@ def test_what_csv_writes_is_read_as_it_was(tmp_path_factory, texts, quoting):
 def test_quotation_marks_of_text_stay(tmp_path, rows):
     path = table(tmp_path, *rows)
     assert [pair[:2] for pair in pairs_of(path)] == [tuple(row.split("\t")) for row in rows]
-    assert list(notices_of([path])) == []
+    assert list(CorpusFiles([path], []).notices()) == []
 
 
 def test_ten_rows_of_nothing_but_quoted_fields_are_quoted(tmp_path):
@@ -152,7 +151,7 @@ def test_keys_that_are_languages_say_source_and_target(tmp_path, document, langu
     other = {key: value if isinstance(value, str) else dict(reversed(value.items())) for key, value in document.items()}
     path = objects(tmp_path, document, other)
     assert pairs_of(path, languages) == [("ja", "yes", 1), ("ja", "yes", 2)]
-    [notice] = notices_of([path], languages)
+    [notice] = CorpusFiles([path], [], languages).notices()
     assert notice.startswith(f"{path}: `de")
     assert "is the source and `en" in notice
 
@@ -178,7 +177,7 @@ def test_files_that_were_joined_have_byte_order_marks_in_them(tmp_path):
 def test_source_and_target_come_before_languages(tmp_path):
     path = objects(tmp_path, {"en": "x", "de": "y", "source": "ja", "target": "yes"})
     assert pairs_of(path, DE_EN) == [("ja", "yes", 1)]
-    assert list(notices_of([path], DE_EN)) == []
+    assert list(CorpusFiles([path], [], DE_EN).notices()) == []
 
 
 @pytest.mark.parametrize(

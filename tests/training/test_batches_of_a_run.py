@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from tests.ids import write_ids
 
 from headway.text.batches import MicroBatch
-from headway.text.corpus import Pair
-from headway.text.shards import ParallelIds, write_ids
+from headway.text.shards import ParallelIds
 from headway.text.words import WordTokenizer
 from headway.training.batches import Batches
 
@@ -16,11 +16,10 @@ PAIRS = [("a b c", "d"), ("a", "d e"), ("b c", "f"), ("a b c d e f", "a b c")]
 @pytest.fixture
 def batches(tmp_path):
     words = WordTokenizer(list("abcdef"))
-    pairs = [Pair(*texts, tmp_path / "file", line) for line, texts in enumerate(PAIRS, 1)]
-    write_ids(tmp_path / "not" / "there" / "ids", [pairs], words, words, max_length=100, max_tokens=100)
+    write_ids(tmp_path / "ids", [PAIRS], words)
 
     def make(tokens_per_micro_batch: int) -> Batches:
-        corpus = ParallelIds(tmp_path / "not" / "there" / "ids")
+        corpus = ParallelIds(tmp_path / "ids")
         return Batches(corpus, torch.device("cpu"), 10 * tokens_per_micro_batch, tokens_per_micro_batch)
 
     return make

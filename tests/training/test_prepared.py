@@ -12,7 +12,8 @@ import pytest
 
 from headway.errors import UserError
 from headway.storage.changes import first_change
-from headway.text import chunks, shards
+from headway.text import corpus as corpus_module
+from headway.text import shards
 from headway.text.shards import ParallelIds
 from headway.training import journal
 from headway.training import prepare as preparing
@@ -37,7 +38,7 @@ class Killed(BaseException):
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     """With the text of two training corpora, one of them in several files, and one to validate on."""
-    monkeypatch.setattr(chunks, "LINES", 16)
+    monkeypatch.setattr(corpus_module, "LINES", 16)
     monkeypatch.setattr(shards, "PAIRS", 60)
     monkeypatch.setattr(journal, "ON_DISK_EVERY", 0.0)
     chooser = random.Random(2)
@@ -107,68 +108,40 @@ def test_any_number_of_processes_gives_the_same_bytes(folder):
     assert not (folder / "1" / "work").exists()
 
 
-SEGMENTATIONS = ("tokenizer.kind=bpe", "tokenizer.vocab_size=290", "tokenizer.segmentations=3")
-
-
-def test_segmentations_are_of_the_same_pairs(folder, monkeypatch):
-    """All pairs that the usual segmentation keeps, three times, each time other ids of the same text, whatever the
-    number of processes. Where a side is too long the pair has its usual ids. Validation is as ever."""
-    make(recipe_of(folder, *SEGMENTATIONS[:2]), folder / "usual")
-    for processes in (1, 2):
-        make(recipe_of(folder, *SEGMENTATIONS), folder / str(processes), processes)
-    assert files(folder / "1") == files(folder / "2")
-    usual, drawn = (ParallelIds(folder / name / "train") for name in ("usual", "1"))
-    assert (drawn.versions, usual.versions) == (3, 1)
-    assert drawn.sizes == usual.sizes
-    assert len(drawn) == 3 * len(usual) == 3 * sum(usual.sizes)
-    tokenizer = find_tokenizer(folder / "1", "source")
-    different = Counter()
-    for pair in range(len(usual)):
-        plain = [getattr(usual, side)[pair].tolist() for side in ("source", "target")]
-        for number in range(3):
-            found = [getattr(drawn, side)[3 * pair + number].tolist() for side in ("source", "target")]
-            assert [tokenizer.decode(ids) for ids in found] == [tokenizer.decode(ids) for ids in plain]
-            assert max(map(len, found)) < MAX_LENGTH
-            different[number] += found != plain
-    assert min(different.values()) > len(usual) / 4
-    assert len({drawn.source[3 * pair + number].tobytes() for pair in range(9) for number in range(3)}) > 11
-    assert files(folder / "1" / "valid") == files(folder / "usual" / "valid")
-    report = json.loads((folder / "1" / "report.json").read_text())
-    assert report == json.loads((folder / "usual" / "report.json").read_text())
-
-
 NOISE = ("tokenizer.kind=bpe", "tokenizer.vocab_size=330", "data.noise={share: 0.5, kinds: [upper], versions: 4}")
 
 
 def test_noise_is_in_the_sources_of_training_alone(folder):
     """Each version of a source is its text or that text in capitals, as often as the recipe says, and the tag that it
-    begins with stays. Targets and validation are as ever, with random segmentations or without."""
-    segmented = "tokenizer.segmentations=6"
+    begins with stays. Targets and validation are as ever. The number of processes is no difference."""
     make(recipe_of(folder, *NOISE[:2], tag="en"), folder / "usual")
-    for name, changes, versions in (("noise", NOISE, 4), ("both", (*NOISE, segmented), 6)):
-        make(recipe_of(folder, *changes, tag="en"), folder / name)
-        usual, noisy = (ParallelIds(folder / one / "train") for one in ("usual", name))
-        of_usual, tokenizer = (find_tokenizer(folder / one, "source") for one in ("usual", name))
-        assert (noisy.versions, len(noisy)) == (versions, versions * len(usual))
-        found = Counter()
-        for pair in range(len(usual)):
-            source = of_usual.decode(usual.source[pair].tolist()[1:])
-            target = of_usual.decode(usual.target[pair].tolist())
-            for number in range(versions):
-                ids = noisy.source[versions * pair + number].tolist()
-                assert tokenizer.decode(noisy.target[versions * pair + number].tolist()) == target
-                assert len(ids) < MAX_LENGTH
-                assert ids[0] == usual.source[pair][0], "the tag"
-                text = tokenizer.decode(ids[1:])
-                assert text in (source, source.upper())
-                found[text] += 1
-        capitals = sum(count for text, count in found.items() if text.isupper())
-        assert 0.25 < capitals / sum(found.values()) < 0.6  # less than a half: some have no letters, or are too long
-        valid, of_noisy = (ParallelIds(folder / one / "valid") for one in ("usual", name))
-        for pair in range(len(valid)):
-            source, target = valid.source[pair].tolist()[1:], valid.target[pair].tolist()
-            assert tokenizer.decode(of_noisy.source[pair].tolist()[1:]) == of_usual.decode(source)
-            assert tokenizer.decode(of_noisy.target[pair].tolist()) == of_usual.decode(target)
+    for processes in (1, 2):
+        make(recipe_of(folder, *NOISE, tag="en"), folder / str(processes), processes)
+    assert files(folder / "1") == files(folder / "2")
+    usual, noisy = (ParallelIds(folder / one / "train") for one in ("usual", "1"))
+    of_usual, tokenizer = (find_tokenizer(folder / one, "source") for one in ("usual", "1"))
+    assert (noisy.versions, len(noisy), noisy.sizes) == (4, 4 * len(usual), usual.sizes)
+    found = Counter()
+    for pair in range(len(usual)):
+        source = of_usual.decode(usual.source[pair].tolist()[1:])
+        target = of_usual.decode(usual.target[pair].tolist())
+        for number in range(4):
+            ids = noisy.source[4 * pair + number].tolist()
+            assert tokenizer.decode(noisy.target[4 * pair + number].tolist()) == target
+            assert len(ids) < MAX_LENGTH
+            assert ids[0] == usual.source[pair][0], "the tag"
+            text = tokenizer.decode(ids[1:])
+            assert text in (source, source.upper())
+            found[text] += 1
+    capitals = sum(count for text, count in found.items() if text.isupper())
+    assert 0.25 < capitals / sum(found.values()) < 0.6  # less than a half: some have no letters, or are too long
+    valid, of_noisy = (ParallelIds(folder / one / "valid") for one in ("usual", "1"))
+    for pair in range(len(valid)):
+        source, target = valid.source[pair].tolist()[1:], valid.target[pair].tolist()
+        assert tokenizer.decode(of_noisy.source[pair].tolist()[1:]) == of_usual.decode(source)
+        assert tokenizer.decode(of_noisy.target[pair].tolist()) == of_usual.decode(target)
+    reports = [json.loads((folder / name / "report.json").read_text()) for name in ("1", "usual")]
+    assert reports[0] == reports[1]
 
 
 def test_the_vocabulary_has_tokens_for_noise(folder):
@@ -204,27 +177,19 @@ def test_other_noise_is_another_folder(folder):
             read_prepared_for(recipe_of(folder, *NOISE, change), folder / "out", MAX_LENGTH, None, None)
 
 
-def test_another_number_of_segmentations_is_another_folder(folder):
-    make(recipe_of(folder, *SEGMENTATIONS), folder / "out")
-    for change in ("tokenizer.segmentations=2", "tokenizer.segmentation_alpha=0.2"):
-        with pytest.raises(UserError, match=change.partition("=")[0]):
-            read_prepared_for(recipe_of(folder, *SEGMENTATIONS, change), folder / "out", MAX_LENGTH, None, None)
-    assert "segmentations" not in made_from(recipe_of(folder), MAX_LENGTH)["tokenizer"]
-
-
 @pytest.mark.usefixtures("held_files_stay")
-@pytest.mark.parametrize("segmented", [(), SEGMENTATIONS, NOISE], ids=["", "segmentations", "noise"])
+@pytest.mark.parametrize("noise", [(), NOISE], ids=["", "noise"])
 @pytest.mark.parametrize("processes", [1, 2])
-def test_work_that_was_killed_goes_on_to_the_same_bytes(processes, segmented, folder):
+def test_work_that_was_killed_goes_on_to_the_same_bytes(processes, noise, folder):
     """Again and again, a little further each time, each time with another number of processes."""
-    make(recipe_of(folder, *segmented), folder / "whole")
+    make(recipe_of(folder, *noise), folder / "whole")
     for step in (1, 3, 8):
         kills = 0
         output = folder / f"killed {step}"
         while True:
             look_around = after(step if processes == 1 or kills % 2 else step + 3)
             try:
-                told = make(recipe_of(folder, *segmented), output, processes if kills % 2 else 1, look_around)
+                told = make(recipe_of(folder, *noise), output, processes if kills % 2 else 1, look_around)
             except Killed:
                 kills += 1
                 assert kills < 200
@@ -279,6 +244,29 @@ def test_what_a_kill_leaves_half_written_is_no_harm(place, folder, monkeypatch):
         assert int(pairs) in (*range(16, 150, 16), *range(150, 243, 16))  # whole chunks of the first two files
     make(recipe_of(folder), output)
     assert files(output) == files(folder / "whole")
+
+
+def test_validation_is_what_has_text_on_both_sides(folder):
+    """As ids also what isn't too long; of each corpus something must be left."""
+    (folder / "more.tsv").write_text(f"ant bee\tcat\n\tdog\nelk\t \n{'fox ' * MAX_LENGTH}\tgnu\nhen\tibx jay\n")
+    more = f"data.valid=[{{source: {folder / 'valid.de'}, target: {folder / 'valid.en'}}}, {{source: more.tsv}}]"
+    recipe = recipe_of(folder, more.replace("more.tsv", str(folder / "more.tsv")))
+    told = make(recipe, folder / "out")
+    sides = [(folder / f"valid.{side}").read_text().splitlines() for side in ("de", "en")]
+    rows = [tuple(line.split("\t")) for line in (folder / "more.tsv").read_text().splitlines()]
+    texts = [pair for pair in (*zip(*sides, strict=True), *rows) if all(map(str.strip, pair))]
+    assert json.loads((folder / "out" / "valid.json").read_text()) == [list(pair) for pair in texts]
+    ids, tokenizer = ParallelIds(folder / "out" / "valid"), find_tokenizer(folder / "out", "source")
+    wanted = [pair for pair in texts if len(pair[0].split()) < MAX_LENGTH]
+    assert ids.sizes == [9, 2]
+    assert [[side[i].tolist() for side in (ids.source, ids.target)] for i in range(11)] == [
+        [tokenizer.encode(text) for text in pair] for pair in wanted
+    ]
+    dropped = f"2 dropped because a side is blank, 1 dropped because they are too long (first: {folder / 'more.tsv'}:4)"
+    assert f"valid: 11 pairs, {dropped}" in told
+    (folder / "more.tsv").write_text(f"\tdog\n{'fox ' * MAX_LENGTH}\tgnu\n")
+    with pytest.raises(UserError, match=r"more\.tsv: holds no usable pair \(1 blank, 1 longer than model"):
+        make(recipe, folder / "other")
 
 
 def test_the_report_adds_up_and_names_lines_that_were_dropped(folder):
@@ -534,6 +522,8 @@ def test_a_run_that_was_begun_before_there_were_filters_goes_on(folder):
     for key in ("filters", "held_out", "temperature", "prepared"):
         del before["data"][key]
     del before["tokenizer"]["sample_pairs"]
+    refuse_changes(before, recipe)
+    before["tokenizer"] |= {"segmentations": 1, "segmentation_alpha": 0.1}  # keys that are retired
     refuse_changes(before, recipe)
     for change in ("data.temperature=2", "data.filters.copies=true", "tokenizer.sample_pairs=5", "data.prepared=x"):
         with pytest.raises(UserError, match=change.partition("=")[0]):

@@ -82,6 +82,20 @@ def test_resolved_recipe_is_the_same_recipe(recipe_file, tmp_path):
     assert load_recipe(tmp_path / "resolved.yaml") == recipe
 
 
+def test_a_retired_key_is_taken_at_its_default(recipe_file):
+    """Runs of earlier versions have it written out."""
+    before = load_recipe(recipe_file)
+    section = "tokenizer: {segmentations: %s, segmentation_alpha: 0.1}\n"
+    recipe_file.write_text(TEXT + section % 1)
+    assert load_recipe(recipe_file) == before
+    recipe_file.write_text(TEXT + section % 16)
+    with pytest.raises(UserError) as error:
+        load_recipe(recipe_file)
+    assert str(error.value) == (
+        f"{recipe_file}: tokenizer.segmentations was retired; leave it out (only 1, its default, is still taken)"
+    )
+
+
 SEVERAL = """
 data:
   train:
@@ -201,7 +215,7 @@ def test_numbers_have_their_bounds(recipe_file, key, last, beyond):
         ("model.num_heads=7", "d_model=256 is not divisible by num_heads=7"),
         ("model.preset=huge", "model.preset"),
         ("tokenizer.lowercase=true", "lowercase is for kind: word"),
-        ("tokenizer.segmentation_alpha=0.2", "segmentation_alpha has no effect while segmentations is 1"),
+        ("tokenizer.segmentation_alpha=0.2", "tokenizer.segmentation_alpha was retired; leave it out (only 0.1, its"),
         ("data.noise={}", "data.noise.share"),
         ("data.noise={share: 0.3, kinds: [typo]}", "data.noise.kinds"),
         ("training.tokens_per_micro_batch=100000", "is more than tokens_per_batch"),
@@ -242,8 +256,8 @@ def test_mistakes_are_one_line(recipe_file, override, message):
         ),
         (
             ["tokenizer.kind=word", "training.seed=2", "tokenizer.segmentations=4"],
-            "tokenizer.kind=word tokenizer.segmentations=4",
-            "tokenizer: segmentations is for kind: bpe or unigram",
+            "tokenizer.segmentations=4",
+            "tokenizer.segmentations was retired; leave it out",
         ),
     ],
 )

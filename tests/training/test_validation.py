@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from tests.ids import write_ids
 from torch.nn import functional as F
 
 from headway.model import ModelConfig, Transformer
-from headway.text.corpus import Pair
-from headway.text.shards import ParallelIds, write_ids
+from headway.text.shards import ParallelIds
 from headway.text.words import WordTokenizer
 from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
@@ -27,8 +27,7 @@ def corpus(tmp_path_factory) -> ParallelIds:
 
     words = WordTokenizer(list("abcdef"))
     folder = tmp_path_factory.mktemp("corpus") / "ids"
-    pairs = [Pair(text(), text(), folder, line) for line in range(1, 41)]
-    write_ids(folder, [pairs], words, words, max_length=100, max_tokens=100)
+    write_ids(folder, [[(text(), text()) for _ in range(40)]], words)
     return ParallelIds(folder)
 
 

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from headway.text import chunks
-from headway.text.chunks import CorpusFiles
+from headway.text import corpus as corpus_module
+from headway.text.corpus import CorpusFiles
 from headway.text.filters import HeldOut
 from headway.training.reading import make_recipe
 from headway.training.vocabulary import quotas, sample, sampled_texts
@@ -16,7 +16,7 @@ SIZES = [40, 1000, 300]
 
 @pytest.fixture
 def corpora(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunks, "LINES", 32)
+    monkeypatch.setattr(corpus_module, "LINES", 32)
     made = []
     for corpus, size in enumerate(SIZES):
         for side in "st":

@@ -1,4 +1,4 @@
-"""The command line: one thin module a command, heavy imports inside the command.
+"""The command line: thin commands, with heavy imports inside them.
 
 Results go to standard output, everything else to standard error. Exit codes: 0; 2 for what the user can mend, in one
 line; 1 for a defect of ours, or where the reader of our output went away; 130 and 143 for a run that was ended by
@@ -11,31 +11,9 @@ import os
 import sys
 
 import typer
+from typer import Option
 
-from headway.cli import (
-    aligner,
-    average,
-    calibrate,
-    check,
-    compare,
-    data,
-    demo,
-    draw,
-    evaluate,
-    export,
-    extend,
-    import_,
-    inspect,
-    perturb,
-    plan,
-    prepare,
-    score,
-    serve,
-    shortlist,
-    show,
-    train,
-    translate,
-)
+from headway.cli import compare, demo, draw, evaluate, export, inspect, make, plan, serve, show, texts, train, translate
 from headway.cli.streams import prepare_streams
 from headway.errors import UserError
 
@@ -52,28 +30,28 @@ app.command("train")(train.train)
 app.command("translate")(translate.translate)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
-app.command("score")(score.score)
-app.command("calibrate")(calibrate.calibrate)
-app.command("average")(average.average)
-app.command("check")(check.check)
+app.command("score")(evaluate.score)
+app.command("calibrate")(make.calibrate)
+app.command("average")(make.average)
+app.command("check")(texts.check)
 app.command("inspect")(inspect.inspect)
 app.command("draw")(draw.draw)
 app.command("serve")(serve.serve)
 app.command("export")(export.export)
-app.command("extend")(extend.extend)
-app.command("import")(import_.import_)
-app.command("aligner")(aligner.aligner)
-app.command("shortlist")(shortlist.shortlist)
+app.command("extend")(make.extend)
+app.command("import")(make.import_)
+app.command("aligner")(make.aligner)
+app.command("shortlist")(make.shortlist)
 app.command("show")(show.show)
-app.command("data")(data.data)
+app.command("data")(texts.data)
 app.command("plan")(plan.plan)
-app.command("prepare")(prepare.prepare)
-app.command("perturb")(perturb.perturb)
+app.command("prepare")(train.prepare)
+app.command("perturb")(texts.perturb)
 
 
 @app.callback(invoke_without_command=True)
 def _no_command(
-    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and exit.")
+    context: typer.Context, version: bool = Option(False, "--version", help="Print the version and exit.")
 ) -> None:
     if version:
         from headway import __version__

@@ -5,34 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from headway.cli.loading import load_translator
-from headway.cli.options import (
-    BeamSize,
-    Device,
-    Engine,
-    JsonOutput,
-    LengthPenalty,
-    Mbr,
-    Metric,
-    PrecisionOption,
-    TargetLanguage,
-    Threads,
-    Tokenize,
-    check_output,
-    given_options,
-)
-from headway.cli.tables import print_table
+from headway.cli import options
+from headway.cli.evaluate import TestSet, shown_difference, shown_score
+from headway.cli.files import load_translator
+from headway.cli.show import print_json, print_table
+from headway.cli.streams import tell
 from headway.errors import UserError
 
 if TYPE_CHECKING:
-    from headway.cli.test_set import TestSet
-    from headway.evaluation import Comparison, Measured
+    from headway.evaluation import Comparison
     from headway.training.comparing import RunRecord
     from headway.translator import Translator
 
@@ -43,26 +32,25 @@ FORMS = {"valid_loss": ".3f", "valid_bleu": ".2f"}
 def compare(
     context: typer.Context,
     runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN RUN...", help="Run directories; the others are compared with the first."),
+        list[Path], Argument(metavar="RUN RUN...", help="Run directories; the others are compared with the first.")
     ],
-    output: Annotated[Path | None, typer.Option(help="Draw the curves into this picture (.svg, .png).")] = None,
+    output: Annotated[Path | None, options.output("Draw the curves into this picture (.svg, .png).")] = None,
     source: Annotated[
         Path | None,
-        typer.Option(help="A test set to translate with each run: text, or a .tsv or .jsonl file with both sides."),
+        Option(help="A test set to translate with each run: text, or a .tsv or .jsonl file with both sides."),
     ] = None,
-    reference: Annotated[Path | None, typer.Option(help="The reference translation, line for line.")] = None,
-    beam_size: BeamSize = None,
-    length_penalty: LengthPenalty = None,
-    mbr: Mbr = None,
-    tokenize: Tokenize = None,
-    metric: Metric = None,
-    target_language: TargetLanguage = None,
-    as_json: JsonOutput = False,
-    device: Device = "auto",
-    precision: PrecisionOption = "auto",
-    engine: Engine = "torch",
-    threads: Threads = None,
+    reference: options.Reference = None,
+    beam_size: options.BeamSize = None,
+    length_penalty: options.LengthPenalty = None,
+    mbr: options.Mbr = None,
+    tokenize: options.Tokenize = None,
+    metric: options.Metric = None,
+    target_language: options.TargetLanguage = None,
+    as_json: options.JsonOutput = False,
+    device: options.Device = "auto",
+    precision: options.Precision = "auto",
+    engine: options.Engine = "torch",
+    threads: options.Threads = None,
 ) -> None:
     """Show how runs differ: recipes, curves and scores.
 
@@ -74,27 +62,23 @@ def compare(
     headway compare runs/base runs/large runs/dropout --output curves.svg
     headway compare runs/base runs/large --source test.de --reference test.en
     """
-    from headway.cli.test_set import TestSet
-    from headway.evaluation import check_tokenize
-    from headway.insight.pictures import check_picture_path, draw_curves, save_picture
-    from headway.threads import use_threads
+    from headway.insight.pictures import draw_curves, save_picture
     from headway.training.comparing import read_run
     from headway.training.run_directory import differing_keys
 
-    _check_runs(runs)
-    given = given_options(context)
+    if not 2 <= len(runs) <= len(ascii_uppercase):
+        raise UserError(f"give 2 to {len(ascii_uppercase)} runs to compare, not {len(runs)}")
+    for place, run in enumerate(runs):
+        if run.resolve() in (earlier.resolve() for earlier in runs[:place]):
+            raise UserError(f"{run}: is given twice")
+    options.check_picture(output)
+    given = options.given_options(context)
     if source is None and (left := given.keys() - {"output", "as_json"}):
         raise UserError(f"{given[min(left)]} is for a test set; give --source and --reference, too")
-    check_output(output)
-    if output is not None:
-        check_picture_path(output)
-    if tokenize is not None:
-        check_tokenize(tokenize)
-    use_threads(threads)
     test_set = None
     if source is not None:
-        test_set = TestSet.read(source, reference, metric or [], runs[0], target_language)
-    records = [read_run(run, lambda line: typer.echo(f"headway: {line}", err=True)) for run in runs]
+        test_set = TestSet.read(source, reference, metric or [], runs[0], target_language, tokenize)
+    records = [read_run(run, lambda line: tell(f"headway: {line}")) for run in runs]
     differing = differing_keys([one.recipe for one in records])
     if output is not None:
         save_picture(draw_curves(_panels(records, output), "step"), output)
@@ -107,44 +91,28 @@ def compare(
     if not as_json:
         _show_records(records, differing)
     if test_set is not None:
-        options = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr}
-        scored = _scored(
-            runs,
-            test_set,
-            lambda run: load_translator(run, device, precision, engine=engine),
-            lambda translator: test_set.translated(translator, target_language, options),
-            tokenize,
-            target_language,
-        )
-        document["test_set"] = {
-            "lines": len(test_set.sources),
-            "comparison": [[asdict(one) for one in of_run] for of_run in scored],
-        }
+        load = partial(load_translator, device=device, precision=precision, engine=engine, threads=threads)
+        search = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr}
+        scored = _scored(runs, test_set, load, search)
+        comparisons = [[asdict(one) for one in of_run] for of_run in scored]
+        document["test_set"] = {"lines": len(test_set.sources), "comparison": comparisons}
         if not as_json:
             _show_scores(test_set, scored)
     if as_json:
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
-
-
-def _check_runs(runs: Sequence[Path]) -> None:
-    """Raises UserError."""
-    if not 2 <= len(runs) <= len(ascii_uppercase):
-        raise UserError(f"give 2 to {len(ascii_uppercase)} runs to compare, not {len(runs)}")
-    for place, run in enumerate(runs):
-        if any(run.resolve() == earlier.resolve() for earlier in runs[:place]):
-            raise UserError(f"{run}: is given twice")
+        print_json(document)
 
 
 def _panels(records: Sequence[RunRecord], output: Path) -> dict[str, dict[str, tuple[list[int], list[float]]]]:
     """By measure and run its steps and values; without what has none. Raises UserError where nothing has any."""
-    panels: dict[str, dict[str, tuple[list[int], list[float]]]] = {}
-    for one in records:
-        for measure, curve in one.curves.items():
-            if curve:
-                panels.setdefault(measure, {})[str(one.folder)] = (list(curve), list(curve.values()))
-    if not panels:
+    panels = {
+        measure: {
+            str(one.folder): (list(found), list(found.values())) for one in records if (found := one.curves[measure])
+        }
+        for measure in FORMS
+    }
+    if not any(panels.values()):
         raise UserError(f"--output {output}: no run has a validation in its log.jsonl, so there are no curves to draw")
-    return panels
+    return {measure: curves for measure, curves in panels.items() if curves}
 
 
 def _show_records(records: Sequence[RunRecord], differing: dict[str, list[Any]]) -> None:
@@ -152,72 +120,56 @@ def _show_records(records: Sequence[RunRecord], differing: dict[str, list[Any]])
     from headway.insight.terminal import draw_plot, shown
     from headway.training.comparing import MEASURES
 
-    print_table([[letter, shown(str(one.folder))] for letter, one in zip(ascii_uppercase, records, strict=False)])
     letters = list(ascii_uppercase[: len(records)])
+    print_table([[letter, shown(str(one.folder))] for letter, one in zip(letters, records, strict=True)])
     typer.echo("\nrecipe keys that differ" if differing else "\nthe recipes are the same")
     if differing:
-        print_table([["", *letters], *([key, *map(_value, of_key)] for key, of_key in differing.items())])
+        texts = {
+            key: [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+            for key, values in differing.items()
+        }
+        print_table([["", *letters], *([key, *map(shown, of_key)] for key, of_key in texts.items())])
     rows = [["last step", *(f"{one.last_step:,}" if one.last_step else "-" for one in records)]]
     for measure in MEASURES:
         points = [one.best(measure) for one in records]
-        rows.append(
-            [f"best {measure}", *(f"{one[1]:{FORMS[measure]}} at step {one[0]:,}" if one else "-" for one in points)]
-        )
+        cells = [f"{one[1]:{FORMS[measure]}} at step {one[0]:,}" if one else "-" for one in points]
+        rows.append([f"best {measure}", *cells])
     typer.echo("\nvalidations")
     print_table([["", *letters], *rows])
     for measure in MEASURES:
-        curves = {letter: one.curves[measure] for letter, one in zip(letters, records, strict=True)}
-        if curves := {letter: curve for letter, curve in curves.items() if curve}:
+        curves = {letter: curve for letter, one in zip(letters, records, strict=True) if (curve := one.curves[measure])}
+        if curves:
             typer.echo(f"\n{measure} by step\n\n{draw_plot(curves, FORMS[measure])}")
 
 
-def _value(value: Any) -> str:
-    """A recipe's, on one line."""
-    from headway.insight.terminal import shown
-
-    return shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-
-
 def _scored(
-    runs: Sequence[Path],
-    test_set: TestSet,
-    load: Callable[[Path], Translator],
-    translated: Callable[[Translator], list[str]],
-    tokenize: str | None,
-    target_language: str | None,
+    runs: Sequence[Path], test_set: TestSet, load: Callable[[Path], Translator], search: dict[str, Any]
 ) -> list[list[Comparison]]:
     """Of each run but the first its comparison with the first, by every metric."""
-    from headway.cli.test_set import tokenization_for
     from headway.storage import find_model
 
     for run in runs:  # before one of them has translated for minutes
         find_model(run)
     tokenizations: dict[str, Path] = {}
-    systems: list[tuple[list[str], list[Measured]]] = []
+    systems = []
     for run in runs:
         translator = load(run)
-        tokenizations.setdefault(tokenize or tokenization_for(translator.stored, target_language), run)
+        tokenizations.setdefault(test_set.tokenization(translator.stored), run)
         if len(tokenizations) > 1:
             found = ", ".join(f"{of_run} as {name}" for name, of_run in tokenizations.items())
             raise UserError(f"BLEU would tokenise the runs' translations differently ({found}); choose with --tokenize")
-        translations = translated(translator)
+        translations = test_set.translated(translator, **search)
         systems.append((translations, test_set.measured(translations)))
     [chosen] = tokenizations
     return [test_set.compared(system, systems[0], chosen) for system in systems[1:]]
 
 
 def _show_scores(test_set: TestSet, scored: Sequence[Sequence[Comparison]]) -> None:
-    from headway.cli.test_set import shown_chance, shown_score
-
     typer.echo(f"\nscores of {test_set.file}, {len(test_set.sources):,} lines, differences from A by paired bootstrap")
     rows = [["", *ascii_uppercase[: len(scored) + 1]]]
     for of_metric in zip(*scored, strict=True):
         name = of_metric[0].metric
-        cells = [
-            f"{shown_score(name, one.score)}: {shown_score(name, one.score - one.other, signed=True)}, "
-            f"{shown_chance(one.p_value)}"
-            for one in of_metric
-        ]
+        cells = [f"{shown_score(name, one.score)}: {shown_difference(one)}" for one in of_metric]
         rows.append([name, shown_score(name, of_metric[0].other), *cells])
     print_table(rows)
     for one in scored[0]:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from headway.cli.options import check_output
+from headway.cli import options
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,19 +20,18 @@ PAPERS_SCHEDULES = ((512, 4000), (512, 8000), (256, 4000))
 
 
 def draw(
-    what: Annotated[str, typer.Argument(metavar="positions|masks|schedule", help="What to draw.")],
+    context: typer.Context,
+    what: Annotated[str, Argument(metavar="positions|masks|schedule", help="What to draw.")],
     output: Annotated[
-        Path | None, typer.Option(help="Picture to write (.svg, .png). Default: text in the terminal.")
+        Path | None, options.output("Picture to write (.svg, .png). Default: text in the terminal.")
     ] = None,
     max_length: Annotated[
-        int | None, typer.Option(min=2, max=1000, help="Number of positions. Default: 50 for positions, 6 for masks.")
+        int | None, Option(min=2, max=1000, help="Number of positions. Default: 50 for positions, 6 for masks.")
     ] = None,
     d_model: Annotated[
-        int | None, typer.Option(min=2, max=2048, help="Dimensions. Default: 128 for positions, 512 for the schedule.")
+        int | None, Option(min=2, max=2048, help="Dimensions. Default: 128 for positions, 512 for the schedule.")
     ] = None,
-    warmup_steps: Annotated[
-        int | None, typer.Option(min=1, help="Warm-up steps of the schedule. Default: 4000.")
-    ] = None,
+    warmup_steps: Annotated[int | None, Option(min=1, help="Warm-up steps of the schedule. Default: 4000.")] = None,
 ) -> None:
     """Draw positions, masks or the learning-rate schedule.
 
@@ -43,32 +43,25 @@ def draw(
     headway draw masks
     headway draw schedule --output schedule.png
     """
-    from headway.insight.pictures import check_picture_path, save_picture
+    from headway.insight.pictures import save_picture
 
-    check_output(output)
-    if output is not None:
-        check_picture_path(output)
+    options.check_picture(output)
+    unused = {"positions": ("warmup_steps",), "masks": ("warmup_steps", "d_model"), "schedule": ("max_length",)}
+    if what not in unused:
+        raise UserError(f"{what!r} is unknown; there are positions, masks and schedule")
+    for name in unused[what]:
+        if context.params[name] is not None:
+            raise UserError(f"--{name.replace('_', '-')} has no meaning for {what}")
     if what == "positions":
-        _refuse(what, warmup_steps=warmup_steps)
         text, figure = _positions(max_length or 50, d_model or 128)
     elif what == "masks":
-        _refuse(what, warmup_steps=warmup_steps, d_model=d_model)
         text, figure = _masks(max_length or 6)
-    elif what == "schedule":
-        _refuse(what, max_length=max_length)
-        text, figure = _schedule(d_model, warmup_steps)
     else:
-        raise UserError(f"{what!r} is unknown; there are positions, masks and schedule")
+        text, figure = _schedule(d_model, warmup_steps)
     if output is None:
         typer.echo(text())
     else:
         save_picture(figure(), output)
-
-
-def _refuse(what: str, **options: int | None) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise UserError(f"--{name.replace('_', '-')} has no meaning for {what}")
 
 
 Forms = tuple[Callable[[], str], Callable[[], "Figure"]]
@@ -82,18 +75,14 @@ def _positions(length: int, d_model: int) -> Forms:
 
     table = sinusoidal_table(length, d_model).numpy()  # (length, d_model)
     rows, columns = [str(place) for place in range(length)], [str(dimension) for dimension in range(d_model)]
-    title = "sin(position / 10000^(2i/d)) in dimension 2i, cos in 2i + 1; rows are positions, columns dimensions"
 
     def text() -> str:
+        title = "sin(position / 10000^(2i/d)) in dimension 2i, cos in 2i + 1; rows are positions, columns dimensions"
         small = d_model <= 12
         return f"{title}\n\n{draw_numbers(table, rows, columns) if small else draw_shades((table + 1) / 2, rows)}"
 
-    return text, lambda: draw_heat_maps(
-        [[HeatMap("sinusoidal positions", table, rows, columns, "position", "dimension")]],
-        limits=(-1, 1),
-        colours="sign",
-        longest_edge=12,
-    )
+    chart = HeatMap("sinusoidal positions", table, rows, columns, "position", "dimension")
+    return text, lambda: draw_heat_maps([[chart]], limits=(-1, 1), colours="sign", longest_edge=12)
 
 
 def _masks(length: int) -> Forms:
@@ -131,28 +120,21 @@ def _schedule(d_model: int | None, warmup_steps: int | None) -> Forms:
 
     chosen = [(d_model or 512, warmup_steps or 4000)] if d_model or warmup_steps else PAPERS_SCHEDULES
 
-    def rates(d_model: int, warmup: int, steps: range) -> list[float]:
-        return [learning_rate(step, "paper", paper_peak(d_model, warmup), warmup) for step in steps]
-
-    last = 5 * max(warmup for _, warmup in chosen)
+    def rates(size: int, warmup: int, steps: range) -> list[float]:
+        return [learning_rate(step, "paper", paper_peak(size, warmup), warmup) for step in steps]
 
     def text() -> str:
         size, warmup = chosen[0]
         steps = range(max(1, warmup // 8), 5 * warmup + 1, max(1, warmup // 8))
-        labels = [f"{step:,}" for step in steps]
-        bars = draw_bars(rates(size, warmup, steps), labels, form=".3e")
+        bars = draw_bars(rates(size, warmup, steps), [f"{step:,}" for step in steps], form=".3e")
         return f"learning rate after each step, d_model {size}, {warmup:,} warm-up steps (equation 3)\n\n{bars}"
 
     def figure() -> Figure:
+        last = 5 * max(warmup for _, warmup in chosen)
         steps = range(1, last + 1, max(1, last // 1000))
-        return draw_curves(
-            {
-                "learning rate": {
-                    f"d_model {size}, {warmup:,} warm-up steps": (list(steps), rates(size, warmup, steps))
-                    for size, warmup in chosen
-                }
-            },
-            "step",
-        )
+        curves = {
+            f"d_model {size}, {warmup:,} warm-up steps": (steps, rates(size, warmup, steps)) for size, warmup in chosen
+        }
+        return draw_curves({"learning rate": curves}, "step")
 
     return text, figure

@@ -1,67 +1,56 @@
-"""headway evaluate"""
+"""headway evaluate and headway score, and the test set of the commands that translate and score one."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
-from headway.cli.loading import load_translator
-from headway.cli.options import (
-    BeamSize,
-    Device,
-    Engine,
-    Ensemble,
-    JsonOutput,
-    LengthPenalty,
-    Mbr,
-    Metric,
-    Model,
-    PrecisionOption,
-    Sample,
-    Source,
-    TargetLanguage,
-    Threads,
-    Tokenize,
-    check_output,
-    parse_sampling,
-    writer,
-)
+from headway.cli import options
+from headway.cli.files import arriving_chunks, load_translator, parallel_pairs, tell_of_aligner, writer
+from headway.cli.show import print_json
+from headway.cli.streams import tell
 from headway.errors import UserError
+from headway.text.corpus import read_lines, same_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from headway.evaluation import Comparison, Measured, NamedMetric
+    from headway.storage import StoredModel
     from headway.translator import Translator
+
+    System = tuple[Sequence[str], Sequence[Measured]]
+    """Its translations, and what the metrics say of them."""
 
 
 def evaluate(
-    model: Model,
-    source: Source,
-    reference: Annotated[Path | None, typer.Option(help="The reference translation, line for line.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Write the translations to this file.")] = None,
+    model: options.Model,
+    source: options.Source,
+    reference: options.Reference = None,
+    output: Annotated[Path | None, options.output("Write the translations to this file.")] = None,
     compare: Annotated[
         Path | None,
-        typer.Option(
-            metavar="OTHER", help="Another model, or a text file of translations: is the difference significant?"
-        ),
+        Option(metavar="OTHER", help="Another model, or a text file of translations: is the difference significant?"),
     ] = None,
-    beam_size: BeamSize = None,
-    length_penalty: LengthPenalty = None,
-    mbr: Mbr = None,
-    sample: Sample = None,
-    tokenize: Tokenize = None,
-    metric: Metric = None,
-    target_language: TargetLanguage = None,
-    ensemble: Ensemble = None,
-    as_json: JsonOutput = False,
-    device: Device = "auto",
-    precision: PrecisionOption = "auto",
-    engine: Engine = "torch",
-    threads: Threads = None,
+    beam_size: options.BeamSize = None,
+    length_penalty: options.LengthPenalty = None,
+    mbr: options.Mbr = None,
+    sample: options.Sample = None,
+    tokenize: options.Tokenize = None,
+    metric: options.Metric = None,
+    target_language: options.TargetLanguage = None,
+    ensemble: options.Ensemble = None,
+    as_json: options.JsonOutput = False,
+    device: options.Device = "auto",
+    precision: options.Precision = "auto",
+    engine: options.Engine = "torch",
+    threads: options.Threads = None,
 ) -> None:
     """Measure BLEU, chrF and TER against a reference.
 
@@ -72,50 +61,35 @@ def evaluate(
     headway evaluate runs/multi30k-de-en --source test.de --reference test.en --compare runs/other
     headway evaluate runs/multi30k-de-en --source test.de --reference test.en --metric my_metrics:exact
     """
-    from headway.cli.test_set import TestSet, shown_chance, shown_score, tokenization_for
-    from headway.evaluation import check_tokenize, score_translations
-    from headway.threads import use_threads
+    from headway.evaluation import score_translations
 
-    check_output(output)
-    if (
-        output is not None
-        and output.exists()
-        and any(file is not None and file.exists() and output.samefile(file) for file in (source, reference, compare))
-    ):
-        raise UserError(f"--output {output}: is a file that is read here; choose another name")
-    if tokenize is not None:
-        check_tokenize(tokenize)
-    sampling = None if sample is None else parse_sampling(sample)
-    use_threads(threads)
-    test_set = TestSet.read(source, reference, metric or [], model, target_language)
-    translator = load_translator(model, device, precision, ensemble, engine)
-
-    def translated(translator: Translator) -> list[str]:
-        options = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr, "sample": sampling}
-        return test_set.translated(translator, target_language, options)
-
-    others = (
-        None
-        if compare is None
-        else _other_translations(compare, len(test_set.sources), translator, translated, device, precision, engine)
-    )
-    hypotheses = translated(translator)
+    options.check_output(output)
+    if output is not None and output.exists():
+        read = [file for file in (source, reference, compare) if file is not None and file.exists()]
+        if any(map(output.samefile, read)):
+            raise UserError(f"--output {output}: is a file that is read here; choose another name")
+    sampling = options.parse_sampling(sample)
+    search = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr, "sample": sampling}
+    test_set = TestSet.read(source, reference, metric or [], model, target_language, tokenize)
+    load = partial(load_translator, device=device, precision=precision, engine=engine, threads=threads)
+    translator = load(model, ensemble=ensemble)
+    others = None
+    if compare is not None:
+        is_file = not compare.is_dir()
+        others = _lines(compare, test_set, translator) if is_file else test_set.translated(load(compare), **search)
+    hypotheses = test_set.translated(translator, **search)
     if output is not None:
         with writer(output) as file:
             file.writelines(f"{line}\n" for line in hypotheses)
-    tokenize = tokenize or tokenization_for(translator.stored, target_language)
+    tokenize = test_set.tokenization(translator.stored)
     scores = score_translations(hypotheses, test_set.references, tokenize, with_ter=True)
-    measured = test_set.measured(hypotheses)
-    comparisons = (
-        []
-        if others is None
-        else test_set.compared((hypotheses, measured), (others, test_set.measured(others)), tokenize)
-    )
+    measured, comparisons = test_set.measured(hypotheses), []
+    if others is not None:
+        comparisons = test_set.compared((hypotheses, measured), (others, test_set.measured(others)), tokenize)
     if as_json:
         by_metrics = {"metrics": {one.metric: one.score for one in measured}} if measured else {}
         compared = {"comparison": [asdict(comparison) for comparison in comparisons]} if comparisons else {}
-        document = {**asdict(scores), "lines": len(test_set.sources), **by_metrics, **compared}
-        typer.echo(json.dumps(document, indent=2))
+        print_json({**asdict(scores), "lines": len(test_set.sources), **by_metrics, **compared})
         return
     typer.echo(f"BLEU {scores.bleu:.2f}  {scores.bleu_signature}")
     typer.echo(f"chrF {scores.chrf:.2f}  {scores.chrf_signature}")
@@ -123,30 +97,177 @@ def evaluate(
     for one in measured:
         typer.echo(f"{one.metric} {shown_score(one.metric, one.score)}")
     for one in comparisons:
-        typer.echo(
-            f"{one.metric} {shown_score(one.metric, one.score)} against {shown_score(one.metric, one.other)}: "
-            f"{shown_score(one.metric, one.score - one.other, signed=True)}, {shown_chance(one.p_value)}  "
-            f"{one.signature}".rstrip()
-        )
+        against = f"{shown_score(one.metric, one.score)} against {shown_score(one.metric, one.other)}"
+        typer.echo(f"{one.metric} {against}: {shown_difference(one)}  {one.signature}".rstrip())
 
 
-def _other_translations(
-    other: Path,
-    count: int,
-    translator: Translator,
-    translated: Callable[[Translator], list[str]],
-    device: str,
-    precision: str,
-    engine: str,
-) -> list[str]:
-    """Those of a text file, or of another model."""
-    from headway.cli.test_set import refuse_endless
-    from headway.text.corpus import read_lines
-
-    if other.is_dir():
-        return translated(load_translator(other, device, precision, engine=engine))
-    lines = list(read_lines(other))
+def _lines(file: Path, test_set: TestSet, translator: Translator) -> list[str]:
+    """Translations of the test set in a file. Raises UserError."""
+    lines, count = list(read_lines(file)), len(test_set.sources)
     if len(lines) != count:
-        raise UserError(f"{other} has {len(lines)} lines, but there are {count} to compare with")
-    refuse_endless(other, lines, translator)
+        raise UserError(f"{file} has {len(lines)} lines, but there are {count} to compare with")
+    refuse_endless(file, lines, translator)
     return lines
+
+
+def score(
+    model: options.Model,
+    source: options.Source,
+    target: options.Translation = None,
+    target_language: options.TargetLanguage = None,
+    ensemble: options.Ensemble = None,
+    alignments: options.Alignments = False,
+    pieces: options.LinkedPieces = False,
+    as_json: options.JsonOutput = False,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
+) -> None:
+    """Score given translations by log-probability.
+
+    Prints the total log-probability of each, in nats, one per line. In fp32 it equals the score of translate if the
+    tokens are the same. A blank source scores 0 with a blank target and -inf with any other; nan means that a side is
+    too long for the model, or that the source lacks its tag. In JSON, -inf and nan are null.
+
+    \b
+    headway score runs/multi30k-de-en --source test.de --target test.en
+    headway score runs/multi30k-de-en --source test.de --target test.en --alignments
+    """
+    from headway.translator.alignments import to_pharaoh
+    from headway.translator.lines import language_prefix, tag_fault
+
+    if pieces and not alignments:
+        raise UserError("--pieces says what --alignments join: give both")
+    targets = [target] if target else []
+    pairs = parallel_pairs([source], targets, model, target_language)
+    translator = load_translator(model, device, threads=threads, ensemble=ensemble)
+    if alignments:
+        tell_of_aligner(translator, model)
+    tag = language_prefix(translator, target_language)
+    number, failed, same = 0, False, True
+    for chunk in arriving_chunks(pairs, lambda pair: len(pair.source) + len(pair.target), source, *targets):
+        same = same and same_text(chunk)
+        faults = [tag_fault(translator, tag + pair.source) for pair in chunk]
+        sources = ["" if fault else tag + pair.source for pair, fault in zip(chunk, faults, strict=True)]
+        sides = sources, [pair.target for pair in chunk]
+        totals = [math.nan if fault else total for fault, total in zip(faults, translator.score(*sides), strict=True)]
+        every = translator.align(*sides, pieces=pieces) if alignments else [[] for _ in chunk]
+        for pair, fault, total, links in zip(chunk, faults, totals, every, strict=True):
+            number += 1
+            if math.isnan(total):
+                failed = True
+                reason = fault or f"is longer than the model's {translator.longest_source} tokens"
+                tell(f"headway: line {number} {reason}")
+            if as_json:
+                known = total if math.isfinite(total) else None  # JSON knows no infinity
+                document = {"score": known, "source": pair.source, "target": pair.target}
+                typer.echo(json.dumps(document | ({"alignments": links} if alignments else {}), ensure_ascii=False))
+            else:
+                typer.echo(f"{total:.4f} ||| {to_pharaoh(links)}" if alignments else f"{total:.4f}")
+    if number and same:
+        tell("headway: warning: source and target are the same text")
+    raise typer.Exit(2 if failed else 0)
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Sources and references, line for line, and the metrics beside BLEU, chrF and TER."""
+
+    file: Path
+    """The references', for messages."""
+    source_file: Path
+    sources: list[str]
+    references: list[str]
+    metrics: list[NamedMetric]
+    target_language: str | None
+    """To translate into, where a model has several."""
+    tokenize: str | None
+    """sacreBLEU's, where it isn't that of the language."""
+
+    @staticmethod
+    def read(
+        source: Path,
+        reference: Path | None,
+        metrics: Sequence[str],
+        model: Path,
+        target_language: str | None,
+        tokenize: str | None = None,
+    ) -> TestSet:
+        """The test set for this model. Raises UserError, before any other work."""
+        from headway.evaluation import check_tokenize, load_metric
+
+        if tokenize is not None:
+            check_tokenize(tokenize)
+        pairs = list(parallel_pairs([source], [reference] if reference else [], model, target_language))
+        if not pairs:
+            raise UserError(f"{source}: has no lines to translate")
+        if same_text(pairs):
+            tell("headway: warning: source and reference are the same text")
+        sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        loaded = [load_metric(name) for name in dict.fromkeys(metrics)]
+        return TestSet(reference or source, source, sources, references, loaded, target_language, tokenize)
+
+    def translated(self, translator: Translator, **search: Any) -> list[str]:
+        """Translations of the sources. Raises UserError for references that aren't sentences, and as `tagged`."""
+        refuse_endless(self.file, self.references, translator)
+        translations = translator.translate(self.tagged(translator), **search)
+        for stopped, meaning in (("too_long", "too long for the model and left blank"), ("max_length", "cut off")):
+            if count := sum(translation.stopped == stopped for translation in translations):
+                tell(f"headway: {count} of {len(self.sources)} lines are {meaning}")
+        return [translation.text for translation in translations]
+
+    def tagged(self, translator: Translator) -> list[str]:
+        """The sources, each with the tag of the language if given. Raises UserError where a tag is missing."""
+        from headway.translator.lines import language_prefix, tag_fault
+
+        tag = language_prefix(translator, self.target_language)
+        for number, source in enumerate(self.sources, start=1):
+            if fault := tag_fault(translator, tag + source):
+                raise UserError(f"{self.source_file}, line {number}: {fault}; add it, or give --target-language")
+        return [tag + source for source in self.sources]
+
+    def tokenization(self, stored: StoredModel) -> str:
+        """sacreBLEU's tokenisation of what a model writes here."""
+        return self.tokenize or tokenization_for(stored, self.target_language)
+
+    def measured(self, translations: Sequence[str]) -> list[Measured]:
+        """What the metrics say of them."""
+        return [metric.measure(self.sources, translations, self.references) for metric in self.metrics]
+
+    def compared(self, ours: System, other: System, tokenize: str) -> list[Comparison]:
+        """Two systems, by BLEU, chrF and each metric."""
+        from headway.evaluation import compare_measured, compare_translations
+
+        by_metrics = [compare_measured(*pair) for pair in zip(ours[1], other[1], strict=True)]
+        return [*compare_translations(ours[0], other[0], self.references, tokenize), *by_metrics]
+
+
+def refuse_endless(file: Path, texts: Sequence[str], translator: Translator) -> None:
+    """Raises UserError for a text that is no sentence: scores would take minutes and memory without end."""
+    from headway.text.characters import is_too_long
+
+    for number, text in enumerate(texts, start=1):
+        if is_too_long(text, translator.longest_source):
+            too_many = f"has {len(text):,} characters, too many to be scored; split the line"
+            raise UserError(f"{file}, line {number}: {too_many}")
+
+
+def tokenization_for(stored: StoredModel, target_language: str | None = None) -> str:
+    """sacreBLEU's tokenisation of what a model writes, in one of its target languages or in all."""
+    from headway.evaluation import tokenization
+
+    tags = stored.source_tokenizer.target_tags
+    languages = [target_language] if target_language else tags or [stored.target_language]
+    return tokenization(*languages, tokenized=stored.target_tokenizer.kind == "word")
+
+
+def shown_score(metric: str, score: float, *, signed: bool = False) -> str:
+    """BLEU, chrF and TER with two decimals; another metric may go from 0 to 1 and has four."""
+    return f"{score:{'+' if signed else ''}.{2 if metric in ('BLEU', 'chrF', 'TER') else 4}f}"
+
+
+def shown_difference(one: Comparison) -> str:
+    """How far a system is from the other, and what that tells of chance."""
+    difference = shown_score(one.metric, one.score - one.other, signed=True)
+    if one.p_value is None:
+        return f"{difference}, one score of all lines, so chance can't be told"
+    return f"{difference}, p = {one.p_value:.3f} ({'significant' if one.p_value < 0.05 else 'may be chance'})"

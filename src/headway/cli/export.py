@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from headway.cli.inputs import parallel_pairs
-from headway.cli.options import Threads
-from headway.cli.validation_pairs import validation_pairs
+from headway.cli import options
+from headway.cli.evaluate import TestSet
+from headway.cli.files import validation_pairs
+from headway.cli.make import with_shortlist
+from headway.cli.streams import tell
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,8 +22,10 @@ if TYPE_CHECKING:
     from headway.decoding.faithful import Exported
     from headway.insight.analyses import HeadImportance
     from headway.storage import StoredModel
-    from headway.text.corpus import Pair
     from headway.translator import Translator
+
+    Tool = tuple[Callable[[StoredModel, Path], None], Callable[[StoredModel, Path], Exported]]
+    """Writes a model, and opens what was written."""
 
 TARGETS = ("huggingface", "ctranslate2", "onnx", "argos", "web")
 QUANTIZED = ("ctranslate2", "argos")
@@ -31,28 +36,25 @@ WORK = 2.2e10
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="Model directory, or run directory (then its best model).")],
-    to: Annotated[str, typer.Option(metavar="|".join(TARGETS), help="The tool that will run the model.")],
+    model: Annotated[Path, Argument(help="Model directory, or run directory (then its best model).")],
+    to: Annotated[str, Option(metavar="|".join(TARGETS), help="The tool that will run the model.")],
     output: Annotated[
-        Path, typer.Option(metavar="PATH", help="Folder to make. For argos, a file X.argosmodel; for web, also X.html.")
+        Path, options.output("Folder to make. For argos, a file X.argosmodel; for web, also X.html.", "PATH")
     ],
     quantization: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="ctranslate2, argos: int8, int8_bfloat16, bfloat16, float16, ...")
+        str | None, Option(metavar="TYPE", help="ctranslate2, argos: int8, int8_bfloat16, bfloat16, float16, ...")
     ] = None,
     precision: Annotated[
-        str | None,
-        typer.Option(metavar="TYPE", help="web: precision of the weights: int8 (default), float16 or float32."),
+        str | None, Option(metavar="TYPE", help="web: precision of the weights: int8 (default), float16 or float32.")
     ] = None,
     source: Annotated[
-        Path | None,
-        typer.Option(help="Test set (text, or a file with both sides), to report what the export costs in BLEU."),
+        Path | None, Option(help="Test set (text, or a file with both sides), to report what the export costs in BLEU.")
     ] = None,
-    reference: Annotated[Path | None, typer.Option(help="The reference translation, line for line.")] = None,
+    reference: options.Reference = None,
     target: Annotated[
-        Path | None,
-        typer.Option(help="ctranslate2: learn a vocabulary map from training text; --source is its other side."),
+        Path | None, Option(help="ctranslate2: learn a vocabulary map from training text; --source is its other side.")
     ] = None,
-    threads: Threads = None,
+    threads: options.Threads = None,
 ) -> None:
     """Export a model for another tool.
 
@@ -69,76 +71,74 @@ def export(
     """
     from headway.storage import load_model
     from headway.threads import use_threads
+    from headway.translator import Translator
 
     if to not in TARGETS:
         raise UserError(f"--to {to!r} is unknown; there are {', '.join(TARGETS)}")
-    if output.exists():
-        raise UserError(f"{output}: is there already; choose another --output")
-    if quantization is not None and to not in QUANTIZED:
-        raise UserError(f"--quantization is of {' and '.join(QUANTIZED)} alone, not of {to}")
-    if precision is not None and to != "web":
-        raise UserError(f"--precision is of web alone, not of {to}")
-    if target is not None and to != "ctranslate2":
-        raise UserError(f"--target is of ctranslate2 alone, not of {to}")
+    options.check_new(output)
+    for flag, value, tools in (
+        ("--quantization", quantization, QUANTIZED),
+        ("--precision", precision, ("web",)),
+        ("--target", target, ("ctranslate2",)),
+    ):
+        if value is not None and to not in tools:
+            raise UserError(f"{flag} is of {' and '.join(tools)} alone, not of {to}")
     if target is not None and reference is not None:
         raise UserError(
             "--target makes --source training text, --reference a test set; write a model with `headway shortlist` "
             "first, and export that with --source and --reference"
         )
-    pairs = _pairs(source, reference, model) if target is None else []
+    for flag, value in (("--target", target), ("--reference", reference)):
+        if value is not None and source is None:
+            raise UserError(f"{flag} {value}: needs the --source that it translates")
+    test_set = None
+    if source is not None and target is None:
+        test_set = TestSet.read(source, reference, [], model, None)
     use_threads(threads)
     stored = load_model(model)
-    if target is not None:
-        stored = _with_shortlist(stored, source, target)
-    ours = _our_translations(stored, [pair.source for pair in pairs])
-    typer.echo(f"{model}: exporting, and checking that the result translates as the model does", err=True)
-    exported = (
-        _export_web(stored, model, output, precision) if to == "web" else _export(stored, to, output, quantization)
-    )
-    typer.echo(f"{output}: written and checked", err=True)
-    if pairs:
-        _report_difference(stored, pairs, ours, exported())
+    if source is not None and target is not None:
+        stored = with_shortlist(stored, source, target, model)
+    translator = Translator(stored, device="cpu")
+    found = translator.translate(test_set.sources if test_set is not None else [], beam_size=1)
+    tell(f"{model}: exporting, and checking that the result translates as the model does")
+    write, opened = _page(translator, model, precision) if to == "web" else _tool(to, quantization)
+    write(stored, output)
+    tell(f"{output}: written and checked")
+    if test_set is not None:
+        _report_difference(stored, test_set, [one.text for one in found], opened(stored, output))
 
 
-def _with_shortlist(stored: StoredModel, source: Path | None, target: Path) -> StoredModel:
-    """As `headway shortlist` writes it. Raises UserError."""
-    from headway.text.shortlist import shortlist_of_pairs
+def _tool(to: str, quantization: str | None) -> Tool:
+    if to == "huggingface":
+        from headway.interop.huggingface import HuggingFaceModel, export_huggingface
 
-    if source is None:
-        raise UserError(f"--target {target}: needs the --source that it translates")
-    sides = stored.source_tokenizer, stored.target_tokenizer
-    return replace(
-        stored, shortlist=shortlist_of_pairs(parallel_pairs([source], [target]), *sides, stored.model.config.max_length)
-    )
+        return export_huggingface, HuggingFaceModel
+    if to == "onnx":
+        from headway.interop.onnx import OnnxModel, export_onnx
 
+        return export_onnx, lambda _, folder: OnnxModel(folder)
+    if to == "argos":
+        from headway.interop.argos import export_argos, open_argos
 
-def _pairs(source: Path | None, reference: Path | None, model: Path) -> list[Pair]:
-    """Those of the test set, none where there is none. Raises UserError."""
-    if source is None:
-        if reference is not None:
-            raise UserError(f"--reference {reference}: needs the --source that it translates")
-        return []
-    pairs = list(parallel_pairs([source], [reference] if reference else [], model))
-    if not pairs:
-        raise UserError(f"{source}: has no lines to translate")
-    return pairs
+        return partial(export_argos, quantization=quantization), open_argos
+    from headway.decoding.ctranslate2_model import CTranslate2Model, export_ctranslate2
+
+    return partial(export_ctranslate2, quantization=quantization), CTranslate2Model
 
 
-def _export_web(stored: StoredModel, model: Path, output: Path, precision: str | None) -> Callable[[], Exported]:
-    """As `_export`. model: where it lies, a run directory with its validation pairs, perhaps."""
+def _page(translator: Translator, model: Path, precision: str | None) -> Tool:
+    """model: where it lies, a run directory with its validation pairs, perhaps."""
     from headway.serving.pairs import examples_among
     from headway.text.tokenizer import language_tag
-    from headway.translator import Translator
     from headway.web.export import as_precision, export_web, open_web
 
-    pairs, translator = validation_pairs(model), Translator(stored, device="cpu")
+    weights, pairs, stored = as_precision(precision), validation_pairs(model), translator.stored
     found = examples_among(pairs, stored.source_language, stored.target_language)
     tag = "" if pairs or not translator.target_languages else f"{language_tag(translator.target_languages[0])} "
     examples = [tag + source for source, _ in found]
     translator.domain = [source for source, _ in pairs] or examples
     order, heads = translator.word_order(examples[0]), _measured_heads(translator, pairs)
-    export_web(stored, output, as_precision(precision), examples, order, heads)
-    return lambda: open_web(stored, output)
+    return partial(export_web, precision=weights, examples=examples, order=order, heads=heads), open_web
 
 
 def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> HeadImportance | None:
@@ -158,53 +158,21 @@ def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> Hea
     return translator.inspect(*chosen[0], analyses=[AskHeadImportance(pairs=chosen)]).analyses.head_importance
 
 
-def _our_translations(stored: StoredModel, sources: list[str]) -> list[str]:
-    from headway.translator import Translator
-
-    translator = Translator(stored, device="cpu")
-    return [translation.text for translation in translator.translate(sources, beam_size=1)]
-
-
-def _export(stored: StoredModel, to: str, output: Path, quantization: str | None) -> Callable[[], Exported]:
-    """Writes it; opens what was written when it is called."""
-    if to == "huggingface":
-        from headway.interop.huggingface import export_huggingface, open_huggingface
-
-        export_huggingface(stored, output)
-        return lambda: open_huggingface(stored, output)
-    if to == "onnx":
-        from headway.interop.onnx import export_onnx, open_onnx
-
-        export_onnx(stored, output)
-        return lambda: open_onnx(stored, output)
-    if to == "argos":
-        from headway.interop.argos import export_argos, open_argos
-
-        export_argos(stored, output, quantization)
-        return lambda: open_argos(stored, output)
-    from headway.decoding.ctranslate2_model import export_ctranslate2, open_ctranslate2
-
-    export_ctranslate2(stored, output, quantization)
-    return lambda: open_ctranslate2(stored, output)
-
-
-def _report_difference(stored: StoredModel, pairs: list[Pair], ours: list[str], exported: Exported) -> None:
+def _report_difference(stored: StoredModel, test_set: TestSet, ours: list[str], exported: Exported) -> None:
     """Greedy search is the same everywhere; the tools' beams differ by their length penalties."""
-    from headway.cli.test_set import tokenization_for
     from headway.evaluation import score_translations
 
     source, target, longest = stored.source_tokenizer, stored.target_tokenizer, stored.model.config.max_length - 1
     theirs = []
-    for pair in pairs:
-        ids = source.encode(pair.source, tagged=True)
+    for text in test_set.sources:
+        ids = source.encode(text, tagged=True)
         most = stored.decoding.get("max_length") or 2 * len(ids) + 50
         readable = 0 < len(ids) <= longest
         theirs.append(target.decode(exported.translate(ids, min(most, longest))) if readable else "")
-    tokenize = tokenization_for(stored)
-    references = [pair.target for pair in pairs]
-    mine, found = (score_translations(texts, references, tokenize) for texts in (ours, theirs))
+    tokenize = test_set.tokenization(stored)
+    mine, found = (score_translations(texts, test_set.references, tokenize) for texts in (ours, theirs))
     same = sum(one == other for one, other in zip(ours, theirs, strict=True))
     typer.echo(
         f"BLEU {found.bleu:.2f} as exported, {mine.bleu:.2f} in headway: {found.bleu - mine.bleu:+.2f}, greedy; "
-        f"{same} of {len(pairs)} lines are equal  {found.bleu_signature}"
+        f"{same} of {len(ours)} lines are equal  {found.bleu_signature}"
     )

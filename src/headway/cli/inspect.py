@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+from typer import Argument, Option
 
-from headway.cli.loading import load_translator
-from headway.cli.options import Device, Model, TargetLanguage, Threads, check_output
-from headway.cli.validation_pairs import validation_pairs
+from headway.cli import options
+from headway.cli.files import load_translator, parallel_pairs, validation_pairs
+from headway.cli.streams import tell
 from headway.errors import UserError
+from headway.text.characters import is_blank
 
 if TYPE_CHECKING:
     from headway.insight import AttentionKind, AttentionMaps, TranslationRecord
+    from headway.insight.analyses import AskedAnalysis
     from headway.insight.pictures import HeatMap
+    from headway.translator import Translator
 
 WHOLE = (".html", ".json")
 """Files that hold the whole record."""
@@ -24,39 +30,39 @@ PAGE_ANALYSES = ("contributions", "erasure", "contrast", "logit_lens", "decoder_
 
 
 def inspect(
-    model: Model,
-    text: Annotated[str, typer.Argument(metavar="SENTENCE", help="Text to translate and inspect.")],
-    target: Annotated[str | None, typer.Option(help="Inspect this translation. Default: the model's own.")] = None,
+    model: options.Model,
+    text: Annotated[str, Argument(metavar="SENTENCE", help="Text to translate and inspect.")],
+    target: Annotated[str | None, Option(help="Inspect this translation. Default: the model's own.")] = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="Page (.html), picture (.svg, .png) or data (.json). Default: text in the terminal."),
+        options.output("Page (.html), picture (.svg, .png) or data (.json). Default: text in the terminal."),
     ] = None,
     kind: Annotated[
-        str, typer.Option(help="Which attention: cross, encoder, decoder, several separated by commas, or all.")
+        str, Option(help="Which attention: cross, encoder, decoder, several separated by commas, or all.")
     ] = "cross",
-    layers: Annotated[str, typer.Option(help="Layer numbers from 1, separated by commas; or last, or all.")] = "last",
+    layers: Annotated[str, Option(help="Layer numbers from 1, separated by commas; or last, or all.")] = "last",
     heads: Annotated[
-        str, typer.Option(help="Head numbers from 1, separated by commas; or all, or mean (of all heads).")
+        str, Option(help="Head numbers from 1, separated by commas; or all, or mean (of all heads).")
     ] = "mean",
-    words: Annotated[bool, typer.Option("--words", help="Join the tokens of each word.")] = False,
+    words: Annotated[bool, Option("--words", help="Join the tokens of each word.")] = False,
     moving: Annotated[
-        bool, typer.Option("--moving", help="Show the words one by one, with lines to the words they attend to (.svg).")
+        bool, Option("--moving", help="Show the words one by one, with lines to the words they attend to (.svg).")
     ] = False,
     last: Annotated[
         int | None,
-        typer.Option(min=1, help="With a run: compare this many of its last models, to see how the heads develop."),
+        Option(min=1, help="With a run: compare this many of its last models, to see how the heads develop."),
     ] = None,
     analysis: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME[=TEXT]",
             help="Analyse the translation: contributions, erasure, contrast, logit_lens, decoder_lens, patching, "
             "head_importance or faithfulness. Repeat the option for more.",
         ),
     ] = None,
-    target_language: TargetLanguage = None,
-    device: Device = "auto",
-    threads: Threads = None,
+    target_language: options.TargetLanguage = None,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
 ) -> None:
     """Inspect a translation, mainly its attention.
 
@@ -74,64 +80,61 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --target "A cat sleeps." --output record.json
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --analysis contributions --analysis "contrast=A dog walks."
     """
-    from headway.cli.analyses import asked_analyses
     from headway.insight import draw_map, usual_cases
     from headway.insight.analyses import LONGEST_ANALYSED
     from headway.insight.moving import moving_picture
     from headway.insight.pictures import draw_heat_maps, save_picture
     from headway.insight.terminal import Teller
-    from headway.threads import use_threads
     from headway.translator.lines import language_prefix
 
+    options.check_output(output)
     chooses_maps = (kind, layers, heads, words) != ("cross", "last", "mean", False)
     suffix = _checked_suffix(output, moving=moving, chooses_maps=chooses_maps, analyses=bool(analysis))
     kinds = _kinds(kind)
     history = [] if last is None else _last_models(model, last)
-    use_threads(threads)
-    translator = load_translator(model, device)
+    translator = load_translator(model, device, threads=threads)
     translator.domain = [source for source, _ in validation_pairs(model)]
     text = language_prefix(translator, target_language) + text
     if suffix == ".html":
         _, plain = translator.stored.source_tokenizer.split_tag(text)
         count = len(usual_cases(translator.model.config, plain))
-        typer.echo(f"trying {count} edits of the model and of the text for the page", err=True)
-    if suffix == ".html" and not analysis and translator.is_readable(text, LONGEST_ANALYSED):
-        analysis = list(PAGE_ANALYSES)
-    analyses = asked_analyses(analysis or [], model, translator)
+        tell(f"trying {count} edits of the model and of the text for the page")
+        if not analysis and translator.is_readable(text, LONGEST_ANALYSED):
+            analysis = list(PAGE_ANALYSES)
+    analyses = _asked_analyses(analysis or [], model, translator)
     cases = "usual" if suffix == ".html" else ()
     record = translator.inspect(text, target, cases=cases, history=history, analyses=analyses)
     if output is not None and suffix in WHOLE:
         content = record.to_page() if suffix == ".html" else record.to_json() + "\n"
         output.write_text(content, encoding="utf-8", newline="\n")
         if suffix == ".html":
-            typer.echo(f"{output}: written", err=True)
+            tell(f"{output}: written")
         return
     if analyses:
         target_names, source_names = record.maps.labels("cross")
         teller = Teller(source_names, target_names, record.vocabulary)
         typer.echo("\n\n".join(teller.tell(record.analyses)))
         return
-    moments = [("", record.maps)] if last is None else _moments(record, translator.stored.name)
-    moments = [(name, maps.words() if words else maps) for name, maps in moments]
+    moments = {"": record.maps} if last is None else _moments(record, translator.stored.name)
+    if words:
+        moments = {name: maps.words() for name, maps in moments.items()}
     charts = _chosen_maps(moments, kinds, layers, heads)
     if output is not None and moving:
         if kinds != ["cross"] or [len(row) for row in charts] != [1]:
             raise UserError("--moving draws one map of --kind cross: give one layer, and one head or the mean")
         [[chart]] = charts
         output.write_text(moving_picture(chart.columns, chart.rows, chart.values), encoding="utf-8", newline="\n")
-        return
-    if output is not None:
+    elif output is not None:
         save_picture(draw_heat_maps(charts), output)
-        return
-    for one in (one for row in charts for one in row):
-        typer.echo(f"{one.title}\n\n{draw_map(one.values, one.rows, one.columns)}\n")
+    else:
+        for one in (one for row in charts for one in row):
+            typer.echo(f"{one.title}\n\n{draw_map(one.values, one.rows, one.columns)}\n")
 
 
 def _checked_suffix(output: Path | None, *, moving: bool, chooses_maps: bool, analyses: bool) -> str:
     """What kind of file is to be written; empty for none. Raises UserError where it can't hold what was asked for."""
     from headway.insight.pictures import check_picture_path
 
-    check_output(output)
     suffix = "" if output is None else output.suffix.lower()
     if moving and suffix != ".svg":
         raise UserError("--moving makes a picture: it needs --output with a name that ends in .svg")
@@ -156,11 +159,10 @@ def _last_models(run: Path, last: int) -> list[Path]:
     return [model for model in models[-last:] if model.name != best.name]
 
 
-def _moments(record: TranslationRecord, name: str) -> list[tuple[str, AttentionMaps]]:
-    """The maps of the models of a run, first to last, the one of this name among them; with what ends their titles."""
-    found = {moment.name: record.past(number) for number, moment in enumerate(record.history)}
-    found[name] = record.maps
-    return [(f", {step}", found[step]) for step in sorted(found)]
+def _moments(record: TranslationRecord, name: str) -> dict[str, AttentionMaps]:
+    """The maps of the models of a run, first to last, the one of this name among them, by what ends their titles."""
+    found = {moment.name: record.past(number) for number, moment in enumerate(record.history)} | {name: record.maps}
+    return {f", {step}": found[step] for step in sorted(found)}
 
 
 def _kinds(text: str) -> list[AttentionKind]:
@@ -174,26 +176,30 @@ def _kinds(text: str) -> list[AttentionKind]:
 
 
 def _chosen_maps(
-    moments: Sequence[tuple[str, AttentionMaps]], kinds: Sequence[AttentionKind], layers: str, heads: str
+    moments: Mapping[str, AttentionMaps], kinds: Sequence[AttentionKind], layers: str, heads: str
 ) -> list[list[HeatMap]]:
     """A row of maps for each layer; of several moments, whose names end the titles, a row for each map."""
-    from headway.insight.pictures import HeatMap, axes_of
+    from headway.insight.pictures import heat_maps
 
     rows = []
     for kind in kinds:
-        maps = moments[0][1]
-        if kind not in maps.attention:
+        weights = next(iter(moments.values())).attention.get(kind)
+        if weights is None:
             raise UserError(f"--kind {kind}: the model has no such layers")
-        queries, keys = maps.labels(kind)
-        count, width = maps.attention[kind].shape[:2]
+        count, width = weights.shape[:2]
+        numbers = _numbers("--layers", str(count) if layers == "last" else layers, count)
         wanted = None if heads == "mean" else _numbers("--heads", heads, width)
-        for layer in _numbers("--layers", str(count) if layers == "last" else layers, count):
-            found = [(name, one.of_layer(kind, layer, wanted)) for name, one in moments]
-            charts = [
-                [HeatMap(f"{title}{name}", matrices[title], queries, keys, **axes_of(kind)) for name, matrices in found]
-                for title in found[0][1]
+        grids = [
+            [
+                [replace(chart, title=f"{chart.title}{name}") for chart in row]
+                for row in heat_maps(maps, kind, numbers, wanted)
             ]
-            rows += charts if len(moments) > 1 else [[chart for [chart] in charts]]
+            for name, maps in moments.items()
+        ]
+        if len(grids) > 1:
+            rows += [list(charts) for of_layer in zip(*grids, strict=True) for charts in zip(*of_layer, strict=True)]
+        else:
+            rows += grids[0]
     return rows
 
 
@@ -205,3 +211,47 @@ def _numbers(option: str, text: str, count: int) -> list[int]:
     if not all(1 <= number <= count for number in numbers):
         raise UserError(f"{option} {text}: must be numbers from 1 to {count}, with commas, or all")
     return numbers
+
+
+def _asked_analyses(asked: Sequence[str], run: Path, translator: Translator) -> list[AskedAnalysis]:
+    """`NAME` or `NAME=TEXT` each. run: the folder that the translator is of. Raises UserError."""
+    from headway.insight.analyses import NAMES, AskContrast, AskHeadImportance, AskPatching, read_analyses
+
+    found: list[AskedAnalysis] = []
+    for option in asked:
+        name, given, text = option.partition("=")
+        if name not in NAMES:
+            raise UserError(f"--analysis {name}: unknown; choose one of {', '.join(NAMES)}")
+        if name == "contrast":
+            found.append(AskContrast(instead=text if given else None))
+        elif name == "patching":
+            if not given:
+                raise UserError("--analysis patching: needs another sentence, --analysis 'patching=OTHER SENTENCE'")
+            found.append(AskPatching(other=text))
+        elif name == "head_importance":
+            found.append(AskHeadImportance(pairs=_pairs(Path(text) if given else None, run, translator)))
+        elif given:
+            raise UserError(f"--analysis {option}: {name} takes no text")
+        else:
+            found += read_analyses([name])
+    return found
+
+
+def _pairs(file: Path | None, run: Path, translator: Translator) -> list[tuple[str, str]]:
+    """Of a file with both sides, or the validation pairs of the run; those that the model can read. Raises
+    UserError."""
+    from headway.insight.analyses import MOST_PAIRS
+
+    pairs: Iterable[tuple[str, str]]
+    if file is not None:
+        pairs = ((pair.source, pair.target) for pair in parallel_pairs([file], [], run))
+    elif not (pairs := validation_pairs(run)):
+        raise UserError(
+            f"--analysis head_importance: {run} has no validation pairs; name a file of pairs, "
+            "--analysis head_importance=PAIRS.tsv"
+        )
+    usable = (pair for pair in pairs if not is_blank(pair[0]) and translator.is_readable(pair[0]))
+    found = list(islice(usable, MOST_PAIRS))
+    if not found:
+        raise UserError(f"--analysis head_importance: {file or run} has no pair that the model can read")
+    return found

@@ -1,33 +1,37 @@
-"""Options that several commands share, declared once."""
+"""Options that several commands share, declared once, with the checks of their values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields
-from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from headway.errors import UserError
-from headway.text.compressed import open_bytes
 
 if TYPE_CHECKING:
     from headway.decoding import Sampling
 
-Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="Model directory, or run directory (then its best model).")
-]
-Source = Annotated[Path, typer.Option(help="Text, one sentence per line; or a .tsv or .jsonl file with both sides.")]
-BeamSize = Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy search. Default: the model's own.")]
+
+def output(help: str, metavar: str | None = None) -> Any:
+    """`--output` names what a command writes; `--out` is the same."""
+    return Option("--output", "--out", help=help, metavar=metavar)
+
+
+Model = Annotated[Path, Argument(metavar="MODEL", help="Model directory, or run directory (then its best model).")]
+NewModel = Annotated[Path, output("Model directory to make.", "MODEL")]
+Source = Annotated[Path, Option(help="Text, one sentence per line; or a .tsv or .jsonl file with both sides.")]
+Translation = Annotated[Path | None, Option(help="Its translation, line for line.")]
+Reference = Annotated[Path | None, Option(help="The reference translation, line for line.")]
+BeamSize = Annotated[int | None, Option(min=1, help="Beam size; 1 is greedy search. Default: the model's own.")]
 LengthPenalty = Annotated[
-    float | None, typer.Option(help="GNMT's alpha; 0 favours short translations. Default: the model's own.")
+    float | None, Option(help="GNMT's alpha; 0 favours short translations. Default: the model's own.")
 ]
 Mbr = Annotated[
     int | None,
-    typer.Option(
+    Option(
         min=2,
         metavar="N",
         help="Of the N best translations (with --sample: N samples), choose the one most similar to all, by chrF.",
@@ -35,63 +39,38 @@ Mbr = Annotated[
 ]
 Sample = Annotated[
     str | None,
-    typer.Option(
-        metavar="KEY=VALUE,...", help="Sample instead of beam search; any of temperature, top_k, top_p, seed."
-    ),
+    Option(metavar="KEY=VALUE,...", help="Sample instead of beam search; any of temperature, top_k, top_p, seed."),
 ]
 Ensemble = Annotated[
     list[Path] | None,
-    typer.Option(metavar="MODEL", help="Another model to translate with. Repeat the option for more models."),
+    Option(metavar="MODEL", help="Another model to translate with. Repeat the option for more models."),
 ]
 Tokenize = Annotated[
-    str | None,
-    typer.Option(help="sacreBLEU tokenizer: 13a, none, zh, char, ... Default: by language; none for whole words."),
+    str | None, Option(help="sacreBLEU tokenizer: 13a, none, zh, char, ... Default: by language; none for whole words.")
 ]
 Metric = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="MODULE:FUNCTION",
         help="A Python function that scores translations, besides BLEU, chrF and TER. Repeat the option for more.",
     ),
 ]
 TargetLanguage = Annotated[
-    str | None,
-    typer.Option(metavar="CODE", help="For a model with several target languages: tag each line with >>CODE<<."),
+    str | None, Option(metavar="CODE", help="For a model with several target languages: tag each line with >>CODE<<.")
 ]
 Alignments = Annotated[
     bool,
-    typer.Option(
-        "--alignments", help="Add links between the words of both sides at the end of the line: ` ||| 0-0 1-2`."
-    ),
+    Option("--alignments", help="Add links between the words of both sides at the end of the line: ` ||| 0-0 1-2`."),
 ]
-Confidence = Annotated[
-    bool,
-    typer.Option(
-        "--confidence",
-        help="Add the probability that the translation is acceptable: ` ||| 0.8312` (calibrated model), with "
-        "`out-of-domain` where the source is unlike the text of the calibration.",
-    ),
-]
-LinkedPieces = Annotated[bool, typer.Option("--pieces", help="With --alignments: link tokens, not words.")]
-JsonOutput = Annotated[bool, typer.Option("--json", help="Print JSON: a single document, or one per line.")]
-PrecisionOption = Annotated[
-    str, typer.Option("--precision", help="auto, fp32, bf16, or int8 with CTranslate2; auto is fp32 on CPU.")
-]
-Engine = Annotated[str, typer.Option(help="Engine that runs the model: torch, or ctranslate2, which is faster on CPU.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+LinkedPieces = Annotated[bool, Option("--pieces", help="With --alignments: link tokens, not words.")]
+JsonOutput = Annotated[bool, Option("--json", help="Print JSON: a single document, or one per line.")]
+Precision = Annotated[str, Option(help="auto, fp32, bf16, or int8 with CTranslate2; auto is fp32 on CPU.")]
+Engine = Annotated[str, Option(help="Engine that runs the model: torch, or ctranslate2, which is faster on CPU.")]
+Device = Annotated[str, Option(help="auto, cpu, cuda or mps.")]
 Threads = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", help="Cores to use. Default: HEADWAY_THREADS, or all that affinity and the CPU limit allow."
-    ),
+    Option(metavar="N", help="Cores to use. Default: HEADWAY_THREADS, or all that affinity and the CPU limit allow."),
 ]
-
-
-def given_options(context: typer.Context) -> dict[str, str]:
-    """The options that stand on the command line: parameter names, and the flags as a user knows them."""
-    flags = {one.name: one.opts[0] for one in context.command.params if one.name and one.param_type_name == "option"}
-    sources = {name: context.get_parameter_source(name) for name in flags}
-    return {name: flags[name] for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
 def check_output(path: Path | None) -> None:
@@ -106,29 +85,34 @@ def check_output(path: Path | None) -> None:
         raise UserError(f"{path.parent}: no such folder")
 
 
-@contextmanager
-def writer(path: Path) -> Iterator[TextIO]:
-    """A file that appears when all is written, so that it may be the input's own; .gz, .xz and .zst are
-    compressed. A link keeps its place, and what is no file, such as a device, is written to as it is."""
-    if path.exists() and not path.is_file():
-        with open(path, "w", encoding="utf-8", newline="\n") as stream:
-            yield stream
-        return
-    path = path.resolve()
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        opened = open_bytes(partial, "wb", as_named=path)
-        with TextIOWrapper(opened, encoding="utf-8", newline="\n") as file:
-            yield file
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+def check_picture(path: Path | None) -> None:
+    """Raises UserError where no picture can be written."""
+    from headway.insight.pictures import check_picture_path
+
+    check_output(path)
+    if path is not None:
+        check_picture_path(path)
 
 
-def parse_sampling(text: str) -> Sampling:
+def check_new(path: Path) -> None:
+    """Raises UserError for a path that exists."""
+    if path.exists():
+        raise UserError(f"{path}: is there already; choose another --output")
+
+
+def given_options(context: typer.Context) -> dict[str, str]:
+    """The options that stand on the command line: parameter names, and the flags as a user knows them."""
+    flags = {one.name: one.opts[0] for one in context.command.params if one.name and one.param_type_name == "option"}
+    sources = {name: context.get_parameter_source(name) for name in flags}
+    return {name: flags[name] for name, source in sources.items() if source and source.name == "COMMANDLINE"}
+
+
+def parse_sampling(text: str | None) -> Sampling | None:
     """The record of `temperature=0.8,top_k=20`. Raises UserError."""
     from headway.decoding import Sampling
 
+    if text is None:
+        return None
     kinds = {field.name: type(field.default) for field in fields(Sampling)}
     given: dict[str, Any] = {}
     for item in text.split(","):
@@ -136,7 +120,6 @@ def parse_sampling(text: str) -> Sampling:
         try:
             given[name] = kinds[name](value)
         except (KeyError, ValueError):
-            raise UserError(
-                f"--sample {text}: {item!r} is not one of {', '.join(f'{name}=NUMBER' for name in kinds)}"
-            ) from None
+            known = ", ".join(f"{name}=NUMBER" for name in kinds)
+            raise UserError(f"--sample {text}: {item!r} is not one of {known}") from None
     return Sampling(**given)

@@ -11,7 +11,7 @@ import typer
 
 from headway.cli.options import JsonOutput, given_options
 from headway.cli.recipes import read_recipe, shipped_recipes
-from headway.cli.tables import aligned
+from headway.cli.show import aligned
 from headway.errors import UserError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The recipes that come with headway, by name.
+"""The recipes that come with headway, by name, and the commands that make what they read.
 
 In the repository they are the folder `recipes/`; the wheel has a copy of it inside the package.
 """
@@ -6,10 +6,13 @@ In the repository they are the folder `recipes/`; the wheel has a copy of it ins
 from __future__ import annotations
 
 import difflib
+import os
+import shlex
 import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +51,49 @@ def read_recipe(argument: str, overrides: Sequence[str]) -> tuple[Recipe, str]:
     raise UserError(f"{argument}: can't be read: no such file, and no recipe of that name; {hint}")
 
 
+def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The recipes among the arguments, and the changes `key.path=value`."""
+    return [one for one in arguments if "=" not in one], [one for one in arguments if "=" in one]
+
+
+def check_given(recipe: Recipe) -> None:
+    """Raises UserError for a missing file that `headway data` makes, or a missing run of a recipe that comes with
+    headway, and says how."""
+    files = [file for corpus in (*recipe.data.train, *recipe.data.valid) for file in (*corpus.source, *corpus.target)]
+    files += [file for synthesis in recipe.data.syntheses for file in synthesis.given]
+    for file in files:
+        command = command_that_makes(file)
+        if command and not file.exists():
+            raise UserError(f"{file}: no such file; run `{command}` to create it")
+    for run in (recipe.training.init_from, *(synthesis.writer for synthesis in recipe.data.syntheses)):
+        place = None if run is None else Path(os.path.abspath(run))  # noqa: PTH100 - `resolve` would follow links
+        if place and place.parent.name == "runs" and place.name in shipped_recipes() and not place.exists():
+            command = f"headway train {place.name}{_output(place, Path('runs') / place.name)}"
+            raise UserError(f"{place}: no such run; run `{command}` to create it")
+
+
+def command_that_makes(file: Path) -> str | None:
+    """The `headway data` that puts a recipe's file where the recipe looks for it; None where there is none."""
+    from headway.corpora import dates, multi30k, romanization, tatoeba
+
+    corpora = {
+        "multi30k": multi30k.SHA256,
+        "tatoeba-ko-en": tatoeba.FILES,
+        "dates": dates.FILES,
+        "romanization": romanization.FILES,
+    }
+    place = Path(os.path.abspath(file))  # noqa: PTH100 - unlike `resolve` it takes any name, one with a NUL as well
+    for folder in place.parents:
+        if place.relative_to(folder).as_posix() in corpora.get(folder.name, ()):
+            return f"headway data {folder.name}{_output(folder, Path('data') / folder.name)}"
+    return None
+
+
+def _output(folder: Path, usual: Path) -> str:
+    """The option that makes a command write into the folder, none where it does so by itself."""
+    return "" if folder == Path.cwd() / usual else f" --output {shlex.quote(str(folder))}"
+
+
 def recipe_list() -> str:
     """Name and purpose of each shipped recipe: wrapped in a terminal, a line each elsewhere."""
     shipped = shipped_recipes()
@@ -61,9 +107,6 @@ def recipe_list() -> str:
 
 def _purpose(file: Path) -> str:
     """What the file says of itself: the comment at its top, as far as the commands in it."""
-    words: list[str] = []
-    for line in file.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("# ") or line.startswith("#  "):
-            break
-        words += line.removeprefix("#").split()
-    return " ".join(words)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    purpose = takewhile(lambda line: line.startswith("# ") and not line.startswith("#  "), lines)
+    return " ".join(word for line in purpose for word in line.removeprefix("#").split())

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ipaddress
 import os
 import signal
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from headway.cli.loading import load_translator
-from headway.cli.options import Device, Engine, PrecisionOption, Threads
-from headway.cli.validation_pairs import validation_pairs
+from headway.cli import options
+from headway.cli.files import load_translator, validation_pairs
+from headway.cli.streams import tell
 from headway.errors import UserError
 from headway.serving.settings import Settings
 
@@ -21,52 +23,48 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 def serve(
-    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model or run directories.")],
-    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 opens the server to the network.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 picks a free one.")] = 5000,
+    context: typer.Context,
+    models: Annotated[list[Path], Argument(metavar="MODEL...", help="Model or run directories.")],
+    host: Annotated[str, Option(help="Address to listen at; 0.0.0.0 opens the server to the network.")] = ("127.0.0.1"),
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen at; 0 picks a free one.")] = 5000,
     api_keys: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="File of keys, one per line; a request without a valid key gets 403."),
+        Path | None, Option(metavar="FILE", help="File of keys, one per line; a request without a valid key gets 403.")
     ] = None,
     rate_limit: Annotated[
-        int, typer.Option(min=0, help="Requests per minute for each key (or each address, without keys); 0: no limit.")
+        int, Option(min=0, help="Requests per minute for each key (or each address, without keys); 0: no limit.")
     ] = Settings.rate_limit,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Another host name that requests may use. Repeat the option for more. Default: loopback names.",
         ),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="ORIGIN", help="Allow pages of this origin; * allows all. Repeat the option for more."),
+        Option(metavar="ORIGIN", help="Allow pages of this origin; * allows all. Repeat the option for more."),
     ] = None,
     trusted_proxy: Annotated[
-        str, typer.Option(metavar="ADDRESS,...", help="Proxies whose X-Forwarded-For is trusted. Default: none.")
+        str, Option(metavar="ADDRESS,...", help="Proxies whose X-Forwarded-For is trusted. Default: none.")
     ] = "",
-    max_body: Annotated[int, typer.Option(min=1, help="Maximum bytes of a request body.")] = Settings.max_body,
-    max_characters: Annotated[int, typer.Option(min=1, help="Maximum characters of a text.")] = Settings.max_characters,
-    max_texts: Annotated[int, typer.Option(min=1, help="Maximum texts in a request.")] = Settings.max_texts,
+    max_body: Annotated[int, Option(min=1, help="Maximum bytes of a request body.")] = Settings.max_body,
+    max_characters: Annotated[int, Option(min=1, help="Maximum characters of a text.")] = Settings.max_characters,
+    max_texts: Annotated[int, Option(min=1, help="Maximum texts in a request.")] = Settings.max_texts,
     max_requests: Annotated[
-        int, typer.Option(min=1, help="Maximum requests in flight; further requests get 503.")
+        int, Option(min=1, help="Maximum requests in flight; further requests get 503.")
     ] = Settings.max_requests,
-    queue: Annotated[
-        int, typer.Option(min=1, help="Maximum waiting sentences; further requests get 503.")
-    ] = Settings.queue,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Time limit for a request, in seconds.")] = Settings.timeout,
+    queue: Annotated[int, Option(min=1, help="Maximum waiting sentences; further requests get 503.")] = Settings.queue,
+    timeout: Annotated[float, Option(min=0.1, help="Time limit for a request, in seconds.")] = Settings.timeout,
     batch_size: Annotated[
-        int, typer.Option(min=1, help="Maximum sentences in a batch, from all requests together; 1: no batching.")
+        int, Option(min=1, help="Maximum sentences in a batch, from all requests together; 1: no batching.")
     ] = Settings.batch_size,
-    cache: Annotated[
-        int, typer.Option(min=0, help="Number of translated sentences to cache; 0: no cache.")
+    cache_size: Annotated[
+        int, Option("--cache", min=0, help="Number of translated sentences to cache; 0: no cache.")
     ] = Settings.cache_size,
-    device: Device = "auto",
-    precision: PrecisionOption = "auto",
-    engine: Engine = "torch",
-    threads: Threads = None,
+    device: options.Device = "auto",
+    precision: options.Precision = "auto",
+    engine: options.Engine = "torch",
+    threads: options.Threads = None,
 ) -> None:
     """Serve models over HTTP, with a web page.
 
@@ -86,34 +84,20 @@ def serve(
     from headway.devices import keep_few_matrix_kernels
     from headway.serving.pairs import Pairs
     from headway.serving.service import Service
-    from headway.threads import use_threads
 
-    hosts = tuple(allowed_host or ())
-    if _is_loopback(host):
-        hosts = (*hosts, f"[{host}]" if ":" in host else host, *LOOPBACK)
-    settings = Settings(
-        max_body=max_body,
-        max_characters=max_characters,
-        max_texts=max_texts,
-        timeout=timeout,
-        max_requests=max_requests,
-        queue=queue,
-        batch_size=batch_size,
-        cache_size=cache,
-        rate_limit=rate_limit,
-        api_keys=() if api_keys is None else _read_keys(api_keys),
-        allowed_hosts=hosts,
-        allowed_origins=tuple(allow_origin or ()),
-    )
-    use_threads(threads)
+    own = (f"[{host}]" if ":" in host else host, *LOOPBACK) if _is_loopback(host) else ()
+    given = {one.name: context.params[one.name] for one in fields(Settings) if one.name in context.params}
+    given["api_keys"] = () if api_keys is None else _read_keys(api_keys)
+    hosts, origins = (*(allowed_host or ()), *own), tuple(allow_origin or ())
+    settings = Settings(**given, allowed_hosts=hosts, allowed_origins=origins)
     taken = bind(host, port)
     keep_few_matrix_kernels()
-    loaded = {load_translator(model, device, precision, engine=engine): validation_pairs(model) for model in models}
+    loaded = {load_translator(model, device, precision, engine, threads): validation_pairs(model) for model in models}
     for translator, validated in loaded.items():
         translator.domain = [source for source, _ in validated]
     pairs = Pairs(loaded, {} if settings.api_keys else loaded)  # the examples can be seen without a key
     for pair in pairs:
-        typer.echo(f"headway: {pair.source} -> {pair.target} is loaded", err=True)
+        tell(f"headway: {pair.source} -> {pair.target} is loaded")
     service = Service(pairs, settings)
     service.warm_up()
     run(service, taken, trusted_proxy)
@@ -134,12 +118,10 @@ def _read_keys(path: Path) -> tuple[str, ...]:
         raise UserError(f"{path}: {error.strerror}; give a file with a key on each line") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not text in UTF-8; give a file with a key on each line") from None
-    keys = []
-    for number, line in enumerate(map(str.strip, lines), 1):
-        if len(line.split()) > 1 and not line.startswith("#"):
+    keys = {number: line for number, line in enumerate(map(str.strip, lines), 1) if line and not line.startswith("#")}
+    for number, key in keys.items():
+        if len(key.split()) > 1:
             raise UserError(f"{path}:{number}: white space inside a key; put one key on each line")
-        if line and not line.startswith("#"):
-            keys.append(line)
     if not keys:
         raise UserError(f"{path}: holds no key; put one on each line")
-    return tuple(keys)
+    return tuple(keys.values())

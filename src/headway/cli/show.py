@@ -1,20 +1,20 @@
-"""headway show"""
+"""headway show, and how commands print: JSON, and tables for a file or a terminal, those of Markdown among them."""
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING
+from itertools import groupby, zip_longest
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from headway.cli.options import JsonOutput, Model
-from headway.cli.tables import aligned, terminal_table
+from headway.cli import options
 
 if TYPE_CHECKING:
-    from headway.model import ModelConfig
+    from rich.table import Table
 
 _BAR = re.compile(r"(?<!\\)\|")
 """Between the cells of a Markdown table. A row has as many cells as the head: surplus bars are text of the last."""
@@ -22,10 +22,7 @@ _RULE = re.compile(r":?-+:?")
 """A cell of the line below a table's head."""
 
 
-def show(
-    model: Model,
-    as_json: JsonOutput = False,
-) -> None:
+def show(model: options.Model, as_json: options.JsonOutput = False) -> None:
     """Show a model's languages, size, scores and training.
 
     The JSON also has the shape of every weight.
@@ -33,47 +30,67 @@ def show(
     \b
     headway show runs/multi30k-de-en
     """
-    import json
-
     from headway.model.shapes import weight_shapes
     from headway.storage import read_model
 
     stored = read_model(model)
-    document = {
-        "folder": str(stored.folder),
-        "source_language": stored.source_language,
-        "target_language": stored.target_language,
-        "parameters": stored.num_parameters,
-        "model": stored.config.to_dict(),
-        "training_flops": stored.training_flops,
-        "decoding": stored.decoding,
-        "alignment": stored.aligner and stored.aligner.to_dict(),
-        "weights": weight_shapes(stored.config),
-    }
     if as_json:
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        document = {
+            "folder": str(stored.folder),
+            "source_language": stored.source_language,
+            "target_language": stored.target_language,
+            "parameters": stored.num_parameters,
+            "model": stored.config.to_dict(),
+            "training_flops": stored.training_flops,
+            "decoding": stored.decoding,
+            "alignment": stored.aligner and stored.aligner.to_dict(),
+            "weights": weight_shapes(stored.config),
+        }
+        print_json(document)
         return
-    size = f"{stored.num_parameters:,} parameters"
-    typer.echo(f"{stored.folder}\n{stored.source_language} -> {stored.target_language}, {size}\n")
-    card = "".join(char for char in stored.card if char.isprintable() or char in "\n\t").rstrip()  # not escapes
+    languages = f"{stored.source_language} -> {stored.target_language}"
+    typer.echo(f"{stored.folder}\n{languages}, {stored.num_parameters:,} parameters\n")
+    of_encoder = {"decoder_num_heads": stored.config.num_heads, "decoder_d_ff": stored.config.d_ff}
+    fields = stored.config.to_dict().items()
+    print_table(
+        [(name, str(value) if value is not None else f"{of_encoder[name]} (as the encoder)") for name, value in fields]
+    )
+    _print_markdown("".join(char for char in stored.card if char.isprintable() or char in "\n\t").rstrip())
+
+
+def print_json(document: dict[str, Any]) -> None:
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """On standard output, as suits it."""
     if sys.stdout.isatty():
-        _print_in_terminal(field_rows(stored.config), card)
+        from rich.console import Console
+
+        Console(highlight=False).print(_terminal_table(rows))
     else:
-        typer.echo("\n".join(f"  {line}" for line in aligned(field_rows(stored.config))))
-        if card:
-            typer.echo(f"\n{with_plain_tables(card)}")
+        typer.echo("\n".join(f"  {line}" for line in aligned(rows)))
 
 
-def field_rows(config: ModelConfig) -> list[tuple[str, str]]:
-    """Name and value of each field; where the decoder is as the encoder, the encoder's value."""
-    of_encoder = {"decoder_num_heads": config.num_heads, "decoder_d_ff": config.d_ff}
-    return [
-        (name, f"{of_encoder[name]} (as the encoder)" if value is None else str(value))
-        for name, value in config.to_dict().items()
-    ]
+def _print_markdown(text: str) -> None:
+    """On standard output: in a terminal as rich shows it, elsewhere with the columns of tables aligned."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        console = Console(highlight=False)
+        for block in _blocks(text):
+            console.print(Markdown(block, hyperlinks=False) if isinstance(block, str) else _terminal_table(block))
+    elif text:
+        typer.echo(f"\n{with_plain_tables(text)}")
 
 
-def blocks_of(markdown: str) -> Iterator[str | list[list[str]]]:
+def with_plain_tables(markdown: str) -> str:
+    """The text with the columns of its tables aligned; everything else stays as it is."""
+    return "\n".join(block if isinstance(block, str) else "\n".join(aligned(block)) for block in _blocks(markdown))
+
+
+def _blocks(markdown: str) -> Iterator[str | list[list[str]]]:
     """Text and tables in turn; a table as its rows of cells, without its rule and without a blank head."""
     for may_be_table, block in groupby(markdown.split("\n"), key=lambda line: line.startswith("|")):
         lines = list(block)
@@ -86,16 +103,21 @@ def blocks_of(markdown: str) -> Iterator[str | list[list[str]]]:
             yield "\n".join(lines)
 
 
-def with_plain_tables(markdown: str) -> str:
-    """The text with the columns of its tables aligned; everything else stays as it is."""
-    return "\n".join(block if isinstance(block, str) else "\n".join(aligned(block)) for block in blocks_of(markdown))
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines of text, the cells of a column one below the other. A row may lack its last cells."""
+    from rich.cells import cell_len, set_cell_size
+
+    widths = [max(map(cell_len, column)) for column in zip_longest(*rows, fillvalue="")]
+    return ["  ".join(map(set_cell_size, row, widths)).rstrip() for row in rows]
 
 
-def _print_in_terminal(rows: Sequence[tuple[str, str]], card: str) -> None:
-    from rich.console import Console
-    from rich.markdown import Markdown
+def _terminal_table(rows: Sequence[Sequence[str]]) -> Table:
+    """As wide as the terminal at most; long cells are folded."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
 
-    console = Console(highlight=False)
-    console.print(terminal_table(rows))
-    for block in blocks_of(card):
-        console.print(Markdown(block, hyperlinks=False) if isinstance(block, str) else terminal_table(block))
+    table = Table(box=box.SIMPLE, show_header=False)
+    for row in rows:
+        table.add_row(*(Text(cell, overflow="fold") for cell in row))
+    return table

@@ -8,6 +8,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
+import typer
+
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,6 +45,11 @@ class ClosedOutput(io.TextIOBase):
 
     def write(self, text: str, /) -> int:
         raise UserError("standard output is closed; redirect it to a file or to /dev/null")
+
+
+def tell(text: str) -> None:
+    """Prints a line on standard error, where everything goes that is no result."""
+    typer.echo(text, err=True)
 
 
 def prepare_streams() -> None:

@@ -1,4 +1,4 @@
-"""headway train"""
+"""headway train and headway prepare"""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from headway.cli.data import command_that_makes
-from headway.cli.options import Threads
-from headway.cli.recipes import read_recipe, recipe_list, shipped_recipes
+from headway.cli import options
+from headway.cli.recipes import check_given, read_recipe, recipe_list, split_arguments
+from headway.cli.streams import tell
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,55 +27,45 @@ PRESET_SIZES = "textbook (10.2M parameters), tiny (2.3M), small (6.0M), base (48
 
 
 def train(
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[RECIPE] [key.path=value]...", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="Run directory to make. Default: runs/RECIPE.")
-    ] = None,
+    arguments: Annotated[list[str] | None, Argument(metavar="[RECIPE] [key.path=value]...", show_default=False)] = None,
+    output: Annotated[Path | None, options.output("Run directory to make. Default: runs/RECIPE.", "RUN")] = None,
     source: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="Training text, one sentence per line (.gz, .xz, .zst allowed). Repeat the option for more files.",
         ),
     ] = None,
     target: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="Its translation, line for line. Leave it out if --source is .tsv or .jsonl."
-        ),
+        Option(metavar="FILE", help="Its translation, line for line. Leave it out if --source is .tsv or .jsonl."),
     ] = None,
     valid_source: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Validation text, which the model never learns from."),
+        list[Path] | None, Option(metavar="FILE", help="Validation text, which the model never learns from.")
     ] = None,
     valid_target: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="The translation of the validation text.")
+        list[Path] | None, Option(metavar="FILE", help="The translation of the validation text.")
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=f"Size of the model, with a vocabulary of 8,000 tokens: {PRESET_SIZES}."),
+        Option(metavar="NAME", help=f"Size of the model, with a vocabulary of 8,000 tokens: {PRESET_SIZES}."),
     ] = None,
     init_from: Annotated[
-        Path | None, typer.Option(metavar="MODEL", help="Start from this model's weights and vocabulary.")
+        Path | None, Option(metavar="MODEL", help="Start from this model's weights and vocabulary.")
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Train on the data that `headway prepare` made from this recipe in FOLDER."
-        ),
+        Option(metavar="FOLDER", help="Train on the data that `headway prepare` made from this recipe in FOLDER."),
     ] = None,
-    resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Continue a run where it stopped.")] = None,
+    resume: Annotated[Path | None, Option(metavar="RUN", help="Continue a run where it stopped.")] = None,
     or_resume: Annotated[
-        bool, typer.Option("--or-resume", help="If RUN already has a run, continue it; for jobs that restart.")
+        bool, Option("--or-resume", help="If RUN already has a run, continue it; for jobs that restart.")
     ] = False,
     processes: Annotated[
-        int,
-        typer.Option(min=1, max=256, help="Number of processes on this machine; on CPU each needs a core or more."),
+        int, Option(min=1, max=256, help="Number of processes on this machine; on CPU each needs a core or more.")
     ] = 1,
-    list_recipes: Annotated[bool, typer.Option("--list", help="List the recipes that come with headway.")] = False,
-    threads: Threads = None,
+    list_recipes: Annotated[bool, Option("--list", help="List the recipes that come with headway.")] = False,
+    threads: options.Threads = None,
 ) -> None:
     """Train a model from a recipe, or from your own text files.
 
@@ -86,50 +77,41 @@ def train(
     headway train --list
     headway train multi30k-de-en
     headway train multi30k-de-en training.seed=2 model.dropout=0.2
-    headway train mine.yaml --out runs/mine
-    headway train --source train.de --target train.en --valid-source valid.de --valid-target valid.en --out runs/mine
-    headway train --source train.tsv --valid-source valid.tsv --out runs/tuned --init-from runs/mine
+    headway train mine.yaml --output runs/mine
+    headway train --source train.de --target train.en --valid-source valid.de --valid-target valid.en --output runs/mine
+    headway train --source train.tsv --valid-source valid.tsv --output runs/tuned --init-from runs/mine
     headway train mine.yaml --data prepared
     headway train --resume runs/mine training.max_minutes=60
     """
     bound_spinning()
-    from headway.model.config import PRESETS
     from headway.storage.steps import step_folders
-    from headway.threads import use_threads
-    from headway.training.run_directory import refuse_used_folder
+    from headway.training.reading import load_recipe
+    from headway.training.run_directory import is_run, refuse_used_folder
 
     if list_recipes:
         typer.echo(recipe_list())
         return
-    if preset is not None and preset not in PRESETS:
-        raise UserError(f"--preset {preset}: unknown; choose one of {', '.join(PRESETS)}")
-
-    overrides = [argument for argument in arguments or [] if "=" in argument]
-    recipes = [argument for argument in arguments or [] if "=" not in argument]
+    recipes, overrides = split_arguments(arguments or [])
     files = {"source": source, "target": target, "valid_source": valid_source, "valid_target": valid_target}
-    given = {
-        "model.preset": preset,
-        "training.init_from": init_from and str(init_from),
-        "data.prepared": data and str(data),
-    }
-    overrides += [f"{key}={json.dumps(value)}" for key, value in given.items() if value is not None]
+    given = {"model.preset": preset, "training.init_from": init_from, "data.prepared": data}
+    overrides += [f"{key}={json.dumps(str(value))}" for key, value in given.items() if value is not None]
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
     if (resume is not None) + bool(recipes) + any(files.values()) != 1:
-        given = f" (given: {recipes[0]})" if recipes else ""
+        also = f" (given: {recipes[0]})" if recipes else ""
         raise UserError(
-            f"give one of: a RECIPE; --source, --target, --valid-source, --valid-target; --resume RUN{given}"
+            f"give one of: a RECIPE; --source, --target, --valid-source, --valid-target; --resume RUN{also}"
         )
     if resume is not None:
-        if out is not None:
-            raise UserError("--resume goes on in its own run directory, so there is no --out")
-        recipe, run = _resumed(resume, overrides), resume
+        if output is not None:
+            raise UserError("--resume goes on in its own run directory, so there is no --output")
+        if not is_run(resume):
+            raise UserError(f"{resume}: is not a run directory, so there is nothing to resume")
+        recipe, run = load_recipe(resume / "recipe.yaml", overrides), resume
     else:
-        recipe, default_run = _new(recipes, files, overrides)
-        run = out or default_run
-        if run is None:
-            raise UserError("--out is missing: the run directory to make")
-        if not ((or_resume or restarted()) and step_folders(run / "checkpoints")):
+        recipe, run = _new(recipes, files, overrides, output)
+        restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0  # by torch's launcher
+        if not ((or_resume or restarted) and step_folders(run / "checkpoints")):
             refuse_used_folder(run)
             if recipe.data.prepared is None:
                 check_given(recipe)
@@ -137,17 +119,37 @@ def train(
         from headway.training.processes import launch
 
         raise typer.Exit(launch(sys.argv[1:], processes))
-    use_threads(threads)
     many = f" --processes {processes}" if processes > 1 else ""
-    again = f"{program()} train --resume {shlex.quote(str(run))}{threads_again(threads)}{many}"
-    progress = run_training(recipe, run, again)
+    progress = run_training(recipe, run, f"train --resume {shlex.quote(str(run))}{many}", threads)
     if not leads():
         return
-    typer.echo(
-        f"done: {progress.step:,} steps in {progress.minutes:.1f} minutes, best after {progress.best_step:,}", err=True
-    )
+    tell(f"done: {progress.step:,} steps in {progress.minutes:.1f} minutes, best after {progress.best_step:,}")
     tag = f">>{recipe.data.tags[0]}<< " if recipe.data.tags else ""
-    typer.echo(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}", err=True)
+    tell(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}")
+
+
+def _new(recipes: list[str], files: dict[str, Any], overrides: list[str], output: Path | None) -> tuple[Recipe, Path]:
+    """The recipe of a new run, and its folder. Raises UserError."""
+    from headway.training.reading import make_recipe
+
+    if recipes:
+        recipe, name = read_recipe(recipes[0], overrides)
+        return recipe, output or Path("runs") / name
+    for name in ("source", "valid_source"):
+        if not files[name]:
+            raise UserError(f"--{name.replace('_', '-')} is missing")
+    paths = {name: [str(path) for path in value or []] for name, value in files.items()}
+    document = {
+        "data": {
+            "train": {"source": paths["source"], "target": paths["target"]},
+            "valid": {"source": paths["valid_source"], "target": paths["valid_target"]},
+        },
+        "training": {"patience": 10},
+    }
+    recipe = make_recipe(document, overrides, origin="command line")
+    if output is None:
+        raise UserError("--output is missing: the run directory to make")
+    return recipe, output
 
 
 def bound_spinning() -> None:
@@ -160,14 +162,17 @@ def bound_spinning() -> None:
         os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 
-def run_training(recipe: Recipe, run: Path, again: str) -> Progress:
-    """Trains; a run that was asked to stop ends the program with 130 or 143, saved. `again` is what goes on with it."""
+def run_training(recipe: Recipe, run: Path, again: str, threads: int | None) -> Progress:
+    """Trains; a run that was asked to stop ends the program with 130 or 143, saved. again: the command that goes on
+    with it, with the same threads, because the last digits depend on them."""
+    from headway.threads import use_threads
     from headway.training.loop import train as train_run
     from headway.training.processes import end_with_parent
     from headway.training.ranks import LeadFailed
     from headway.training.reporter import Reporter
     from headway.training.stopping import Interrupted
 
+    use_threads(threads)
     end_with_parent()
     reporter = Reporter(quiet=not leads())
     try:
@@ -175,7 +180,8 @@ def run_training(recipe: Recipe, run: Path, again: str) -> Progress:
     except LeadFailed:
         raise typer.Exit(2) from None
     except Interrupted as interrupted:
-        reporter.line(f"{interrupted}: saved; go on with {again}")
+        again += "" if threads is None else f" --threads {threads}"
+        reporter.line(f"{interrupted}: saved; go on with {program()} {again}")
         raise typer.Exit(128 + interrupted.signal_number) from None
 
 
@@ -189,16 +195,6 @@ def leads() -> bool:
     return not is_rank() or os.environ.get("RANK", "0") == "0"
 
 
-def restarted() -> bool:
-    """Whether torch's launcher has started the command again, after one of its processes was lost."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
-
-
-def threads_again(threads: int | None) -> str:
-    """The option with which a run goes on as it was begun: the last digits depend on the threads."""
-    return "" if threads is None else f" --threads {threads}"
-
-
 def program() -> str:
     """What a person types to run headway again."""
     if shutil.which("headway"):
@@ -206,47 +202,69 @@ def program() -> str:
     return "python -m headway" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
 
 
-def _new(recipes: list[str], files: dict[str, Any], overrides: list[str]) -> tuple[Recipe, Path | None]:
-    from headway.training.reading import make_recipe
+def prepare(
+    arguments: Annotated[list[str], Argument(metavar="RECIPE [key.path=value]...", show_default=False)],
+    output: Annotated[
+        Path | None, options.output("Folder to make. Default: the recipe's data.prepared.", "FOLDER")
+    ] = None,
+    processes: Annotated[
+        int | None, Option(metavar="N", min=1, help="Number of processes that tokenise. Default: one per core.")
+    ] = None,
+) -> None:
+    """Filter and tokenise the text of a recipe before training.
 
-    if recipes:
-        recipe, name = read_recipe(recipes[0], overrides)
-        return recipe, Path("runs") / name
-    for name in ("source", "valid_source"):
-        if not files[name]:
-            raise UserError(f"--{name.replace('_', '-')} is missing")
-    paths = {name: [str(path) for path in value or []] for name, value in files.items()}
-    document = {
-        "data": {
-            "train": {"source": paths["source"], "target": paths["target"]},
-            "valid": {"source": paths["valid_source"], "target": paths["valid_target"]},
-        },
-        "training": {"patience": 10},
-    }
-    return make_recipe(document, overrides, origin="command line"), None
+    For large text: it is prepared once, on all cores, and several runs can share the result. If the command is
+    stopped or killed, run it again to continue.
 
+    \b
+    headway prepare mine.yaml --output prepared
+    headway prepare mine.yaml --output prepared --processes 16
+    headway train mine.yaml --data prepared
+    """
+    from headway.model import ModelConfig
+    from headway.threads import usable_cores
+    from headway.training.initial import load_initial_model
+    from headway.training.prepare import prepare_folder
+    from headway.training.reporter import Reporter
+    from headway.training.run_directory import only_trainer
+    from headway.training.stopping import Interrupted, StopRequests
 
-def check_given(recipe: Recipe) -> None:
-    """Raises UserError for a missing file that `headway data` makes, or a missing run of a recipe that comes with
-    headway, and says how."""
-    files = [file for corpus in (*recipe.data.train, *recipe.data.valid) for file in (*corpus.source, *corpus.target)]
-    files += [file for synthesis in recipe.data.syntheses for file in synthesis.given]
-    for file in files:
-        command = command_that_makes(file)
-        if command and not file.exists():
-            raise UserError(f"{file}: no such file; run `{command}` to create it")
-    for run in (recipe.training.init_from, *(synthesis.writer for synthesis in recipe.data.syntheses)):
-        place = None if run is None else Path(os.path.abspath(run))  # noqa: PTH100 - `resolve` would follow links
-        if place and place.parent.name == "runs" and place.name in shipped_recipes() and not place.exists():
-            usual = place == Path.cwd() / "runs" / place.name
-            out = "" if usual else f" --out {shlex.quote(str(place))}"
-            raise UserError(f"{place}: no such run; run `headway train {place.name}{out}` to create it")
+    recipes, overrides = split_arguments(arguments)
+    if len(recipes) != 1:
+        raise UserError("give one RECIPE; changes are key.path=value")
+    recipe, _ = read_recipe(recipes[0], overrides)
+    folder = output or recipe.data.prepared
+    if folder is None:
+        raise UserError("--output is missing: the folder to make")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder}: is a file, the folder can't be made there")
+    check_given(recipe)
+    config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
+    initial = load_initial_model(recipe, config)
+    stop = StopRequests()
 
+    def look_around() -> None:
+        if (number := stop()) is not None:
+            raise Interrupted(number)
 
-def _resumed(run: Path, overrides: list[str]) -> Recipe:
-    from headway.training.reading import load_recipe
-    from headway.training.run_directory import is_run
-
-    if not is_run(run):
-        raise UserError(f"{run}: is not a run directory, so there is nothing to resume")
-    return load_recipe(run / "recipe.yaml", overrides)
+    if processes is not None and processes > (cores := usable_cores()):
+        tell(f"notice: --processes {processes} on {cores} cores: the others only take memory")
+    reporter = Reporter("preparing")
+    try:
+        with reporter, stop.listening(), only_trainer(folder, "prepares text"):
+            prepare_folder(
+                recipe,
+                folder,
+                config.max_length,
+                reporter.line,
+                (initial.source_tokenizer, initial.target_tokenizer) if initial else None,
+                processes=processes or usable_cores(),
+                show=reporter.preparing,
+                look_around=look_around,
+            )
+    except Interrupted as interrupted:
+        given = " ".join(map(shlex.quote, arguments))
+        again = f"{program()} prepare {given} --output {shlex.quote(str(folder))}"
+        reporter.line(f"{interrupted}: what is done is kept; go on with {again}")
+        raise typer.Exit(128 + interrupted.signal_number) from None
+    tell(f"try: {program()} train {shlex.quote(recipes[0])} --data {shlex.quote(str(folder))}")

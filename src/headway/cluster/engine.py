@@ -18,7 +18,7 @@ from headway.cluster.worker import ShardOutcome, Work, Worker
 from headway.devices import keep_few_matrix_kernels
 from headway.errors import UserError
 from headway.storage.locks import try_lock
-from headway.text.corpus import unchanged
+from headway.text.compressed import unchanged
 
 MOST_ROUNDS = 3
 """Times that a missing shard is tried."""

@@ -37,7 +37,7 @@ __all__ = [
     "sample",
 ]
 
-__getattr__ = lazy_names(
+__getattr__, __dir__ = lazy_names(
     __name__,
     beam="BeamStep BeamWatch beam_search",
     constraints="Constraints",

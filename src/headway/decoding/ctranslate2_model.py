@@ -15,7 +15,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from headway.decoding.faithful import Exported, check_faithful, check_positions
+from headway.decoding.faithful import check_faithful
 from headway.errors import UserError
 from headway.model.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward
 from headway.storage import StoredModel
@@ -37,7 +37,6 @@ def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | No
     if quantization not in (None, *QUANTIZATIONS):
         raise UserError(f"quantization {quantization!r} is unknown; there are {', '.join(QUANTIZATIONS)}")
     config = stored.model.config
-    check_positions(config, "CTranslate2")
     if config.decoder_num_heads not in (None, config.num_heads):
         raise UserError(
             "CTranslate2 needs as many heads in the decoder as in the encoder; model.decoder_num_heads differs"
@@ -48,7 +47,7 @@ def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | No
     with write_directory(output) as folder:
         exact = folder / "exact"
         _save(stored, exact, None)
-        check_faithful(stored, open_ctranslate2(stored, exact), "CTranslate2")
+        check_faithful(stored, CTranslate2Model(stored, exact), "CTranslate2")
         if quantization is None:
             for file in exact.iterdir():
                 file.rename(folder / file.name)
@@ -69,11 +68,10 @@ def pieces_of(stored: StoredModel) -> tuple[list[str], list[str]]:
     return source, target
 
 
-def never_generated(stored: StoredModel) -> list[str]:
-    """The pieces that no translation may have."""
+def never_generated(stored: StoredModel) -> list[int]:
+    """The target ids that no translation may have."""
     config = stored.model.config
-    never = {config.pad_id, config.bos_id, *stored.target_tokenizer.never_generated} - {config.eos_id}
-    return [pieces_of(stored)[1][id_] for id_ in sorted(never)]
+    return sorted({config.pad_id, config.bos_id, *stored.target_tokenizer.never_generated} - {config.eos_id})
 
 
 def import_ctranslate2() -> Any:
@@ -96,19 +94,14 @@ def load_ctranslate2(folder: Path, **options: Any) -> Any:
         torch.set_num_threads(threads)
 
 
-def open_ctranslate2(stored: StoredModel, folder: Path, *, adds_end: bool = False) -> Exported:
+class CTranslate2Model:
     """What was exported. `adds_end`: it gives each source its <eos> by itself. Raises UserError."""
-    return _CTranslate2Model(stored, load_ctranslate2(folder), adds_end)
 
-
-class _CTranslate2Model:
-    """What was exported, as `check_faithful` asks it."""
-
-    def __init__(self, stored: StoredModel, translator: Any, adds_end: bool = False) -> None:
-        self._translator = translator
+    def __init__(self, stored: StoredModel, folder: Path, *, adds_end: bool = False) -> None:
+        self._translator = load_ctranslate2(folder)
         self._source, self._target = pieces_of(stored)
         self._ids = {piece: id_ for id_, piece in enumerate(self._target)}
-        self._never = never_generated(stored)
+        self._never = [[self._target[id_]] for id_ in never_generated(stored)]
         self._end = [] if adds_end else [self._source[stored.model.config.eos_id]]
 
     def translate(self, source: list[int], max_length: int) -> list[int]:
@@ -117,7 +110,7 @@ class _CTranslate2Model:
             beam_size=1,
             max_decoding_length=max_length,
             max_input_length=0,
-            suppress_sequences=[[piece] for piece in self._never],
+            suppress_sequences=self._never,
             use_vmap=True,  # nothing where there is none
         )
         return [self._ids[piece] for piece in result.hypotheses[0]]
@@ -176,7 +169,7 @@ def _vocabulary_map(stored: StoredModel, shortlist: Shortlist) -> Iterator[str]:
     never = set(never_generated(stored))
 
     def listed(ids: Iterable[int]) -> str:
-        return " ".join(target[id_] for id_ in ids if id_ >= 0 and target[id_] not in never)
+        return " ".join(target[id_] for id_ in ids if id_ >= 0 and id_ not in never)
 
     yield f"\t{listed(shortlist.always)}"
     for piece, ids in zip(source, shortlist.of_token, strict=True):

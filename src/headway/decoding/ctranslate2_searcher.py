@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from headway.decoding.ctranslate2_cache import exported
 from headway.decoding.ctranslate2_model import import_ctranslate2, load_ctranslate2, never_generated, pieces_of
 from headway.errors import UserError
 from headway.storage import StoredModel
+from headway.text.by_length import batches_by_length
 
 COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
 LENGTH_PENALTY = 1.0
@@ -50,7 +51,7 @@ class CTranslate2Searcher:
             )
         self._source, self._target = pieces_of(stored)
         self._ids = {piece: id_ for id_, piece in enumerate(self._target)}
-        self._never = [[piece] for piece in never_generated(stored)]
+        self._never = [[self._target[id_]] for id_ in never_generated(stored)]
         self._source_end = self._source[stored.model.config.eos_id]
         self._end = self._target[stored.model.config.eos_id]
         self._longest = stored.model.config.max_length - 1
@@ -171,13 +172,15 @@ class CTranslate2Searcher:
         return [[names[id_] for id_ in target] for target in targets]
 
 
-def _batches(lengths: Sequence[int], caps: Sequence[int]) -> Iterator[list[int]]:
-    """The places in batches of one cap and of like length, longest first."""
-    order = sorted(range(len(lengths)), key=lambda i: (caps[i], lengths[i]), reverse=True)
-    start = 0
-    while start < len(order):
-        first = order[start]
-        most = max(1, min(SENTENCES_PER_BATCH, TOKENS_PER_BATCH // (lengths[first] + 1)))
-        batch = [i for i in order[start : start + most] if caps[i] == caps[first]]
-        yield batch
-        start += len(batch)
+def _batches(lengths: Sequence[int], caps: Sequence[int]) -> list[list[int]]:
+    """The places in batches of one cap, the highest first, and of similar length, the longest first."""
+    return [
+        batch
+        for cap in sorted(set(caps), reverse=True)
+        for batch in batches_by_length(
+            [i for i in range(len(caps)) if caps[i] == cap],
+            lambda i: (lengths[i] + 1,),
+            lambda count, longest: count <= SENTENCES_PER_BATCH and count * longest[0] <= TOKENS_PER_BATCH,
+            longest_first=True,
+        )
+    ]

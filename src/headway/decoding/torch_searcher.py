@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -22,6 +22,7 @@ from headway.decoding.phrases import Demands
 from headway.decoding.sampling import sample
 from headway.decoding.shortlist import ShortlistEngine
 from headway.devices import return_freed_memory
+from headway.text.by_length import batches_by_length
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
 """Sentences that are translated together, at most, and hypotheses of theirs (see docs/tried.md)."""
@@ -80,7 +81,7 @@ class TorchSearcher:
     ) -> list[list[Hypothesis]]:
         """`watch` is called with the steps of beam search; it needs a single source."""
         width = options.n_best if options.sample is not None else options.beam_size
-        batches = _batches(dict(enumerate(map(len, sources))), ROWS_PER_BATCH // width)
+        batches = _batches(range(len(sources)), lambda i: len(sources[i]), ROWS_PER_BATCH // width)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
             work = [sources[i] for i in batch], [caps[i] for i in batch], [prefixes[i] for i in batch]
@@ -100,8 +101,8 @@ class TorchSearcher:
         widths = [max(options.beam_size, len(phrases) + 1) for phrases in demands.phrases]
         batches: list[list[int]] = []
         for width in sorted(set(widths)):
-            lengths = {i: len(sources[i]) for i, other in enumerate(widths) if other == width}
-            batches += _batches(lengths, ROWS_PER_BATCH // width)
+            alike = [i for i, other in enumerate(widths) if other == width]
+            batches += _batches(alike, lambda i: len(sources[i]), ROWS_PER_BATCH // width)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
             work = [sources[i] for i in batch], [caps[i] for i in batch], [prefixes[i] for i in batch]
@@ -115,11 +116,8 @@ class TorchSearcher:
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
         engine = self._engine
-        lengths = {
-            i: len(source) + len(target) for i, (source, target) in enumerate(zip(sources, targets, strict=True))
-        }
         scores: dict[int, float] = {}
-        for batch in _batches(lengths, SENTENCES_PER_BATCH):
+        for batch in _batches(range(len(sources)), lambda i: len(sources[i]) + len(targets[i]), SENTENCES_PER_BATCH):
             source = padded([[*sources[i], engine.eos_id] for i in batch], self._pad_id)
             target = padded([[engine.bos_id, *targets[i], engine.eos_id] for i in batch], self._pad_id)
             totals = engine.score(source, target).sum(dim=1)  # (batch,)
@@ -238,17 +236,15 @@ def _constraints(prefixes: Sequence[Sequence[int]], no_repeat_ngram: int) -> Con
     return Constraints(prefixes, no_repeat_ngram) if prefixes or no_repeat_ngram else None
 
 
-def _batches(lengths: Mapping[int, int], most: int) -> list[list[int]]:
-    """The keys in batches of like length, longest first, at most so many in one."""
-    order = sorted(lengths, key=lambda i: lengths[i], reverse=True)
-    batches: list[list[int]] = []
-    start = 0
-    while start < len(order):
-        width = lengths[order[start]] + 1  # the longest of the batch comes first
-        end = start + max(1, min(most, SENTENCES_PER_BATCH, TOKENS_PER_BATCH // width))
-        batches.append(order[start:end])
-        start = end
-    return batches
+def _batches(numbers: Sequence[int], length_of: Callable[[int], int], most: int) -> list[list[int]]:
+    """The numbers in batches, longest first, at most so many in one."""
+    most = min(most, SENTENCES_PER_BATCH)
+    return batches_by_length(
+        numbers,
+        lambda i: (length_of(i) + 1,),
+        lambda count, longest: count <= most and count * longest[0] <= TOKENS_PER_BATCH,
+        longest_first=True,
+    )
 
 
 def _generators(sampling: Sampling, source: list[int], count: int) -> list[np.random.Generator]:

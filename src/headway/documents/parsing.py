@@ -20,7 +20,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from headway.documents.markup import blocks_of, elements_of, escape, tag_name
 from headway.documents.sentences import marker_length, sentence_ends
-from headway.text.placing import Alignment, Layout, tag_pairs
+from headway.text.placing import Alignment, TagLayout, tag_pairs
 from headway.text.protected import (
     Atom,
     Element,
@@ -44,7 +44,7 @@ class Sentence:
     """One sentence, without the white space around it."""
 
     elements: list[Element]
-    layout: Layout | None = None
+    layout: TagLayout | None = None
     """Form in which the model gets the whole sentence; None if it can get only its runs."""
 
     @property
@@ -168,7 +168,7 @@ def _readable_parts(
 ) -> list[str | Sentence]:
     """One sentence; or, where the model can't read it as a whole, more of its parts."""
     spoken = with_protected(elements, lambda atom: atom.words is None)
-    layout = Layout.of(spoken, tag_name)
+    layout = TagLayout.of(spoken, tag_name)
     if layout is not None and is_readable(layout.plain):
         return [Sentence(spoken, layout)]
     runs: list[Element] = []
@@ -182,7 +182,7 @@ def _readable_parts(
             parts.append(document.shown(one))
         else:
             start, words, end = edges(one)
-            parts += [start, Sentence([words], Layout.of([words], tag_name)), end]
+            parts += [start, Sentence([words], TagLayout.of([words], tag_name)), end]
     return parts
 
 

@@ -24,7 +24,7 @@ from headway.insight.record import Text, log_probabilities
 from headway.model import Transformer
 from headway.storage import Aligner, StoredModel, load_model
 from headway.storage.steps import step_of
-from headway.text.texts import as_text
+from headway.text.characters import as_text
 from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.codec import Codec
 from headway.translator.searching import check_process

@@ -8,25 +8,17 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from headway.decoding.ctranslate2_model import (
-    export_ctranslate2,
-    import_ctranslate2,
-    load_ctranslate2,
-    open_ctranslate2,
-    pieces_of,
-)
+from headway.decoding.ctranslate2_model import CTranslate2Model, export_ctranslate2, import_ctranslate2
 from headway.decoding.faithful import Exported
 from headway.errors import UserError
 from headway.languages import english_name, is_language
 from headway.storage import StoredModel
-from headway.storage.atomic import TEMPORARY_SUFFIX, write_json
+from headway.storage.atomic import TEMPORARY_SUFFIX, write_file, write_json
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import fingerprint
 
@@ -53,12 +45,21 @@ def export_argos(stored: StoredModel, output: Path, quantization: str | None = N
         folder.mkdir()
         _save_model(stored, folder / "model", quantization or "int8")
         (folder / "sentencepiece.model").write_bytes(stored.source_tokenizer.to_bytes())
-        write_json(folder / "metadata.json", _metadata(stored))
+        write_json(
+            folder / "metadata.json",
+            {
+                "package_version": PACKAGE_VERSION,
+                "argos_version": ARGOS_VERSION,
+                "from_code": stored.source_language,
+                "from_name": english_name(stored.source_language),
+                "to_code": stored.target_language,
+                "to_name": english_name(stored.target_language),
+                "type": "translate",
+            },
+        )
         (folder / "README.md").write_text(stored.card, encoding="utf-8")
         archive = shutil.make_archive(str(folder), "zip", root_dir=temporary, base_dir=name)
-        with open(archive, "rb+") as file:
-            os.fsync(file.fileno())
-        Path(archive).replace(output)
+        write_file(output, Path(archive).read_bytes())
 
 
 def open_argos(stored: StoredModel, file: Path) -> Exported:
@@ -66,7 +67,7 @@ def open_argos(stored: StoredModel, file: Path) -> Exported:
     with tempfile.TemporaryDirectory() as temporary:
         shutil.unpack_archive(file, temporary, "zip")
         [folder] = Path(temporary).iterdir()
-        return open_ctranslate2(stored, folder / "model", adds_end=True)
+        return CTranslate2Model(stored, folder / "model", adds_end=True)
 
 
 def _check_possible(stored: StoredModel) -> None:
@@ -91,38 +92,12 @@ def _check_possible(stored: StoredModel) -> None:
 
 def _save_model(stored: StoredModel, folder: Path, quantization: str) -> None:
     """The model as CTranslate2 has it, which adds <eos> to each source by itself."""
-    export_ctranslate2(replace(_with_enough_positions(stored), shortlist=None), folder, quantization)
-    vocabulary, _ = pieces_of(stored)
-    pieces, end = [vocabulary[-1], vocabulary[stored.model.config.unk_id]], [vocabulary[stored.model.config.eos_id]]
-
-    def score(source: list[str]) -> list[float]:
-        [result] = load_ctranslate2(folder).score_batch([source], [pieces])
-        return result.log_probs
-
-    given = score(pieces + end)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    write_json(folder / "config.json", {**config, "add_source_eos": True})
-    if score(pieces) != given:
+    config, model = stored.model.config, copy.copy(stored.model)
+    model.config = replace(config, max_length=max(LONGEST, config.max_length))  # sinusoidal positions have no end
+    export_ctranslate2(replace(stored, model=model, shortlist=None), folder, quantization)
+    probe = [config.source_vocab_size - 1, config.unk_id]
+    given = CTranslate2Model(stored, folder).score(probe, probe)
+    document = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    write_json(folder / "config.json", {**document, "add_source_eos": True})
+    if CTranslate2Model(stored, folder, adds_end=True).score(probe, probe) != given:
         raise UserError("CTranslate2 doesn't add <eos> to a source as it is told to; nothing was exported")
-
-
-def _with_enough_positions(stored: StoredModel) -> StoredModel:
-    """The same model; sinusoidal positions have no end, so they can be those of all that Argos gives."""
-    config = stored.model.config
-    if config.max_length >= LONGEST:
-        return stored
-    model = copy.copy(stored.model)
-    model.config = replace(config, max_length=LONGEST)
-    return replace(stored, model=model)
-
-
-def _metadata(stored: StoredModel) -> dict[str, Any]:
-    return {
-        "package_version": PACKAGE_VERSION,
-        "argos_version": ARGOS_VERSION,
-        "from_code": stored.source_language,
-        "from_name": english_name(stored.source_language),
-        "to_code": stored.target_language,
-        "to_name": english_name(stored.target_language),
-        "type": "translate",
-    }

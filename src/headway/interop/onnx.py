@@ -16,23 +16,21 @@ from collections.abc import Iterable
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from headway.decoding import SearchOptions
-from headway.decoding.faithful import Exported, check_faithful, check_positions
+from headway.decoding.ctranslate2_model import never_generated
+from headway.decoding.faithful import check_faithful
 from headway.errors import UserError
 from headway.model import Transformer, padding_mask
 from headway.model.attention import MultiHeadAttention, ScaledDotProductAttention
 from headway.model.layers import DecoderLayer
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory, write_json
-from headway.text.tokenizer import fingerprint
-
-if TYPE_CHECKING:
-    from headway.interop.onnx_translate import Model
+from headway.storage.model_directory import save_tokenizers
 
 FORMAT_VERSION = 2
 """2: keys and values are rows of d_model; they were split into heads before."""
@@ -66,7 +64,6 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
     README.md, whole or not at all. Raises UserError."""
     _check_packages()
     config = stored.model.config
-    check_positions(config, "ONNX")
     if config.decoder_layers == 0:
         raise UserError("ONNX: a decoder step needs a layer that remembers; model.decoder_layers is 0")
     if config.max_length < LEAST_LENGTH:
@@ -75,13 +72,7 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
     with write_directory(output, size) as folder:
         _save_graphs(stored, folder)
         _save_rest(stored, folder)
-        check_faithful(stored, _Exported(folder), "ONNX Runtime")
-
-
-def open_onnx(stored: StoredModel, folder: Path) -> Exported:
-    """What was exported. Raises UserError."""
-    _check_packages()
-    return _Exported(folder)
+        check_faithful(stored, OnnxModel(folder), "ONNX Runtime")
 
 
 def _check_packages() -> None:
@@ -107,10 +98,8 @@ class EncoderGraph(nn.Module):
         -> keys and values, (layers, rows, source length, d_model) each"""
         x = self.embedding(source) + cast(Tensor, self.positions)[: source.size(1)]
         memory = self.encoder(x, padding_mask(source, self.pad_id))
-        keys, values = zip(
-            *(attention.remember(memory) for attention in cast(Iterable[MultiHeadAttention], self.attentions)),
-            strict=True,
-        )
+        attentions = cast(Iterable[MultiHeadAttention], self.attentions)
+        keys, values = zip(*(attention.remember(memory) for attention in attentions), strict=True)
         return torch.stack(keys), torch.stack(values)
 
 
@@ -164,21 +153,16 @@ def _layers(decoder: nn.Module) -> Iterable[DecoderLayer]:
 
 def _save_graphs(stored: StoredModel, folder: Path) -> None:
     model, config = _readable(stored.model).eval(), stored.model.config
-    sizes = {
-        "rows": 2,
-        "source_length": 3,
-        "length": 4,
-        "layers": config.decoder_layers,
-        "d_model": config.d_model,
-    }
+    sizes = {"rows": 2, "source_length": 3, "length": 4, "layers": config.decoder_layers, "d_model": config.d_model}
     limits = {"rows": None, "source_length": config.max_length, "length": config.max_length - 1}
+    dimensions = {name: torch.export.Dim(name, min=0, max=limit) for name, limit in limits.items()}
     places: dict[str, tuple[int, int]] = {}
     with open(folder / WEIGHTS_FILE, "wb") as weights:
         for name, graph, inputs, outputs in (
             ("encoder", EncoderGraph(model), ENCODER_INPUTS, ENCODER_OUTPUTS),
             ("decoder", DecoderGraph(model), DECODER_INPUTS, DECODER_OUTPUTS),
         ):
-            proto = _converted(graph.eval(), sizes, limits, inputs, list(outputs))
+            proto = _converted(graph.eval(), sizes, dimensions, inputs, list(outputs))
             _move_weights(proto, weights, places)
             (folder / f"{name}.onnx").write_bytes(proto.SerializeToString())
 
@@ -186,32 +170,24 @@ def _save_graphs(stored: StoredModel, folder: Path) -> None:
 def _converted(
     graph: nn.Module,
     sizes: dict[str, int],
-    limits: dict[str, int | None],
+    dimensions: dict[str, Any],
     inputs: dict[str, tuple[str, ...]],
     outputs: list[str],
 ) -> Any:
-    """The graph as a ModelProto of ONNX, all its weights inside; traced at `sizes`, and dynamic up to `limits`."""
+    """The graph as a ModelProto of ONNX, all its weights inside; traced at `sizes`, with some `dimensions` dynamic."""
     examples = tuple(
         torch.zeros([sizes[name] for name in shape], dtype=torch.float32 if len(shape) == 4 else torch.long)
         for shape in inputs.values()
     )
-    dimensions = {name: torch.export.Dim(name, min=0, max=limit) for name, limit in limits.items()}
     shapes = {
         input_: {place: dimensions[name] for place, name in enumerate(shape) if name in dimensions}
         for input_, shape in inputs.items()
     }
+    names: dict[str, Any] = {"input_names": list(inputs), "output_names": outputs}
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # its notices and warnings are about itself
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        program = torch.onnx.export(
-            graph,
-            examples,
-            dynamo=True,
-            verbose=False,
-            input_names=list(inputs),
-            output_names=outputs,
-            dynamic_shapes=shapes,
-        )
+        program = torch.onnx.export(graph, examples, dynamo=True, verbose=False, dynamic_shapes=shapes, **names)
     assert program is not None
     proto = program.model_proto
     for part in (*proto.graph.node, *proto.graph.value_info, *proto.graph.input, *proto.graph.output):
@@ -235,22 +211,16 @@ def _move_weights(proto: Any, weights: IO[bytes], places: dict[str, tuple[int, i
 
 
 def _save_rest(stored: StoredModel, folder: Path) -> None:
-    config, source, target = stored.model.config, stored.source_tokenizer, stored.target_tokenizer
-    stem = ("tokenizer", "tokenizer") if fingerprint(source) == fingerprint(target) else ("source", "target")
-    files = {"source": f"{stem[0]}{source.suffix}", "target": f"{stem[1]}{target.suffix}"}
-    (folder / files["source"]).write_bytes(source.to_bytes())
-    (folder / files["target"]).write_bytes(target.to_bytes())
-    never = {config.pad_id, config.bos_id, *target.never_generated} - {config.eos_id}
-    options = SearchOptions(**stored.decoding)
+    config, options = stored.model.config, SearchOptions(**stored.decoding)
     document = {
         "format_version": FORMAT_VERSION,
         "source_language": stored.source_language,
         "target_language": stored.target_language,
-        "tokenizer": files,
+        "tokenizer": save_tokenizers(folder, stored.source_tokenizer, stored.target_tokenizer),
         "pad_id": config.pad_id,
         "bos_id": config.bos_id,
         "eos_id": config.eos_id,
-        "never_generated": sorted(never),
+        "never_generated": never_generated(stored),
         "max_length": config.max_length,
         "decoding": {name: getattr(options, name) for name in DECODING},
         "encoder.onnx": {"inputs": ENCODER_INPUTS, "outputs": ENCODER_OUTPUTS},
@@ -265,20 +235,19 @@ def _save_rest(stored: StoredModel, folder: Path) -> None:
     (folder / "README.md").write_text(f"{readme}{stored.card}", encoding="utf-8")
 
 
-class _Exported:
-    """What was exported, as `check_faithful` asks it."""
+class OnnxModel:
+    """What was exported. It needs onnxruntime."""
 
     def __init__(self, folder: Path) -> None:
         from headway.interop import onnx_translate
 
-        self._loop = onnx_translate
-        self._model: Model = onnx_translate.Model(folder, threads=1)
+        self._loop, self._model = onnx_translate, onnx_translate.Model(folder, threads=1)
 
     def translate(self, source: list[int], max_length: int) -> list[int]:
-        return self._loop.greedy(self._model, [source], [max_length])[0]
+        [[best, *_]] = self._loop.beam_search(self._model, [source], [max_length], beam_size=1, alpha=0.0)
+        return best.ids
 
     def score(self, source: list[int], target: list[int]) -> list[float]:
-        state = self._model.start([source])
-        read, given = [self._model.bos_id, *target], [*target, self._model.eos_id]
-        steps = [self._loop.log_softmax(self._model.logits(state, [token]))[0] for token in read]
-        return [float(step[token]) for step, token in zip(steps, given, strict=True)]
+        model, state = self._model, self._model.start([source])
+        pairs = zip([model.bos_id, *target], [*target, model.eos_id], strict=True)
+        return [float(self._loop.log_softmax(model.logits(state, [read]))[0, given]) for read, given in pairs]

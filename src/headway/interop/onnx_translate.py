@@ -4,7 +4,7 @@
 
 The model is two graphs. encoder.onnx reads a source and gives what the decoder's attention to it needs, once a
 sentence. decoder.onnx reads one token of each hypothesis, and gives the logits of the next one and the keys and values
-of all tokens so far, which its next call gets again. `greedy` and `beam_search` are all that stands around them.
+of all tokens so far, which its next call gets again. `beam_search` is all that stands around them.
 """
 
 from __future__ import annotations
@@ -15,28 +15,30 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import BytesIO
+from itertools import groupby, takewhile
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Thread
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import onnxruntime
 import sentencepiece
 
-SENTENCES_PER_BATCH = 32
-PAUSE = 0.02
-"""Seconds without a new line after which those before it are translated."""
+ROWS = 32
+"""Hypotheses of the sentences that are translated together."""
+BLOCK = 1 << 16
+"""Bytes that are read at once."""
+BOM = b"\xef\xbb\xbf"
 CHARACTERS_PER_PIECE = 64
 """A text with more for each piece that the model can read is too long, whatever its pieces are."""
 
 
 @dataclass
-class State:
-    """Translations in the making, one a row."""
+class Cache:
+    """What the decoder remembers of translations in the making, one a row."""
 
     source: np.ndarray
     """Ids with <eos>, padded. (rows, source length)"""
@@ -47,10 +49,10 @@ class State:
     """Of the tokens so far. (layers, rows, length, d_model)"""
     values: np.ndarray
 
-    def select(self, rows: Sequence[int]) -> State:
+    def select(self, rows: Sequence[int]) -> Cache:
         """The given rows, in this order; one may stand there several times."""
         cache = (self.memory_keys, self.memory_values, self.keys, self.values)
-        return State(self.source[rows], *(array[:, rows] for array in cache))
+        return Cache(self.source[rows], *(array[:, rows] for array in cache))
 
 
 class Model:
@@ -70,7 +72,7 @@ class Model:
         self.bos_id: int = self.config["bos_id"]
         self.eos_id: int = self.config["eos_id"]
 
-    def start(self, sources: Sequence[Sequence[int]]) -> State:
+    def start(self, sources: Sequence[Sequence[int]]) -> Cache:
         """sources: ids without <eos>"""
         width = max(map(len, sources)) + 1
         source = np.full((len(sources), width), self.config["pad_id"], dtype=np.int64)
@@ -78,15 +80,15 @@ class Model:
             row[: len(ids) + 1] = [*ids, self.eos_id]
         memory_keys, memory_values = self._encoder.run(["memory_keys", "memory_values"], {"source": source})
         nothing = memory_keys[:, :, :0]
-        return State(source, memory_keys, memory_values, nothing, nothing)
+        return Cache(source, memory_keys, memory_values, nothing, nothing)
 
-    def logits(self, state: State, tokens: Sequence[int]) -> np.ndarray:
+    def logits(self, state: Cache, tokens: Sequence[int]) -> np.ndarray:
         """Reads one token a row, <bos> first; logits of the next (rows, vocabulary). Changes the state."""
         inputs = {"tokens": np.array(tokens, dtype=np.int64), **vars(state)}
         logits, state.keys, state.values = self._decoder.run(["logits", "new_keys", "new_values"], inputs)
         return logits
 
-    def log_probabilities(self, state: State, tokens: Sequence[int]) -> np.ndarray:
+    def log_probabilities(self, state: Cache, tokens: Sequence[int]) -> np.ndarray:
         """As `logits`, but log-probabilities, and -inf for what no translation may have. (rows, vocabulary)"""
         log_probabilities = log_softmax(self.logits(state, tokens))
         log_probabilities[:, self.config["never_generated"]] = -np.inf
@@ -111,36 +113,11 @@ def constrain(log_probabilities: np.ndarray, rows: Sequence[Sequence[int]], eos_
                 log_probabilities[row, ids[start + n - 1]] = -np.inf
 
 
-def greedy(
-    model: Model, sources: Sequence[Sequence[int]], max_lengths: Sequence[int], no_repeat_ngram: int = 0
-) -> list[list[int]]:
-    """Takes the likeliest token at each step until <eos>, or until a sentence has its max_length of tokens. None is
-    empty. No run of `no_repeat_ngram` tokens comes twice; 0: any may."""
-    translations: list[list[int]] = [[] for _ in sources]
-    running = list(range(len(sources)))  # the sentence of each row
-    tokens = [model.bos_id] * len(running)
-    state = model.start(sources)
-    while running:
-        log_probabilities = model.log_probabilities(state, tokens)
-        so_far = [translations[sentence] for sentence in running]
-        constrain(log_probabilities, so_far, model.eos_id, no_repeat_ngram)
-        tokens = log_probabilities.argmax(axis=1).tolist()
-        going_on = [
-            row
-            for row, sentence in enumerate(running)
-            if tokens[row] != model.eos_id and len(translations[sentence]) < max_lengths[sentence]
-        ]
-        for row in going_on:
-            translations[running[row]].append(tokens[row])
-        running, tokens = [running[row] for row in going_on], [tokens[row] for row in going_on]
-        state = state.select(going_on)
-    return translations
-
-
 @dataclass
-class Hypothesis:
-    """A translation as ids, without control ids."""
+class ScoredIds:
+    """A translation of one of the sentences, or its beginning, as ids without control ids."""
 
+    sentence: int
     ids: list[int]
     score: float
     """Total log-probability, that of <eos> included where it has ended."""
@@ -152,53 +129,64 @@ def length_penalty(length: int, alpha: float) -> float:
 
 
 def beam_search(
-    model: Model, source: Sequence[int], max_length: int, beam_size: int, alpha: float, no_repeat_ngram: int = 0
-) -> list[Hypothesis]:
-    """The hypotheses of one sentence that have ended, best first, none empty; `no_repeat_ngram` as in `greedy`.
+    model: Model,
+    sources: Sequence[Sequence[int]],
+    max_lengths: Sequence[int],
+    beam_size: int,
+    alpha: float,
+    no_repeat_ngram: int = 0,
+) -> list[list[ScoredIds]]:
+    """The hypotheses of each sentence that have ended, best first, none empty. A beam of 1 without penalty (`alpha` 0)
+    is greedy search. No run of `no_repeat_ngram` tokens comes twice in a translation; 0: any may.
 
-    At each step the `beam_size` likeliest continuations go on; one that is <eos> has ended. The search ends when
-    `beam_size` have ended and none that goes on is better than all of them, when none that goes on can become better,
-    or at `max_length` tokens, where <eos> is all that may follow.
+    At each step the `beam_size` likeliest continuations of a sentence go on; one that is <eos> has ended. Its search
+    ends when `beam_size` have ended and none that goes on is better than all of them, when none that goes on can become
+    better, or at its `max_length` of tokens, where <eos> is all that may follow.
     """
 
-    def worth(hypothesis: Hypothesis) -> float:
+    def worth(hypothesis: ScoredIds) -> float:
         return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, alpha)
 
-    beam, tokens = [Hypothesis([], 0.0)], [model.bos_id]
-    ended: list[Hypothesis] = []
-    state = model.start([source])
-    while True:
-        log_probabilities = model.log_probabilities(state, tokens)  # (hypotheses, vocabulary)
-        constrain(log_probabilities, [one.ids for one in beam], model.eos_id, no_repeat_ngram)
-        likely = [  # one of each hypothesis's continuations may be <eos>, so one more is looked at
-            (beam[row].score + float(log_probabilities[row, token]), row, token)
-            for row in range(len(beam))
-            for token in largest(log_probabilities[row], beam_size + 1)
-        ]
-        likely = sorted((one for one in likely if one[0] > -np.inf), key=lambda one: -one[0])[: 2 * beam_size]
-        ended += [Hypothesis(beam[row].ids, score) for score, row, token in likely[:beam_size] if token == model.eos_id]
-        likely = [one for one in likely if one[2] != model.eos_id][:beam_size]
-        best_ended = max(map(worth, ended), default=-np.inf)
-        best_running = likely[0][0] if likely else -np.inf
-        length = len(beam[0].ids) + 1
-        enough = len(ended) >= beam_size and best_running / length_penalty(length + 1, alpha) <= best_ended
-        if enough or best_running / length_penalty(max_length + 1, alpha) <= best_ended:
-            return sorted(ended, key=worth, reverse=True)
-        if length > max_length:
-            there = [one.ids for one in ended]
-            for row, one in enumerate(beam):
-                if one.ids not in there:
-                    ended.append(Hypothesis(one.ids, one.score + float(log_probabilities[row, model.eos_id])))
-            return sorted(ended, key=worth, reverse=True)
-        beam = [Hypothesis([*beam[row].ids, token], score) for score, row, token in likely]
-        tokens = [token for _, _, token in likely]
-        state = state.select([row for _, row, _ in likely])
+    rows = [ScoredIds(sentence, [], 0.0) for sentence in range(len(sources))]
+    ended: list[list[ScoredIds]] = [[] for _ in sources]
+    state, tokens = model.start(sources), [model.bos_id] * len(rows)
+    while rows:
+        log_probabilities = model.log_probabilities(state, tokens)  # (rows, vocabulary)
+        constrain(log_probabilities, [one.ids for one in rows], model.eos_id, no_repeat_ngram)
+        length, going_on = len(rows[0].ids) + 1, []
+        for sentence, group in groupby(range(len(rows)), key=lambda row: rows[row].sentence):
+            beam, done, most = list(group), ended[sentence], max_lengths[sentence]
+            likely = [  # one of each hypothesis's continuations may be <eos>, so one more is looked at
+                (rows[row].score + float(log_probabilities[row, token]), row, token)
+                for row in beam
+                for token in largest(log_probabilities[row], beam_size + 1)
+            ]
+            likely = sorted((one for one in likely if one[0] > -np.inf), key=lambda one: -one[0])[: 2 * beam_size]
+            done += [
+                replace(rows[row], score=score) for score, row, token in likely[:beam_size] if token == model.eos_id
+            ]
+            likely = [one for one in likely if one[2] != model.eos_id][:beam_size]
+            best_ended = max(map(worth, done), default=-np.inf)
+            best_running = likely[0][0] if likely else -np.inf
+            enough = len(done) >= beam_size and best_running / length_penalty(length + 1, alpha) <= best_ended
+            if enough or best_running / length_penalty(most + 1, alpha) <= best_ended:
+                continue
+            if length <= most:
+                going_on += likely
+                continue
+            there = [one.ids for one in done]
+            cut = [(rows[row], float(log_probabilities[row, model.eos_id])) for row in beam]
+            done += [replace(one, score=one.score + eos) for one, eos in cut if one.ids not in there]
+        rows = [ScoredIds(rows[row].sentence, [*rows[row].ids, token], score) for score, row, token in going_on]
+        tokens, state = [token for _, _, token in going_on], state.select([row for _, row, _ in going_on])
+    return [sorted(some, key=worth, reverse=True) for some in ended]
 
 
 def largest(values: np.ndarray, count: int) -> list[int]:
     """The places of the largest values, largest first. values: (n,)"""
-    places = np.argpartition(-values, min(count, len(values)) - 1)[:count]
-    return places[np.argsort(-values[places], kind="stable")].tolist()
+    count = min(count, len(values))
+    places = np.flatnonzero(values >= np.partition(values, -count)[-count])
+    return places[np.argsort(-values[places], kind="stable")][:count].tolist()
 
 
 INVISIBLE = (
@@ -228,17 +216,18 @@ class Subwords:
     _CONTROLS = 4  # <pad>, <unk>, <sos>, <eos>; tags of target languages follow
 
     def __init__(self, file: Path) -> None:
-        self._processor = sentencepiece.SentencePieceProcessor(model_file=str(file))
-        self.tags: dict[str, int] = {}
-        for id_ in range(self._CONTROLS, self._processor.get_piece_size()):
-            if not self._processor.is_control(id_):
-                break
-            self.tags[self._processor.id_to_piece(id_)] = id_
+        self._processor = processor = sentencepiece.SentencePieceProcessor(model_file=str(file))
+        tags = takewhile(processor.is_control, range(self._CONTROLS, processor.get_piece_size()))
+        self.tags: dict[str, int] = {processor.id_to_piece(id_): id_ for id_ in tags}
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, which may begin with the tag of a target language."""
         tag = self.tag_of(text)
-        ids = self._processor.encode(self._normalized(text[tag.end() :] if tag else text))
+        text = text[tag.end() :] if tag else text
+        if BLANK.fullmatch(text):
+            return []
+        text = unicodedata.normalize("NFKC", visible(text))
+        ids = self._processor.encode(text.replace("▁", "\ufdd0"))  # sentencepiece would take U+2581 for a space
         return [self.tags[tag[1]], *ids] if tag and ids else ids
 
     def tag_of(self, text: str) -> re.Match[str] | None:
@@ -252,11 +241,6 @@ class Subwords:
         text = self._processor.decode(of_text).replace("\ufdd0", "▁")
         return text.replace("\n", " ").replace("\r", " ")
 
-    @staticmethod
-    def _normalized(text: str) -> str:
-        """sentencepiece would take U+2581 for a space."""
-        return "" if BLANK.fullmatch(text) else unicodedata.normalize("NFKC", visible(text)).replace("▁", "\ufdd0")
-
 
 class Words:
     """Text to ids and back, by white space."""
@@ -268,10 +252,6 @@ class Words:
         self._lowercase: bool = document["lowercase"]
         self._words: list[str] = [*self._CONTROLS, *document["words"]]
         self._ids = {word: id_ for id_, word in enumerate(self._words) if id_ >= len(self._CONTROLS)}
-        self.tags: dict[str, int] = {}
-
-    def tag_of(self, text: str) -> None:
-        """There are no tags."""
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text; 1 is <unk>."""
@@ -283,7 +263,7 @@ class Words:
         return " ".join(self._words[id_] for id_ in ids if id_ == 1 or id_ >= len(self._CONTROLS))
 
 
-class Translator:
+class TextTranslator:
     """Text in, text out."""
 
     def __init__(self, folder: Path, threads: int = 0) -> None:
@@ -299,23 +279,21 @@ class Translator:
     ) -> Iterator[str | None]:
         """One translation for each text, blank for a blank text, None for one that is longer than the model can read,
         or doesn't say into which language."""
-        for start in range(0, len(texts), SENTENCES_PER_BATCH):
-            encoded = [self._encode(text) for text in texts[start : start + SENTENCES_PER_BATCH]]
+        together = max(1, ROWS // beam_size)
+        for start in range(0, len(texts), together):
+            encoded = [self._encode(text) for text in texts[start : start + together]]
             sources = [ids for ids in encoded if ids]
             caps = [min(max_length or 2 * len(ids) + 50, self.longest) for ids in sources]
-            if beam_size == 1 and sources:
-                found = iter(greedy(self.model, sources, caps, no_repeat_ngram))
-            else:
-                found = (
-                    beam_search(self.model, ids, cap, beam_size, alpha, no_repeat_ngram)[0].ids
-                    for ids, cap in zip(sources, caps, strict=True)
-                )
+            alpha = alpha if beam_size > 1 else 0.0  # greedy search has none
+            found = iter(beam_search(self.model, sources, caps, beam_size, alpha, no_repeat_ngram) if sources else ())
             for ids in encoded:
-                yield self._target.decode(next(found)) if ids else None if ids is None else ""
+                yield self._target.decode(next(found)[0].ids) if ids else None if ids is None else ""
 
     def lacks_tag(self, text: str) -> bool:
         """Whether a text lacks the tag of one of the model's target languages."""
-        return bool(self._source.tags) and not BLANK.fullmatch(text) and not self._source.tag_of(text)
+        if not isinstance(self._source, Subwords) or not self._source.tags or BLANK.fullmatch(text):
+            return False
+        return self._source.tag_of(text) is None
 
     def _encode(self, text: str) -> list[int] | None:
         """The ids; None where they are too many, or the text lacks its tag."""
@@ -325,51 +303,35 @@ class Translator:
         return ids if len(ids) <= self.longest else None
 
 
-def read_lines(stream: IO[bytes]) -> Iterator[str]:
-    """The lines of a UTF-8 text, which end at a line feed alone. Raises ValueError."""
-    for number, line in enumerate(stream, start=1):
-        text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-        if not text:  # an empty text that has a mark
-            return
-        if (zeros := line.count(0)) >= 4 and zeros * 3 >= len(line) > zeros:
-            raise ValueError(f"standard input, line {number}: has a NUL in every second byte, as UTF-16; convert it")
-        try:
-            yield text.decode("utf-8").removesuffix("\n").removesuffix("\r")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"standard input, line {number}: byte 0x{text[error.start]:02x} is not UTF-8; convert the file"
-            ) from None
+def arriving_lines() -> Iterator[list[str]]:
+    """The lines of standard input, as many at a time as have arrived, because a program may wait for the answer. They
+    end at a line feed alone. Raises ValueError, after the lines before."""
+    number, arrived, block = 0, bytearray(), b"\n"
+    while block:
+        block = os.read(0, BLOCK)
+        end = block.rfind(b"\n") + 1
+        arrived += block[:end]
+        if end or not block:
+            lines: list[str] = []
+            try:
+                for line in BytesIO(arrived if number else arrived.removeprefix(BOM)):
+                    number += 1
+                    lines.append(decoded(line, number))
+            finally:
+                yield lines
+            arrived.clear()
+        arrived += block[end:]
 
 
-def batches(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Batches of lines: full ones, or shorter ones where the next line takes longer than PAUSE, because a program may
-    wait for the answer. A thread reads them, so that it works with the pipes of every system."""
-    arrived: Queue[str | Exception] = Queue(SENTENCES_PER_BATCH)
-
-    def read() -> None:
-        try:
-            for line in lines:
-                arrived.put(line)
-            arrived.put(StopIteration())
-        except ValueError as error:
-            arrived.put(error)
-
-    Thread(target=read, daemon=True).start()
-    batch: list[str] = []
-    while True:
-        try:
-            found = arrived.get(timeout=PAUSE)
-        except Empty:
-            found = None
-        if isinstance(found, str):
-            batch.append(found)
-        if batch and (len(batch) == SENTENCES_PER_BATCH or not isinstance(found, str)):
-            yield batch
-            batch = []
-        if isinstance(found, StopIteration):
-            return
-        if isinstance(found, Exception):
-            raise found
+def decoded(line: bytes, number: int) -> str:
+    """The text of a line of UTF-8. Raises ValueError."""
+    if (zeros := line.count(0)) >= 4 and zeros * 3 >= len(line) > zeros:
+        raise ValueError(f"standard input, line {number}: has a NUL in every second byte, as UTF-16; convert it")
+    try:
+        return line.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{line[error.start]:02x}"
+        raise ValueError(f"standard input, line {number}: {byte} is not UTF-8; convert the file") from None
 
 
 def tell(text: str) -> None:
@@ -393,12 +355,12 @@ def main() -> int:
         parser.error("--beam-size and --max-length must be at least 1")
     if chosen.no_repeat_ngram < 0 or not 0 <= chosen.length_penalty <= 10:
         parser.error("--no-repeat-ngram must be at least 0, and --length-penalty between 0 and 10")
-    translator = Translator(folder, chosen.threads)
+    translator = TextTranslator(folder, chosen.threads)
     search = (chosen.beam_size, chosen.length_penalty, chosen.max_length, chosen.no_repeat_ngram)
     code, number = 0, 0
     try:
-        for batch in batches(read_lines(open(0, "rb", closefd=False))):  # noqa: SIM115 - a thread may read to the end
-            for text, found in zip(batch, translator.translate(batch, *search), strict=True):
+        for lines in arriving_lines():
+            for text, found in zip(lines, translator.translate(lines, *search), strict=True):
                 number += 1
                 if found is None:
                     code = 2

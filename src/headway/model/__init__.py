@@ -33,7 +33,7 @@ __all__ = [
     "target_mask",
 ]
 
-__getattr__ = lazy_names(
+__getattr__, __dir__ = lazy_names(
     __name__,
     attention="MultiHeadAttention ScaledDotProductAttention attend",
     config="ModelConfig",

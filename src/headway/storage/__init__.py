@@ -22,7 +22,7 @@ __all__ = [
     "save_model",
 ]
 
-__getattr__ = lazy_names(
+__getattr__, __dir__ = lazy_names(
     __name__,
     aligner="Aligner",
     calibration="Calibration",

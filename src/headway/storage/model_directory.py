@@ -105,7 +105,7 @@ class ModelDirectory(ModelInfo):
 def write_model(path: Path, info: ModelInfo, config: ModelConfig, weights: Mapping[str, NDArray[Any]]) -> None:
     """Writes a model directory, whole or not at all. Raises UserError for what `read_model` would refuse to read."""
     with write_directory(path, sum(weight.nbytes for weight in weights.values())) as folder:
-        tokenizer_files = _save_tokenizers(folder, info.source_tokenizer, info.target_tokenizer)
+        tokenizer_files = save_tokenizers(folder, info.source_tokenizer, info.target_tokenizer)
         save_arrays(folder / WEIGHTS_FILE, weights)
         write_json(folder / DECODING_FILE, info.decoding)
         (folder / CARD_FILE).write_text(info.card, encoding="utf-8")
@@ -214,7 +214,8 @@ def find_model(path: Path) -> Path:
     )
 
 
-def _save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> dict[str, str]:
+def save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> dict[str, str]:
+    """Writes one file, or one for each side, and returns the name of each side's."""
     joint = fingerprint(source) == fingerprint(target)
     names = {
         side: f"{'tokenizer' if joint else side}{tokenizer.suffix}"

@@ -240,23 +240,18 @@ def _deal(rows: list[list[int]], count: int, random: np.random.Generator) -> lis
     return [rows[start:end] + [[]] * (count - end + start) for start, end in itertools.pairwise(cuts)]
 
 
-class IdsOfPairs(Protocol):
-    """The ids of pairs by their numbers, without control ids."""
-
-    @property
-    def source(self) -> IdsByNumber: ...
-    @property
-    def target(self) -> IdsByNumber: ...
-
-
 class IdsByNumber(Protocol):
+    """Ids of sentences, without control ids."""
+
     def __getitem__(self, number: int, /) -> NDArray[Any]: ...
 
 
-def collate(corpus: IdsOfPairs, batch: MicroBatch) -> tuple[PackedIds, PackedIds, NDArray[np.int64]]:
+def collate(
+    source: IdsByNumber, target: IdsByNumber, batch: MicroBatch
+) -> tuple[PackedIds, PackedIds, NDArray[np.int64]]:
     """Source + <eos> and <bos> + target of each pair, and the labels: target + <eos>, (rows, target length)."""
-    sources = [[[*corpus.source[pair].tolist(), EOS_ID] for pair in row] for row in batch.rows]
-    targets = [[corpus.target[pair].tolist() for pair in row] for row in batch.rows]
+    sources = [[[*source[pair].tolist(), EOS_ID] for pair in row] for row in batch.rows]
+    targets = [[target[pair].tolist() for pair in row] for row in batch.rows]
     return (
         PackedIds.of(sources, batch.source_length),
         PackedIds.of([[[BOS_ID, *ids] for ids in row] for row in targets], batch.target_length),
@@ -285,14 +280,6 @@ class PackedIds:
             sentences[number, :used] = np.repeat(np.arange(1, len(row) + 1), lengths)
             positions[number, :used] = [place for size in lengths for place in range(size)]
         return cls(ids, sentences, positions, longest=int(positions.max()) + 1)
-
-
-def pad(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """Sequences of ids as rows of one array, padded at the end to the longest's length."""
-    rows = np.full((len(sequences), max(map(len, sequences))), PAD_ID, dtype=np.int64)
-    for row, sequence in zip(rows, sequences, strict=True):
-        row[: len(sequence)] = sequence
-    return rows
 
 
 def share_of_step(micro_batches: list[MicroBatch], rank: int, ranks: int) -> list[MicroBatch]:

@@ -1,8 +1,11 @@
-"""The characters of a text that a model sees: no invisible ones, and one space for white space of any kind."""
+"""The characters of a text that a model sees: no invisible ones, and one space for white space of any kind. Also what
+is a text at all, for programs that give lists of them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 DROPPED = (
     r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # controls that are no white space
@@ -16,6 +19,9 @@ _UNSEEN = (
     r"\U000e0000-\U000e0fff"
 )
 """Characters that show nothing where they stand alone."""
+
+CHARACTERS_PER_PIECE = 64
+"""No text has so many for each piece, except by white space or words without end."""
 
 HALF_PAIR = "holds half of a surrogate pair, which is no character"
 """The fault of a text that isn't Unicode, in messages."""
@@ -65,3 +71,28 @@ def visible_spans(text: str) -> list[tuple[int, int]]:
         spans.append((kept[place], kept[end - 1] + 1))
         place = end
     return spans
+
+
+def is_too_long(text: str, max_length: int) -> bool:
+    """Whether the text has too many characters for a model of `max_length` pieces, whatever its pieces are. Such a
+    text is never tokenised: one without end would take time and memory without end."""
+    return len(text) > CHARACTERS_PER_PIECE * max_length
+
+
+def as_texts(given: Any, name: str) -> list[str]:
+    """The texts as plain strings. name: what messages call one of them. Raises TypeError for an item that isn't text,
+    for a text in place of a list, and for collections without order or that would give keys (set, dict, data frame)."""
+    kind = type(given).__name__
+    if isinstance(given, (str, bytes)):
+        raise TypeError(f"{name}: a list of texts is needed, not {kind}; for one text, give [text]")
+    is_list = isinstance(given, Iterable) and not isinstance(given, (Mapping, set, frozenset))
+    if not is_list or getattr(given, "ndim", 1) != 1:
+        raise TypeError(f"{name}: a list of texts is needed, not {kind}")
+    return [as_text(one, f"{name} {number}") for number, one in enumerate(given, start=1)]
+
+
+def as_text(given: Any, name: str) -> str:
+    """The text as a plain string. Raises TypeError for what isn't text, such as NaN for a missing value."""
+    if not isinstance(given, str):
+        raise TypeError(f"{name} is not text ({type(given).__name__})")
+    return str.__str__(given)  # a subclass may join, split and show itself in its own way

@@ -5,21 +5,20 @@ Nothing here is an error: a corpus may have all of it and be good. Each finding 
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from headway.text.characters import has_invisible, is_blank
 from headway.text.corpus import Pair
+from headway.text.detection import SCRIPTS
+from headway.text.filters import HeldOut, Test, either, is_copy, other_script, outside, uneven, words
 
 EXAMPLES = 5
 """Lines that a finding names."""
 LONG_WORDS = 200
 LONG_RATIO = 4.0
 """Times the corpus's own ratio of lengths."""
-SHORT_CHARACTERS = 20
-"""Pairs below have no meaningful ratio."""
 
 
 @dataclass
@@ -68,125 +67,76 @@ class CorpusCheck:
 def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> CorpusCheck:
     """Looks at every pair. `held_out` are the pairs that one validates or tests on: they shouldn't be in the corpus."""
     full = [pair for pair in pairs if not is_blank(pair.source) and not is_blank(pair.target)]
-    sides = _summary(full, "source"), _summary(full, "target")
-    ratio = sides[1].characters / max(1, sides[0].characters)
-    held_out = list(held_out)
-    tests: list[tuple[str, str, Callable[[Pair], bool]]] = [
-        ("blank", "one side is blank, or all invisible; training drops the pair", _half_blank),
-        ("both blank", "both sides are blank, or all invisible; training drops the pair", _both_blank),
-        ("long", f"more than {LONG_WORDS} words on a side", _is_long),
-        (
-            "ratio",
-            f"lengths differ {LONG_RATIO:.0f} times more than usual; perhaps not a translation",
-            _odd_ratio(ratio),
-        ),
-        ("copied", "source and target are the same text", lambda pair: pair.source.strip() == pair.target.strip()),
-        ("source script", f"source not mainly in {sides[0].script}", _other_script("source", sides[0].script)),
-        ("target script", f"target not mainly in {sides[1].script}", _other_script("target", sides[1].script)),
-        ("not UTF-8", "bytes that aren't UTF-8: training refuses the file; convert it, as with iconv", _is_not_utf8),
-        ("replaced characters", "U+FFFD: an earlier conversion lost characters; convert the original", _is_replaced),
-        ("encoding", "text that was once decoded wrongly", _is_mojibake),
-        ("invisible characters", "controls, zero-width spaces, soft hyphens: a model doesn't get them", _has_invisible),
+    source, target = _summary(full, "source"), _summary(full, "target")
+    ratio = target.characters / max(1, source.characters)
+    bad_bytes, lost = either(_is_bytes, _is_bytes), either(_is_lost, _is_lost)
+    odd_ratio, invisible = uneven(LONG_RATIO, ratio), either(has_invisible, has_invisible)
+    known = HeldOut.of([(pair.source, pair.target) for pair in held_out])
+    known_source, known_target = _of_source(_among(known.sources)), _of_target(_among(known.targets))
+    half_blank = Finding("blank", "one side is blank, or all invisible; training drops the pair")
+    blank = Finding("both blank", "both sides are blank, or all invisible; training drops the pair")
+    tests: list[tuple[str, str, Test]] = [
+        ("long", f"more than {LONG_WORDS} words on a side", outside((0, LONG_WORDS), words)),
+        ("ratio", f"lengths differ {LONG_RATIO:.0f} times more than usual; perhaps not a translation", odd_ratio),
+        ("copied", "source and target are the same text", is_copy),
+        ("source script", f"source not mainly in {source.script}", _of_source(other_script(source.script))),
+        ("target script", f"target not mainly in {target.script}", _of_target(other_script(target.script))),
+        ("not UTF-8", "bytes that aren't UTF-8: training refuses the file; convert it, as with iconv", bad_bytes),
+        ("replaced characters", "U+FFFD: an earlier conversion lost characters; convert the original", lost),
+        ("encoding", "text that was once decoded wrongly", either(_was_utf8, _was_utf8)),
+        ("invisible characters", "controls, zero-width spaces, soft hyphens: a model doesn't get them", invisible),
         ("repeated pair", "the pair stands in the corpus already", _repeats()),
         ("repeated source", "the source stands there already, with another translation", _another_translation()),
-        ("held-out source", "a source of the held-out text: scores will be too good", _among(held_out, "source")),
-        ("held-out target", "a target of the held-out text: scores will be too good", _among(held_out, "target")),
+        ("held-out source", "a source of the held-out text: scores will be too good", known_source),
+        ("held-out target", "a target of the held-out text: scores will be too good", known_target),
     ]
-    findings = [Finding(name, meaning) for name, meaning, _ in tests]
+    findings = [(Finding(name, meaning), test) for name, meaning, test in tests]
     for pair in pairs:
-        for finding, (name, _, test) in zip(findings, tests, strict=True):
-            if (name in ("blank", "both blank") or not (is_blank(pair.source) or is_blank(pair.target))) and test(pair):
+        if is_blank(pair.source) or is_blank(pair.target):
+            (blank if is_blank(pair.source) and is_blank(pair.target) else half_blank).add(pair)
+            continue
+        for finding, test in findings:
+            if test(pair.source, pair.target):
                 finding.add(pair)
-    return CorpusCheck(
-        len(pairs), len(full), sides[0], sides[1], ratio, [finding for finding in findings if finding.count]
-    )
-
-
-def script_of(text: str) -> str:
-    """The script that most letters of the text are in, by the first word of their Unicode names; "" without letters."""
-    if text.isascii():  # whose letters are all of one script
-        return "LATIN" if any(map(str.isalpha, text)) else ""
-    counts: dict[str, int] = {}
-    for char, count in Counter(text).items():
-        script = _SCRIPTS[char]
-        counts[script] = counts.get(script, 0) + count
-    counts.pop("", None)
-    return max(counts, key=counts.__getitem__, default="")
+    found = [one for one in (half_blank, blank, *(finding for finding, _ in findings)) if one.count]
+    return CorpusCheck(len(pairs), len(full), source, target, ratio, found)
 
 
 def _summary(pairs: Sequence[Pair], side: str) -> SideSummary:
-    words = characters = longest = 0
+    count = characters = longest = 0
     place = ""
     scripts: Counter[str] = Counter()
     for pair in pairs:
         text: str = getattr(pair, side)
-        count = len(text.split())
-        words, characters = words + count, characters + len(text)
-        scripts.update(_scripts(text))
-        if count > longest:
+        count, characters = count + words(text), characters + len(text)
+        scripts.update(map(SCRIPTS.__getitem__, text))
+        if words(text) > longest:
             file = pair.target_file if side == "target" and pair.target_file else pair.file
-            longest, place = count, f"{file}:{pair.line}"
+            longest, place = words(text), f"{file}:{pair.line}"
+    del scripts[""]
     script = scripts.most_common(1)[0][0] if scripts else "any script"
-    return SideSummary(words, characters, longest, place, script)
+    return SideSummary(count, characters, longest, place, script)
 
 
-_TOGETHER = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "FULLWIDTH": "LATIN"}
-"""Scripts that one text mixes; Japanese would be in two of them otherwise."""
+def _of_source(test: Callable[[str], bool]) -> Test:
+    return lambda source, _: test(source)
 
 
-class _Scripts(dict[str, str]):
-    """The script of each character that was asked for, "" of one that is no letter."""
-
-    def __missing__(self, char: str) -> str:
-        name = unicodedata.name(char, "") if char.isalpha() else ""
-        script = name.split(" ")[0].split("-")[0]
-        self[char] = _TOGETHER.get(script, script)
-        return self[char]
+def _of_target(test: Callable[[str], bool]) -> Test:
+    return lambda _, target: test(target)
 
 
-_SCRIPTS = _Scripts()
+def _among(texts: Collection[str]) -> Callable[[str], bool]:
+    return lambda text: text.strip() in texts
 
 
-def _scripts(text: str) -> Iterator[str]:
-    """The script of each letter."""
-    return filter(None, map(_SCRIPTS.__getitem__, text))
-
-
-def _half_blank(pair: Pair) -> bool:
-    return is_blank(pair.source) != is_blank(pair.target)
-
-
-def _both_blank(pair: Pair) -> bool:
-    return is_blank(pair.source) and is_blank(pair.target)
-
-
-def _is_long(pair: Pair) -> bool:
-    return max(len(pair.source.split()), len(pair.target.split())) > LONG_WORDS
-
-
-def _odd_ratio(usual: float) -> Callable[[Pair], bool]:
-    def test(pair: Pair) -> bool:
-        source, target = len(pair.source) * usual, len(pair.target)
-        return max(source, target) > SHORT_CHARACTERS and not 1 / LONG_RATIO < target / max(1.0, source) < LONG_RATIO
-
-    return test
-
-
-def _other_script(side: str, script: str) -> Callable[[Pair], bool]:
-    return lambda pair: script_of(getattr(pair, side)) not in (script, "")
-
-
-def _is_not_utf8(pair: Pair) -> bool:
+def _is_bytes(text: str) -> bool:
     """Whether a byte was read as a surrogate (PEP 383)."""
-    return any("\udc80" <= char <= "\udcff" for char in pair.source + pair.target)
+    return any("\udc80" <= char <= "\udcff" for char in text)
 
 
-def _is_replaced(pair: Pair) -> bool:
-    return "\ufffd" in pair.source + pair.target
-
-
-def _is_mojibake(pair: Pair) -> bool:
-    return any(map(_was_utf8, (pair.source, pair.target)))
+def _is_lost(text: str) -> bool:
+    return "\ufffd" in text
 
 
 def _was_utf8(text: str) -> bool:
@@ -200,26 +150,17 @@ def _was_utf8(text: str) -> bool:
     return False
 
 
-def _has_invisible(pair: Pair) -> bool:
-    return has_invisible(pair.source) or has_invisible(pair.target)
-
-
-def _repeats() -> Callable[[Pair], bool]:
+def _repeats() -> Test:
     seen: set[tuple[str, str]] = set()
 
-    def test(pair: Pair) -> bool:
+    def test(source: str, target: str) -> bool:
         size = len(seen)
-        seen.add((pair.source, pair.target))
+        seen.add((source, target))
         return len(seen) == size
 
     return test
 
 
-def _another_translation() -> Callable[[Pair], bool]:
+def _another_translation() -> Test:
     first: dict[str, str] = {}
-    return lambda pair: first.setdefault(pair.source, pair.target) != pair.target
-
-
-def _among(held_out: Sequence[Pair], side: str) -> Callable[[Pair], bool]:
-    texts = {getattr(pair, side).strip() for pair in held_out} - {""}
-    return lambda pair: getattr(pair, side).strip() in texts
+    return lambda source, target: first.setdefault(source, target) != target

@@ -1,15 +1,19 @@
-"""Files that may be compressed: .gz, .xz, and .zst, which needs a package before Python 3.14.
+"""Files of text, and what isn't one. They may be compressed: .gz, .xz, and .zst, which needs a package before Python
+3.14.
 
 A file is written as its suffix says. It is read as its first bytes say, whatever its suffix is: downloads often lose
-their suffix, or keep it although they were decompressed on the way.
+their suffix, or keep it although they were decompressed on the way. It must stay as it is meanwhile.
 """
 
 from __future__ import annotations
 
 import gzip
 import lzma
+import os
+import stat
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import IO
@@ -18,6 +22,34 @@ from headway.errors import UserError
 
 MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 """First bytes of compressed files. No UTF-8 text begins so."""
+LONGEST_LINE = 64 << 20
+"""Bytes of a line, at most: a file without line ends would take all memory."""
+MARKS = {
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\0\0\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+"""Byte order marks; those of UTF-32 come first, because one of them begins like one of UTF-16."""
+FORMATS = {
+    b"PK\x03\x04": "a ZIP archive, as .docx, .xlsx and .odt files are; save its text as a plain text file",
+    b"\xd0\xcf\x11\xe0": "a document of an old Office format; save its text as a plain text file",
+    b"{\\rtf": "an RTF document; save its text as a plain text file",
+    b"%PDF-": "a PDF document; save its text as a plain text file",
+    b"\x89PNG": "an image; give a text file",
+    b"\xff\xd8\xff": "an image; give a text file",
+    b"\x1f\x8b": "compressed with gzip; decompress it first, as with `gzip -dc`",
+    b"\xfd7zXZ\0": "compressed with xz; decompress it first, as with `xz -dc`",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it first, as with `zstd -dc`",
+    b"BZh91AY&SY": "compressed with bzip2; decompress it first, as with `bzip2 -dc`",
+}
+LOW = bytes(range(9))
+"""Bytes that are rare in text. In UTF-16 every second byte of alphabetic text is one: 0 in Latin, 3 in Greek, 4 in
+Cyrillic."""
+FEWEST_LOW = 4
+"""A line with fewer low bytes is text with stray control characters."""
+
+CHANGED = "was changed while it was read; start again when it stays as it is"
 
 
 def compression(path: Path) -> str:
@@ -39,32 +71,66 @@ def open_bytes(path: Path, mode: str = "rb", *, as_named: Path | None = None) ->
     """The file's content, to be read (`rb`), by its `compression`, or written (`wb`), compressed as the name of
     `as_named`, or else of `path`, says. Raises what `open` raises, and UserError if the package for .zst is missing."""
     suffix = compression(path) if mode == "rb" else _named_compression(as_named or path)
-    return _opener(suffix, path)(path, mode)
+    return _package(suffix, path).open(path, mode) if suffix else open(path, mode)  # type: ignore[return-value]
 
 
 def compress(path: Path, data: bytes) -> bytes:
     """The data as a file of this name holds them. Compressed data are a complete member, so a file may end after it and
     be continued later. Equal data give equal bytes. Raises UserError as `open_bytes` does."""
-    match _named_compression(path):
-        case ".gz":
-            return gzip.compress(data, mtime=0)
-        case ".xz":
-            return lzma.compress(data)
-        case ".zst":
-            return _zstandard(path).compress(data)
-    return data
+    suffix = _named_compression(path)
+    if suffix == ".gz":
+        return gzip.compress(data, mtime=0)
+    return _package(suffix, path).compress(data) if suffix else data
 
 
 def damages(path: Path) -> tuple[type[Exception], ...]:
     """The exceptions that reading the opened file raises if it is damaged or incomplete."""
-    match compression(path):
-        case ".gz":
-            return OSError, EOFError, zlib.error
-        case ".xz":
-            return OSError, EOFError, lzma.LZMAError
-        case ".zst":
-            return OSError, EOFError, _zstandard(path).ZstdError
-    return (OSError,)
+    suffix = compression(path)
+    if not suffix:
+        return (OSError,)
+    own = {".gz": zlib.error, ".xz": lzma.LZMAError}
+    return OSError, EOFError, own[suffix] if suffix in own else _package(suffix, path).ZstdError
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, decompressed. Raises UserError where the file can't be opened, or was another one when the
+    block ended."""
+    with closing(_opened(path)) as stream:
+        before = os.fstat(stream.fileno())
+        yield stream
+        if stat.S_ISREG(before.st_mode) and _version(os.fstat(stream.fileno())) != _version(before):
+            raise UserError(f"{path}: {CHANGED}")
+
+
+@contextmanager
+def unchanged(files: Iterable[Path]) -> Iterator[None]:
+    """Raises UserError where one of the files is another one when the block ends: what read it several times has read
+    different things."""
+    before = {file: _version(file.stat()) for file in files}
+    yield
+    for file, then in before.items():
+        if not file.exists() or _version(file.stat()) != then:
+            raise UserError(f"{file}: {CHANGED}")
+
+
+def raw_lines(stream: IO[bytes], name: str, faults: tuple[type[Exception], ...], first: int = 1) -> Iterator[bytes]:
+    """The lines as they are, line ends included; `first` is the number of the first. Raises UserError as `decode_lines`
+    does."""
+    number = first - 1
+    try:
+        while raw := stream.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(raw) > LONGEST_LINE:
+                raise UserError(f"{name}, line {number}: is longer than {LONGEST_LINE:,} bytes; is it a text file?")
+            yield raw
+    except faults as error:
+        raise UserError(f"{name}: can't be read after line {number} ({error}); is it complete?") from None
+
+
+def is_plain(path: Path) -> bool:
+    """Whether it can be read again; False for what is there and is neither file nor folder, such as a pipe."""
+    return path.is_file() or path.is_dir() or not path.exists()
 
 
 def _named_compression(path: Path) -> str:
@@ -72,18 +138,10 @@ def _named_compression(path: Path) -> str:
     return suffix if suffix in MAGIC.values() else ""
 
 
-def _opener(suffix: str, path: Path) -> Callable[[Path, str], IO[bytes]]:
-    match suffix:
-        case ".gz":
-            return gzip.open  # type: ignore[return-value]
-        case ".xz":
-            return lzma.open  # type: ignore[return-value]
-        case ".zst":
-            return _zstandard(path).open
-    return open  # type: ignore[return-value]
-
-
-def _zstandard(path: Path) -> ModuleType:
+def _package(suffix: str, path: Path) -> ModuleType:
+    """The module for the compression."""
+    if suffix != ".zst":
+        return gzip if suffix == ".gz" else lzma
     try:
         from compression import zstd  # type: ignore[import-not-found]
     except ImportError:
@@ -92,3 +150,47 @@ def _zstandard(path: Path) -> ModuleType:
         except ImportError:
             raise UserError(f"{path}: .zst needs an extra package: pip install 'headway[zst]'") from None
     return zstd
+
+
+def _opened(path: Path) -> IO[bytes]:
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder, a text file is needed")
+    try:
+        return open_bytes(path)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except OSError as error:
+        raise UserError(f"{path}: can't be read ({error.strerror})") from None
+    except ValueError:  # NUL, which a recipe may spell
+        raise UserError(f"{str(path)!r}: is no name of a file") from None
+
+
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    """Of a file, by its `os.stat`; differs where it was written or replaced in between."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def fault_of_line(raw: bytes, number: int) -> str | None:
+    """The fault of a line that isn't UTF-8, with the remedy; None if it may be text. number: its number in the file;
+    only line 1 can show a format."""
+    if number == 1:
+        for mark, encoding in MARKS.items():
+            if raw.startswith(mark):
+                return _to_convert(encoding)
+        for beginning, meaning in FORMATS.items():
+            if raw.startswith(beginning):
+                return f"is {meaning}"
+    low = len(raw) - len(raw.translate(None, LOW))
+    if low < FEWEST_LOW or low * 3 < len(raw) or not raw.strip(LOW + b"\r\n"):
+        return None
+    odd = sum(place % 2 for place, byte in enumerate(raw) if byte in LOW) / low
+    order = "" if number > 1 else "BE" if raw[0] in LOW else "LE"
+    if not 0.1 < odd < 0.9:
+        return _to_convert(f"UTF-16{order}")
+    if low > 0.7 * len(raw) and not 0.4 < odd < 0.6:
+        return _to_convert(f"UTF-32{order}")
+    return "holds bytes that no text has; is it a text file?"
+
+
+def _to_convert(encoding: str) -> str:
+    return f"is {encoding}; convert the file, for example with `iconv -f {encoding} -t UTF-8`"

@@ -1,35 +1,36 @@
-r"""Parallel text files to pairs of sentences: line i of the source belongs to line i of the target, or one file holds
-both sides: .tsv or .jsonl (`text.two_sided`).
+r"""Text files to lines, and parallel text files to pairs of sentences: line i of the source belongs to line i of the
+target, or one file holds both sides: .tsv or .jsonl (`text.two_sided`).
 
 Lines end at "\n" only, so that U+2028, U+0085 or "\r" inside a line never shift the pairing; a final "\r" and a byte
-order mark are not text. Compressed files are decompressed. All files are read as streams, and a plain
-file must stay as it is meanwhile.
+order mark are not text. All files are read as streams. Pairs are read in chunks of lines, as bytes: the process that
+reads the files does little work, and others can decode the lines and do the rest. The text alone decides where a chunk
+ends, so processing the chunks in order always gives the same result.
 """
 
 from __future__ import annotations
 
 import glob
+import io
 import os
-import stat
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from itertools import chain, islice, zip_longest
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from itertools import chain, islice, repeat, zip_longest
 from pathlib import Path
 from typing import IO
 
 from headway.errors import UserError
 from headway.text.characters import is_blank
-from headway.text.compressed import damages, open_bytes, plain_name
-from headway.text.signatures import fault_of_line
+from headway.text.compressed import LOW, damages, fault_of_line, is_plain, open_text, plain_name, raw_lines
 from headway.text.two_sided import HEAD, NO_LANGUAGES, Form, Sides, form_of
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 TWO_SIDED = (".tsv", ".jsonl")
 """Suffixes of files with both sides."""
-LONGEST_LINE = 64 << 20
-"""Bytes of a line, at most: a file without line ends would take all memory."""
-CHANGED = "was changed while it was read; start again when it stays as it is"
+LINES = 2**14
+"""Most lines of a chunk. A line of a pipe is a chunk of its own."""
+BYTES = 2**23
+"""A chunk ends after the line that brings it to this size."""
 
 
 @dataclass(frozen=True)
@@ -46,25 +47,91 @@ class Pair:
     """The file of the translation, where it is another one."""
 
 
+@dataclass(frozen=True)
+class CorpusFiles:
+    """The files of a corpus."""
+
+    sources: Sequence[Path]
+    targets: Sequence[Path]
+    """The translations, a file for each of the sources; without them these are .tsv and .jsonl files."""
+    languages: Sides = NO_LANGUAGES
+    """Codes of source and target, as far as they are known: columns or keys may be named after them."""
+
+    def pairs(self) -> Iterator[Pair]:
+        """The pairs of the corpus, as `read_pairs` reads them."""
+        return read_pairs(self.sources, self.targets, languages=self.languages)
+
+    def notices(self) -> Iterator[str]:
+        """Notices about how files with both sides are read; none for pipes, which can be read only once. Raises
+        UserError."""
+        for file in self.sources:
+            if is_two_sided(file) and file.is_file():
+                with closing(read_lines(file, lenient=True)) as lines:
+                    form = form_of(list(islice(lines, HEAD)), file, self.languages)
+                yield from (f"{file}: {notice}" for notice in form.notices)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive lines of one pair of files, or of one file that holds both sides."""
+
+    corpus: int
+    """The index of its corpus."""
+    source_file: Path
+    target_file: Path | None
+    first: int
+    """The number of the first line in its file, from 1."""
+    lines: int
+    source: bytes
+    target: bytes
+    form: Form | None
+    """The layout of a file with both sides."""
+    done: float
+    """The share of all source files' bytes that has been read so far, 0 to 1."""
+
+    lenient: bool
+    """As in `read_lines`."""
+
+    def pairs(self) -> Iterator[Pair]:
+        """Its pairs, blank ones included. Raises UserError."""
+        for line, (source, target) in enumerate(self.texts(), start=self.first):
+            yield Pair(source, target, self.source_file, line, self.target_file)
+
+    def texts(self) -> Iterator[Sides]:
+        """The source and target of each pair. Raises UserError."""
+        sources = _decoded(self.source, self.source_file, self.first, self.lenient)
+        if self.target_file is not None:
+            yield from zip(sources, _decoded(self.target, self.target_file, self.first, self.lenient), strict=True)
+            return
+        assert self.form is not None
+        for number, line in enumerate(sources, start=self.first):
+            sides = ("", "") if is_blank(line) else self.form.split(line)
+            if isinstance(sides, str):
+                raise UserError(f"{self.source_file}, line {number}: {sides}")
+            yield sides
+
+    def pair(self, line: int, source: bytes, target: bytes) -> Pair:
+        """The pair of the line with this number, whose sides are given without their line ends. Raises UserError."""
+        alone = replace(self, first=line, lines=1, source=source + b"\n", target=target + b"\n")
+        return next(alone.pairs())
+
+
 def read_lines(path: Path, *, lenient: bool = False, offset: int = 0, first: int = 1) -> Generator[str]:
     """The lines of a UTF-8 text file, compressed or not, without their line ends. Raises UserError with file and line;
     `lenient` reads bytes that aren't UTF-8 as surrogates (PEP 383). `offset` is the byte of the content where line
     number `first` begins."""
     with open_text(path) as stream:
         if offset:
-            _go_to(stream, offset, path)
+            go_to(stream, offset, path)
         yield from decode_lines(stream, str(path), lenient=lenient, faults=damages(path), first=first)
 
 
-@contextmanager
-def open_text(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, decompressed. Raises UserError where the file can't be opened, or was another one when the
-    block ended."""
-    with closing(_open(path)) as stream:
-        before = os.fstat(stream.fileno())
-        yield stream
-        if stat.S_ISREG(before.st_mode) and version(os.fstat(stream.fileno())) != version(before):
-            raise UserError(f"{path}: {CHANGED}")
+def go_to(stream: IO[bytes], offset: int, path: Path) -> None:
+    """Goes to this byte of the content of the file. Raises UserError where it is damaged."""
+    try:
+        stream.seek(offset)
+    except damages(path) as error:
+        raise UserError(f"{path}: can't be read ({error}); is it complete?") from None
 
 
 def decode_lines(
@@ -94,17 +161,6 @@ def decode_lines(
         yield line.removesuffix("\n").removesuffix("\r")
 
 
-@contextmanager
-def unchanged(files: Iterable[Path]) -> Iterator[None]:
-    """Raises UserError where one of the files is another one when the block ends: what read it several times has read
-    different things."""
-    before = {file: version(file.stat()) for file in files}
-    yield
-    for file, then in before.items():
-        if not file.exists() or version(file.stat()) != then:
-            raise UserError(f"{file}: {CHANGED}")
-
-
 def read_pairs(
     source_files: Sequence[Path],
     target_files: Sequence[Path],
@@ -115,12 +171,116 @@ def read_pairs(
     """The pairs of parallel files, in order, blank ones included; without target files, those of .tsv and .jsonl files,
     whose columns or keys may be named after the `languages` of source and target. Raises UserError where they
     don't match; `lenient` as in `read_lines`."""
-    check_files(source_files, target_files)
-    if not target_files:
-        for file in source_files:
-            yield from _pairs_of_file(file, lenient, languages)
-    for source_file, target_file in zip(source_files, target_files, strict=False):
-        yield from _pairs_of_files(source_file, target_file, lenient)
+    for chunk in read_chunks([CorpusFiles(source_files, target_files, languages)], lenient=lenient):
+        yield from chunk.pairs()
+
+
+def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool = False) -> Iterator[Chunk]:
+    """The text of all corpora, without the first `skip` chunks. Raises UserError, but not for faults within a line,
+    which `Chunk.texts` finds. lenient: as in `read_lines`."""
+    size = sum(file.stat().st_size for corpus in corpora for file in corpus.sources if file.is_file())
+    read = number = 0
+    for place, corpus in enumerate(corpora):
+        check_files(corpus.sources, corpus.targets)
+        for source_file, target_file in zip_longest(corpus.sources, corpus.targets):
+            for chunk in _chunks_of(place, source_file, target_file, corpus.languages, read, max(1, size), lenient):
+                if number >= skip:
+                    yield chunk
+                number += 1
+            read += source_file.stat().st_size
+
+
+def _chunks_of(
+    corpus: int,
+    source_file: Path,
+    target_file: Path | None,
+    languages: Sides,
+    before: int,
+    size: int,
+    lenient: bool,
+) -> Iterator[Chunk]:
+    """The chunks of a file or of two. before: bytes of the source files that were read before; size: of all."""
+    plain = is_plain(source_file)
+    if target_file and not plain and target_file.exists() and source_file.samefile(target_file):
+        raise UserError(f"{source_file}: is a pipe, which can't be both sides; give two files")
+    most = LINES if plain and (target_file is None or is_plain(target_file)) else 1
+    with ExitStack() as files:
+        stream = files.enter_context(open_text(source_file))
+        sources, form, first = _lines(stream, source_file), None, 1
+        if target_file is None:
+            head = list(islice(sources, HEAD))
+            form = form_of(_decoded(b"".join(head), source_file, 1, lenient=True), source_file, languages)
+            rows = zip(chain(head[form.header :], sources), repeat(b""))
+            first += form.header
+        else:
+            targets = _lines(files.enter_context(open_text(target_file)), target_file)
+            rows = zip_longest(sources, targets)
+        while lines := _taken(rows, most):
+            lacking = lines.pop() if None in lines[-1] else None
+            if lines:
+                position = os.lseek(stream.fileno(), 0, os.SEEK_CUR) if plain else 0
+                source, target = (b"".join(column) for column in zip(*lines, strict=True))
+                done = min(1.0, (before + position) / size)
+                yield Chunk(corpus, source_file, target_file, first, len(lines), source, target, form, done, lenient)
+                first += len(lines)
+            if lacking:
+                assert target_file is not None
+                raise _uneven(source_file, target_file, first, chain([lacking], rows), lenient)
+
+
+def _uneven(
+    source_file: Path, target_file: Path, first: int, rest: Iterable[tuple[bytes, bytes]], lenient: bool
+) -> UserError:
+    """The error of two files whose lines can't be each other's translations. rest: those that one of them lacks, from
+    number `first` on. Raises another error where the lines are no text."""
+    last = first - 1
+    longer = source_file
+    for last, (source, target) in enumerate(rest, start=first):
+        longer = source_file if target is None else target_file
+        _decoded(source if target is None else target, longer, last, lenient)
+    counts = (last, first - 1) if longer == source_file else (first - 1, last)
+    return UserError(
+        f"{source_file} has {counts[0]} lines but {target_file} has {counts[1]}: "
+        "line i of one must be the translation of line i of the other"
+    )
+
+
+def _lines(stream: IO[bytes], file: Path) -> Iterator[bytes]:
+    """The raw lines. A file with nothing but a byte order mark has none."""
+    lines = raw_lines(stream, str(file), damages(file))
+    first = next(lines, BYTE_ORDER_MARK)
+    return lines if first == BYTE_ORDER_MARK else chain([first], lines)
+
+
+def _taken(rows: Iterator[tuple[bytes, bytes]], most: int) -> list[tuple[bytes, bytes]]:
+    """The lines of the next chunk. If one file ends before the other, the last pair lacks a side."""
+    taken: list[tuple[bytes, bytes]] = []
+    size = 0
+    for pair in rows:
+        taken.append(pair)
+        if pair[0] is None or pair[1] is None:
+            break
+        size += len(pair[0]) + len(pair[1])
+        if len(taken) == most or size >= BYTES:
+            break
+    return taken
+
+
+def _decoded(text: bytes, file: Path, first: int, lenient: bool) -> list[str]:
+    """The lines that `decode_lines` gives, decoded all at once if none can be at fault."""
+    if first == 1 and text:  # what the file is shows in its first line
+        end = text.find(b"\n") + 1 or len(text)
+        line = decode_lines(io.BytesIO(text[:end]), str(file), lenient=lenient)
+        return [*line, *_decoded(text[end:], file, 2, lenient)]
+    try:
+        lines = text.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        lines = None
+    if lines is None or len(text.translate(None, LOW)) < len(text):
+        return list(decode_lines(io.BytesIO(text), str(file), lenient=lenient, first=first))  # names the faulty line
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines] if b"\r" in text else lines
 
 
 def check_files(source_files: Sequence[Path], target_files: Sequence[Path]) -> None:
@@ -149,125 +309,32 @@ def same_text(pairs: Iterable[Pair]) -> bool:
     return has_text
 
 
-def is_plain(path: Path) -> bool:
-    """Whether it can be read again; False for what is there and is neither file nor folder, such as a pipe."""
-    return path.is_file() or path.is_dir() or not path.exists()
-
-
 def is_two_sided(path: Path) -> bool:
     """Whether the file holds both sides, by its suffix (that of a compression aside)."""
     return plain_name(path).suffix.lower() in TWO_SIDED
 
 
-def _pairs_of_file(file: Path, lenient: bool, languages: Sides) -> Iterator[Pair]:
-    with closing(read_lines(file, lenient=lenient)) as lines:
-        head = list(islice(lines, HEAD))
-        form = form_of(head, file, languages)
-        rows = chain(head[form.header :], lines)
-        yield from two_sided_pairs(rows, file, form, first=1 + form.header)
+def as_corpus(sources: Sequence[Path], targets: Sequence[Path], languages: Sides = NO_LANGUAGES) -> CorpusFiles:
+    """The files that match the given names and patterns. Raises UserError if a pattern of the sources matches a
+    different number of files than its pattern of the targets."""
+    found = [matching_files(source) for source in sources], [matching_files(target) for target in targets]
+    for source, target, these, those in zip(sources, targets, *found, strict=False):
+        if len(these) != len(those):
+            raise UserError(f"{source} is {len(these)} files, but {target} is {len(those)}: each needs its translation")
+    return CorpusFiles(tuple(chain.from_iterable(found[0])), tuple(chain.from_iterable(found[1])), languages)
 
 
-def notices_of(files: Iterable[Path], languages: Sides = NO_LANGUAGES) -> Iterator[str]:
-    """Notices about how files with both sides are read; none for pipes, which can be read only once. Raises
-    UserError."""
-    for file in files:
-        if is_two_sided(file) and file.is_file():
-            with closing(read_lines(file, lenient=True)) as lines:
-                form = form_of(list(islice(lines, HEAD)), file, languages)
-            yield from (f"{file}: {notice}" for notice in form.notices)
-
-
-def two_sided_pairs(lines: Iterable[str], file: Path, form: Form, *, first: int) -> Iterator[Pair]:
-    """The pairs of lines with both sides. first: the number of the first line in its file. Raises UserError."""
-    for number, line in enumerate(lines, start=first):
-        if is_blank(line):
-            yield Pair("", "", file, number)
-            continue
-        sides = form.split(line)
-        if isinstance(sides, str):
-            raise UserError(f"{file}, line {number}: {sides}")
-        yield Pair(*sides, file, number)
-
-
-def _pairs_of_files(source_file: Path, target_file: Path, lenient: bool) -> Iterator[Pair]:
-    if not is_plain(source_file) and target_file.exists() and source_file.samefile(target_file):
-        raise UserError(f"{source_file}: is a pipe, which can't be both sides; give two files")
-    with (
-        closing(read_lines(source_file, lenient=lenient)) as sources,
-        closing(read_lines(target_file, lenient=lenient)) as targets,
-    ):
-        for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
-            if source is None or target is None:
-                shorter = number - 1
-                longer = number + sum(1 for _ in (targets if source is None else sources))
-                counts = (shorter, longer) if source is None else (longer, shorter)
-                raise uneven(source_file, target_file, *counts)
-            yield Pair(source, target, source_file, number, target_file)
-
-
-def uneven(source_file: Path, target_file: Path, source_lines: int, target_lines: int) -> UserError:
-    """The error of two files whose lines can't be each other's translations."""
-    return UserError(
-        f"{source_file} has {source_lines} lines but {target_file} has {target_lines}: "
-        "line i of one must be the translation of line i of the other"
-    )
-
-
-def matching_files(paths: Iterable[Path]) -> list[Path]:
-    """The files, those of a pattern such as `part-*.de.gz` in sorted order; a file that has such a name is itself.
-    Raises UserError for a pattern that matches nothing."""
-    found = []
-    for path in paths:
-        if not is_pattern(path) or path.exists():
-            found.append(path)
-            continue
-        matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207 - takes any path
-        files = [match for match in matches if not match.is_dir()]
-        if not files:
-            raise UserError(f"{path}: no file has a name of this pattern")
-        found += files
-    return found
+def matching_files(path: Path) -> list[Path]:
+    """The files of a pattern such as `part-*.de.gz`, in sorted order; a file that has such a name is itself. Raises
+    UserError for a pattern that matches nothing."""
+    if not is_pattern(path) or path.exists():
+        return [path]
+    matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207 - takes any path
+    if not (files := [match for match in matches if not match.is_dir()]):
+        raise UserError(f"{path}: no file has a name of this pattern")
+    return files
 
 
 def is_pattern(path: Path) -> bool:
     """Whether the name may stand for several files."""
     return glob.has_magic(str(path))
-
-
-def version(status: os.stat_result) -> tuple[int, ...]:
-    """Of a file, by its `os.stat`; differs where it was written or replaced in between."""
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _open(path: Path) -> IO[bytes]:
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder, a text file is needed")
-    try:
-        return open_bytes(path)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except OSError as error:
-        raise UserError(f"{path}: can't be read ({error.strerror})") from None
-    except ValueError:  # NUL, which a recipe may spell
-        raise UserError(f"{str(path)!r}: is no name of a file") from None
-
-
-def _go_to(stream: IO[bytes], offset: int, path: Path) -> None:
-    try:
-        stream.seek(offset)
-    except damages(path) as error:
-        raise UserError(f"{path}: can't be read ({error}); is it complete?") from None
-
-
-def raw_lines(stream: IO[bytes], name: str, faults: tuple[type[Exception], ...], first: int = 1) -> Iterator[bytes]:
-    """The lines as they are, line ends included; `first` is the number of the first. Raises UserError as `decode_lines`
-    does."""
-    number = first - 1
-    try:
-        while raw := stream.readline(LONGEST_LINE + 1):
-            number += 1
-            if len(raw) > LONGEST_LINE:
-                raise UserError(f"{name}, line {number}: is longer than {LONGEST_LINE:,} bytes; is it a text file?")
-            yield raw
-    except faults as error:
-        raise UserError(f"{name}: can't be read after line {number} ({error}); is it complete?") from None

@@ -45,7 +45,7 @@ class Domain:
         texts: without tags, not blank. ids: the pieces of each.
         """
         total = sum(self.counts.values())
-        looks = [_look(text, of_text, self._surprise(of_text, total, {})) for text, of_text in _pairs(texts, ids)]
+        looks = [_look(text, one, self._surprise(one, total, {})) for text, one in zip(texts, ids, strict=True)]
         return self._mahalanobis(np.array(looks).reshape(-1, 2)) / self.farthest
 
     def _surprise(self, ids: Sequence[int], total: int, left_out: Mapping[int, int]) -> float:
@@ -68,9 +68,8 @@ def learn_domain(texts: Sequence[str], ids: Sequence[Sequence[int]], vocab_size:
     counts = Counter(id_ for of_text in ids for id_ in of_text)
     unfitted = Domain(counts, vocab_size, (0.0, 0.0), (1.0, 0.0, 1.0), 1.0)
     total = sum(counts.values())
-    looks = np.array(
-        [_look(text, one, unfitted._surprise(one, total, Counter(one))) for text, one in _pairs(texts, ids)]
-    )
+    surprises = [unfitted._surprise(one, total, Counter(one)) for one in ids]
+    looks = np.array([_look(*one) for one in zip(texts, ids, surprises, strict=True)])
     ((of_first, between), (_, of_second)) = np.linalg.inv(np.cov(looks.T) + LEAST_VARIANCE * np.eye(2)).tolist()
     mean = (float(looks[:, 0].mean()), float(looks[:, 1].mean()))
     found = Domain(counts, vocab_size, mean, (of_first, between, of_second), 1.0)
@@ -81,7 +80,3 @@ def learn_domain(texts: Sequence[str], ids: Sequence[Sequence[int]], vocab_size:
 def _look(text: str, ids: Sequence[int], surprise: float) -> tuple[float, float]:
     characters = len("".join(unicodedata.normalize("NFC", text).split()))
     return float(np.log(len(ids) / max(characters, 1))), surprise
-
-
-def _pairs(texts: Sequence[str], ids: Sequence[Sequence[int]]) -> zip[tuple[str, Sequence[int]]]:
-    return zip(texts, ids, strict=True)

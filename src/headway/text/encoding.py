@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.text.characters import is_blank
-from headway.text.chunks import Chunk
-from headway.text.duplicates import hash_of
-from headway.text.filters import DuplicateOf, Filters, HeldOut, filter_tests
+from headway.text.characters import is_blank, is_too_long
+from headway.text.corpus import Chunk
+from headway.text.filters import DuplicateOf, Filters, HeldOut, Test, filter_tests
 from headway.text.noise import Noise
-from headway.text.tokenizer import Tokenizer, is_too_long, language_tag
-from headway.text.tokenizer_files import parse_tokenizer
+from headway.text.tokenizer import Tokenizer, language_tag
 
 IDS_DTYPE = np.dtype("<i4")
 SMALL_IDS_DTYPE = np.dtype("<u2")
@@ -54,10 +53,7 @@ class PairCounts:
         return self.dropped.get(TOO_LONG, 0)
 
     def drop(self, reason: str, file: Path, line: int) -> None:
-        self.dropped[reason] = self.dropped.get(reason, 0) + 1
-        places = self.examples.setdefault(reason, [])
-        if len(places) < NAMED:
-            places.append(f"{file}:{line}")
+        self.add(PairCounts(0, {reason: 1}, {reason: [f"{file}:{line}"]}))
 
     def add(self, others: PairCounts) -> None:
         """Adds the counts of later text."""
@@ -87,6 +83,14 @@ class PairCounts:
         ]
 
 
+def total(counts: Iterable[PairCounts]) -> PairCounts:
+    """Those of several corpora together."""
+    together = PairCounts()
+    for one in counts:
+        together.add(one)
+    return together
+
+
 @dataclass(frozen=True)
 class CorpusKind:
     """What encoding must know of a corpus besides its files."""
@@ -100,8 +104,8 @@ class CorpusKind:
 class EncodingSettings:
     """Everything that decides the ids of a text. It can be sent to other processes."""
 
-    tokenizers: tuple[tuple[str, bytes], tuple[str, bytes]]
-    """For each side, the name and the bytes of its file."""
+    tokenizers: tuple[Tokenizer, Tokenizer]
+    """Those of source and target."""
     max_length: int
     max_tokens: int
     corpora: tuple[CorpusKind, ...]
@@ -110,12 +114,13 @@ class EncodingSettings:
     """The pairs, without tags, that the filter `overlap` compares with."""
     valid: tuple[tuple[str, str], ...] = ()
     """The pairs, with tags, to look for among the kept ones."""
-    versions: int = 1
-    """How often each pair is encoded."""
-    segmentation_alpha: float | None = None
-    """How random the segmentation of each version is (`Tokenizer.sample`); None: all have the usual one."""
     noise: Noise | None = None
-    """Of the sources of each version."""
+    """Of the sources. Each pair is encoded as often as it has versions."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the ids."""
+        return ids_dtype(max(tokenizer.vocab_size for tokenizer in self.tokenizers))
 
 
 @dataclass
@@ -141,13 +146,12 @@ FirstOf = Callable[[NDArray[np.uint64]], NDArray[np.bool_]]
 """Says for each hash of a chunk, (kinds, pairs), whether it is new. It is called for the chunks in their order."""
 
 
-class Encoder:
+class ChunkEncoder:
     """Filters and tokenises chunks."""
 
     def __init__(self, settings: EncodingSettings) -> None:
         self._settings = settings
-        self._source, self._target = _tokenizers_of(settings)
-        self._dtype = ids_dtype(max(self._source.vocab_size, self._target.vocab_size))
+        self._source, self._target = settings.tokenizers
         held_out = HeldOut.of(settings.held_out)
         languages = [(kind.source_language, kind.target_language) for kind in settings.corpora]
         tests = {pair: filter_tests(settings.filters, pair, held_out) for pair in dict.fromkeys(languages)}
@@ -155,33 +159,32 @@ class Encoder:
         self._prefixes = [f"{language_tag(kind.tag)} " if kind.tag else "" for kind in settings.corpora]
         self._valid = {pair: place for place, pair in enumerate(settings.valid)}
 
-    def encode(self, chunk: Chunk, first_of: FirstOf) -> EncodedChunk:
-        """Raises UserError for a fault in the text, such as a line that isn't UTF-8."""
+    def encode(self, chunk: Chunk, first_of: FirstOf | None = None) -> EncodedChunk:
+        """first_of: needed to drop duplicates. Raises UserError for a fault in the text, such as a line that isn't
+        UTF-8."""
         dropped: dict[int, str] = {}
-        lines, texts = self._passed(chunk, dropped)
+        lines, texts = self.passed(chunk, dropped)
         kinds = self._settings.filters.duplicates
         hashes = np.array([[hash_of(_compared(pair, kind)) for pair in texts] for kind in kinds], dtype=np.uint64)
         hashes = hashes.reshape(len(kinds), len(texts))
-        if kinds:
-            repeats = [not all(first) for first in first_of(hashes).T.tolist()]
-            dropped |= {line: "duplicates" for line, repeated in zip(lines, repeats, strict=True) if repeated}
-            lines = [line for line, repeated in zip(lines, repeats, strict=True) if not repeated]
-            texts = [pair for pair, repeated in zip(texts, repeats, strict=True) if not repeated]
+        if first_of is not None and kinds:
+            new = [all(first) for first in first_of(hashes).T.tolist()]
+            dropped |= {line: "duplicates" for line, is_new in zip(lines, new, strict=True) if not is_new}
+            lines, texts = list(compress(lines, new)), list(compress(texts, new))
         found = (self._valid.pop(pair, None) for pair in texts) if self._valid else ()
         valid = [place for place in found if place is not None]
         sources = self._source.encode_all([source for source, _ in texts], tagged=True)
         targets = self._target.encode_all([target for _, target in texts])
         reasons = [self._unfit(source, target) for source, target in zip(sources, targets, strict=True)]
-        if any(reasons):
-            dropped |= {line: reason for line, reason in zip(lines, reasons, strict=True) if reason}
-            texts = [pair for pair, reason in zip(texts, reasons, strict=True) if not reason]
-            sources = [ids for ids, reason in zip(sources, reasons, strict=True) if not reason]
-            targets = [ids for ids, reason in zip(targets, reasons, strict=True) if not reason]
+        dropped |= {line: reason for line, reason in zip(lines, reasons, strict=True) if reason}
+        fit = [reason is None for reason in reasons]
+        texts, sources, targets = list(compress(texts, fit)), list(compress(sources, fit)), list(compress(targets, fit))
         counts = PairCounts(kept=len(sources))
         for line in sorted(dropped):
             counts.drop(dropped[line], chunk.source_file, line)
-        if self._settings.versions > 1:
-            sources, targets = self._versions(texts, sources, targets, self._prefixes[chunk.corpus])
+        if self._settings.noise is not None:
+            prefix = self._prefixes[chunk.corpus]
+            sources, targets = self._versions(self._settings.noise, texts, sources, targets, prefix)
         return EncodedChunk(
             corpus=chunk.corpus,
             done=chunk.done,
@@ -194,16 +197,14 @@ class Encoder:
             hashes=hashes,
         )
 
-    def _passed(self, chunk: Chunk, dropped: dict[int, str]) -> tuple[list[int], Texts]:
+    def passed(self, chunk: Chunk, dropped: dict[int, str]) -> tuple[list[int], Texts]:
         """The numbers and texts, with tags, of the lines that pass: not blank, not far too long, dropped by no filter.
         Adds the reasons of the others to `dropped`."""
         tests, prefix, max_length = self._tests[chunk.corpus], self._prefixes[chunk.corpus], self._settings.max_length
         lines: list[int] = []
         texts: Texts = []
-        for line, (source, target) in enumerate(zip(*chunk.texts(), strict=True), start=chunk.first):
-            reason = unusable(source, target, max_length)
-            if reason is None and tests:
-                reason = next((name for name, test in tests if test(source, target)), None)
+        for line, (source, target) in enumerate(chunk.texts(), start=chunk.first):
+            reason = unusable(source, target, max_length, tests)
             if reason is None:
                 lines.append(line)
                 texts.append((prefix + source if prefix else source, target))
@@ -212,37 +213,29 @@ class Encoder:
         return lines, texts
 
     def _versions(
-        self, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str
+        self, noise: Noise, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """All versions of each pair, with noise and random segmentations. They depend on its text and their number
-        alone. Where one is too long, the pair's usual ids stand in its place, so that no version lacks a pair. prefix:
-        the tag that the sources begin with."""
-        made: tuple[list[list[int]], list[list[int]]] = ([], [])
-        noise = self._settings.noise
-        for (source, target), *usual in zip(texts, sources, targets, strict=True):
-            for number in range(self._settings.versions):
-                noisy = prefix + noise.applied(source[len(prefix) :], number) if noise else source
-                ids = self._version(noisy, target, number, *usual, same_source=noisy == source)
-                for side, of_side in zip(made, usual if self._unfit(*ids) else ids, strict=True):
-                    side.append(of_side)
-        return made
-
-    def _version(
-        self, source: str, target: str, number: int, usual_source: list[int], usual_target: list[int], same_source: bool
-    ) -> tuple[list[int], list[int]]:
-        """The ids of a pair by the segmentation of this number; the usual ones if there is one segmentation alone."""
-        alpha = self._settings.segmentation_alpha
-        if alpha is None:
-            return usual_source if same_source else self._source.encode(source, tagged=True), usual_target
-        seeds = [hash_of(f"{number}\n{text}") for text in (source, target)]
-        source_ids = self._source.sample(source, alpha, seeds[0], tagged=True)
-        return source_ids, self._target.sample(target, alpha, seeds[1])
+        """All versions of each pair. The noise depends on the text and the number of the version alone. Where a noisy
+        source is too long, the usual one stands in its place, so that no version lacks a pair. prefix: the tag that the
+        sources begin with."""
+        noisy_sources: list[list[int]] = []
+        for (text, _), source, target in zip(texts, sources, targets, strict=True):
+            for number in range(noise.versions):
+                noisy = prefix + noise.applied(text[len(prefix) :], number)
+                ids = source if noisy == text else self._source.encode(noisy, tagged=True)
+                noisy_sources.append(source if self._unfit(ids, target) else ids)
+        return noisy_sources, [target for target in targets for _ in range(noise.versions)]
 
     def _unfit(self, source: list[int], target: list[int]) -> str | None:
-        return unfit(source, target, self._settings.max_length, self._settings.max_tokens)
+        """The reason to drop the pair of ids: a side has more than `max_length` tokens, or both sides together more
+        than `max_tokens`, including the start or end symbol. None for a usable pair."""
+        if not source or not target:  # normalisation removed every character
+            return BLANK
+        longest, total = max(len(source), len(target)), len(source) + len(target) + 2
+        return TOO_LONG if longest >= self._settings.max_length or total > self._settings.max_tokens else None
 
     def _flat(self, sentences: list[list[int]]) -> NDArray[Any]:
-        return np.fromiter(chain.from_iterable(sentences), dtype=self._dtype, count=sum(map(len, sentences)))
+        return np.fromiter(chain.from_iterable(sentences), dtype=self._settings.dtype, count=sum(map(len, sentences)))
 
 
 def ids_dtype(vocab_size: int) -> np.dtype[Any]:
@@ -250,33 +243,46 @@ def ids_dtype(vocab_size: int) -> np.dtype[Any]:
     return SMALL_IDS_DTYPE if vocab_size <= 2**16 else IDS_DTYPE
 
 
-def _tokenizers_of(settings: EncodingSettings) -> tuple[Tokenizer, Tokenizer]:
-    """Those of source and target: the same object if their bytes are equal."""
-    source, target = settings.tokenizers
-    first = parse_tokenizer(source[1], Path(source[0]))
-    return first, first if source[1] == target[1] else parse_tokenizer(target[1], Path(target[0]))
-
-
-def unusable(source: str, target: str, max_length: int) -> str | None:
-    """The reason to drop the pair before it is tokenised; None for a usable one."""
+def unusable(source: str, target: str, max_length: int, tests: Sequence[tuple[str, Test]]) -> str | None:
+    """The reason to drop the pair before it is tokenised; None for a usable one. tests: the filters."""
     if is_blank(source) or is_blank(target):
         return BLANK
     if is_too_long(source, max_length) or is_too_long(target, max_length):
         return TOO_LONG
-    return None
-
-
-def unfit(source: Sequence[int], target: Sequence[int], max_length: int, max_tokens: int) -> str | None:
-    """The reason to drop the pair of ids: a side has more than `max_length` tokens, or both sides together more than
-    `max_tokens`, including the start or end symbol. None for a usable pair."""
-    if not source or not target:  # normalisation removed every character
-        return BLANK
-    if max(len(source), len(target)) >= max_length or len(source) + len(target) + 2 > max_tokens:
-        return TOO_LONG
-    return None
+    return next((name for name, test in tests if test(source, target)), None)
 
 
 def _compared(pair: tuple[str, str], kind: DuplicateOf) -> str:
     """The text to hash. The line end separates the sides, because no text contains one."""
     source, target = pair[0].strip(), pair[1].strip()
     return f"{source}\n{target}" if kind == "pair" else source if kind == "source" else target
+
+
+def hash_of(text: str) -> int:
+    """64 bits of BLAKE2b. Among a billion texts the chance that any two different ones share a hash is 3%."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest(), "little")
+
+
+class SeenHashes:
+    """The hashes seen so far, in sorted arrays, each at least twice as long as the next. Each takes 8 bytes of memory,
+    and for a moment twice that while arrays are merged."""
+
+    def __init__(self) -> None:
+        self._sorted: list[NDArray[np.uint64]] = []
+
+    def first(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Says for each hash whether it is new. Of equal hashes only the first one is."""
+        unique, places = np.unique(hashes, return_index=True)
+        new = np.ones(len(unique), dtype=bool)
+        for seen in self._sorted:
+            found = np.minimum(np.searchsorted(seen, unique), len(seen) - 1)
+            new &= seen[found] != unique
+        if new.any():
+            self._sorted.append(unique[new])
+        while len(self._sorted) > 1 and len(self._sorted[-2]) < 2 * len(self._sorted[-1]):
+            both = np.concatenate([self._sorted.pop(), self._sorted.pop()])
+            both.sort(kind="stable")  # merges, because both parts are sorted
+            self._sorted.append(both)
+        first = np.zeros(len(hashes), dtype=bool)
+        first[places[new]] = True
+        return first

@@ -1,25 +1,26 @@
-"""The filters that drop pairs of a corpus, as the recipe chooses. Each looks at one pair. Duplicates are found by
-`text.duplicates`, because that needs all earlier pairs.
+"""The filters that drop pairs of a corpus, as the recipe chooses, and their tests. Each looks at one pair. Duplicates
+are found by `text.encoding`, because that needs all earlier pairs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from babel.core import Locale
 
 from headway.errors import UserError
 from headway.languages import script_family
-from headway.text.check import SHORT_CHARACTERS, script_of
-from headway.text.detection import lingua_language
+from headway.text.detection import lingua_detector, lingua_language, script_of
 
 DuplicateOf = Literal["pair", "source", "target"]
 Overlap = Literal["pair", "side"]
 Test = Callable[[str, str], bool]
 """Whether to drop a pair of source and target."""
 
+SHORT_CHARACTERS = 20
+"""Sides that aren't longer have no meaningful ratio."""
 _SCRIPTS = {
     "Kore": ("HANGUL",),
     "Jpan": ("CJK",),
@@ -70,17 +71,17 @@ def filter_tests(filters: Filters, languages: tuple[str, str], held_out: HeldOut
     if filters.overlap is not None:
         tests.append(("overlap", _overlaps(filters.overlap, held_out)))
     if filters.copies:
-        tests.append(("copies", lambda source, target: source.strip() == target.strip()))
+        tests.append(("copies", is_copy))
     if filters.characters is not None:
-        tests.append(("characters", _outside(filters.characters, lambda text: len(text.strip()))))
+        tests.append(("characters", outside(filters.characters, lambda text: len(text.strip()))))
     if filters.words is not None:
-        tests.append(("words", _outside(filters.words, lambda text: len(text.split()))))
+        tests.append(("words", outside(filters.words, words)))
     if filters.max_ratio is not None:
-        tests.append(("max_ratio", _uneven(filters.max_ratio)))
+        tests.append(("max_ratio", uneven(filters.max_ratio)))
     if filters.script:
-        tests.append(("script", _either(*(_other_script(code) for code in languages))))
+        tests.append(("script", either(*(other_script(*script_names(code)) for code in languages))))
     if filters.language is not None:
-        tests.append(("language", _either(*(_other_language(code, filters.language) for code in languages))))
+        tests.append(("language", either(*(_other_language(code, filters.language) for code in languages))))
     return tests
 
 
@@ -101,43 +102,53 @@ def _overlaps(overlap: Overlap, held_out: HeldOut) -> Test:
     return lambda source, target: source.strip() in held_out.sources or target.strip() in held_out.targets
 
 
-def _outside(bounds: tuple[int, int], size: Callable[[str], int]) -> Test:
+def words(text: str) -> int:
+    """The number of words, as spaces part them."""
+    return len(text.split())
+
+
+def is_copy(source: str, target: str) -> bool:
+    """Whether both are the same text, white space around it aside."""
+    return source.strip() == target.strip()
+
+
+def outside(bounds: tuple[int, int], size: Callable[[str], int]) -> Test:
+    """Finds pairs with a side whose size is less than the first bound or more than the second."""
     least, most = bounds
     return lambda source, target: not (least <= size(source) <= most and least <= size(target) <= most)
 
 
-def _uneven(most: float) -> Test:
+def uneven(most: float, usual: float = 1.0) -> Test:
+    """Finds pairs with a side more than `most` times as long as the other, in characters, other than short ones. usual:
+    how many characters a target has for each of its source."""
+
     def test(source: str, target: str) -> bool:
-        shorter, longer = sorted((len(source.strip()), len(target.strip())))
+        shorter, longer = sorted((len(source.strip()) * usual, len(target.strip())))
         return longer > SHORT_CHARACTERS and longer > most * shorter
 
     return test
 
 
-def _either(of_source: Callable[[str], bool], of_target: Callable[[str], bool]) -> Test:
+def either(of_source: Callable[[str], bool], of_target: Callable[[str], bool]) -> Test:
+    """Finds pairs of which one side is found."""
     return lambda source, target: of_source(source) or of_target(target)
 
 
-def _other_script(language: str) -> Callable[[str], bool]:
-    expected = {*script_names(language), ""}
-    return lambda text: script_of(text) not in expected
+def other_script(*expected: str) -> Callable[[str], bool]:
+    """Finds texts whose letters are mostly of another script, by the names that `script_of` uses."""
+    return lambda text: script_of(text) not in (*expected, "")
 
 
 def _other_language(language: str, least: float) -> Callable[[str], bool]:
-    detector, own = _detector(language)
-    return lambda text: detector.compute_language_confidence(text, own) < least
-
-
-def _detector(language: str) -> tuple[Any, Any]:
-    """lingua's detector for the languages of this script, and its name for the language."""
+    """By lingua, among the languages of the same script."""
     try:
-        from lingua import Language, LanguageDetectorBuilder
+        from lingua import Language
     except ImportError:
         raise UserError("data.filters.language needs an extra package: pip install 'headway[detect]'") from None
     own = lingua_language(language)
     if own is None:
         raise UserError(f"data.filters.language: lingua doesn't know the language {language!r}; leave the filter out")
+    codes = sorted(one.iso_code_639_1.name.lower() for one in Language.all())
     script = script_names(language)
-    others = [one for one in Language.all() if script_names(one.iso_code_639_1.name.lower()) == script]
-    builder = LanguageDetectorBuilder.from_languages(own, *others).with_low_accuracy_mode()
-    return builder.build(), own  # low accuracy is 12 times as fast and takes 60 MB instead of 900 for Latin script
+    detector = lingua_detector((language, *(code for code in codes if script_names(code) == script)), fast=True)
+    return lambda text: detector.compute_language_confidence(text, own) < least

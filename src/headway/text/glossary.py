@@ -10,9 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from headway.errors import UserError
-from headway.text.characters import HALF_PAIR, is_blank, is_unicode, visible
+from headway.text.characters import HALF_PAIR, as_texts, is_blank, is_unicode, visible
 from headway.text.corpus import read_lines
-from headway.text.texts import as_texts
 
 KEY = 3
 """Characters that terms are found by."""
@@ -93,18 +92,15 @@ class Glossary:
 
     def find(self, text: str) -> list[Term]:
         """The terms of a text, in their order: at each place the longest that fits, none inside of another."""
-        text = _normal(text)
-        found: list[Term] = []
-        place = 0
+        text, found, place = _normal(text), [], 0
         while place < len(text):
-            term = self._at(text, place)
-            if term is not None:
+            if term := self._at(text, place):
                 found.append(term)
-            place += 1 if term is None else len(term.source)
+            place += len(term.source) if term else 1
         return found
 
     def _at(self, text: str, place: int) -> Term | None:
-        if text[place].isspace() or not _may_begin(text, place):
+        if text[place].isspace() or (place and _joined(text[place - 1], text[place])):
             return None
         key = text[place : place + KEY].lower()
         for length in range(len(key), 0, -1):
@@ -139,27 +135,15 @@ def begins_anywhere(text: str) -> bool:
 
 def _fits(term: str, text: str) -> bool:
     """A letter in lower case is itself or its capital, a capital itself alone."""
-    return term == text or (
-        len(term) == len(text) and all(one in (other, other.lower()) for one, other in zip(term, text, strict=True))
-    )
-
-
-def _may_begin(text: str, place: int) -> bool:
-    """Whether a word begins here."""
-    return place == 0 or not _joined(text[place - 1], text[place])
+    return len(term) == len(text) and all(one in (other, other.lower()) for one, other in zip(term, text, strict=True))
 
 
 def _may_end(text: str, place: int) -> bool:
     """Whether a word ends here, or nothing but particles follows."""
-    if place == len(text) or not _joined(text[place - 1], text[place]):
-        return True
-    return bool(_PARTICLES.match(text, place))
+    return place == len(text) or not _joined(text[place - 1], text[place]) or bool(_PARTICLES.match(text, place))
 
 
-def _joined(left: str, right: str) -> bool:
+def _joined(*chars: str) -> bool:
     """Whether two characters are of one word."""
-
-    def is_word(char: str) -> bool:
-        return (char.isalnum() or char == "_" or unicodedata.combining(char) > 0) and not begins_anywhere(char)
-
-    return is_word(left) and is_word(right)
+    of_words = (char.isalnum() or char == "_" or unicodedata.combining(char) > 0 for char in chars)
+    return all(of_words) and not any(map(begins_anywhere, chars))

@@ -15,7 +15,7 @@ from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
-from headway.text.check import script_of
+from headway.text.detection import script_of
 from headway.text.sentencepiece_model import grown, read_model
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, Tokenizer, language_tag

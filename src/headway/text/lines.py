@@ -5,7 +5,7 @@ such files, for jobs that share a file.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -15,8 +15,8 @@ from typing import IO, TypeVar
 
 from headway.errors import UserError
 from headway.text.characters import HALF_PAIR, is_blank, is_unicode
-from headway.text.compressed import compression, damages, open_bytes
-from headway.text.corpus import LONGEST_LINE, decode_lines, read_lines
+from headway.text.compressed import LONGEST_LINE, compression, damages, open_bytes
+from headway.text.corpus import decode_lines, go_to, read_lines
 from headway.text.two_sided import HEAD, NO_LANGUAGES, fields_of, form_of_table
 
 LINES_AT_ONCE, CHARACTERS_AT_ONCE = 2048, 1 << 24
@@ -100,9 +100,9 @@ class Span:
     """The number of the first line, counted from 1."""
     lines: int
 
-    def read(self, path: Path) -> Generator[str]:
+    def read(self, path: Path) -> Iterator[str]:
         """Raises UserError with file and line."""
-        yield from islice(read_lines(path, offset=self.offset, first=self.first), self.lines)
+        return islice(read_lines(path, offset=self.offset, first=self.first), self.lines)
 
 
 class SpanReader:
@@ -118,10 +118,7 @@ class SpanReader:
         if self._stream is None or self._path != path:
             self.close()
             self._path, self._stream = path, open_bytes(path)
-        try:
-            self._stream.seek(span.offset)
-        except damages(path) as error:
-            raise UserError(f"{path}: can't be read ({error}); is it complete?") from None
+        go_to(self._stream, span.offset, path)
         yield from islice(decode_lines(self._stream, str(path), faults=damages(path), first=span.first), span.lines)
 
     def close(self) -> None:
@@ -163,28 +160,28 @@ def chunks(items: Iterable[Item | None], size: Callable[[Item], int]) -> Iterato
 def with_pauses(items: Iterable[Item]) -> Iterator[Item | None]:
     """The items, and None each time that the next one takes longer than PAUSE, as after the last line that a program
     has written to a pipe. A thread reads them, because Windows can't tell whether a pipe has more."""
-    arrived: Queue[tuple[Item | None, Exception | None]] = Queue(READ_AHEAD)
+    arrived: Queue[tuple[Item] | Exception | None] = Queue(READ_AHEAD)
 
     def read() -> None:
         try:
             for item in items:
-                arrived.put((item, None))
-            arrived.put((None, StopIteration()))
+                arrived.put((item,))
+            arrived.put(None)
         except Exception as error:
-            arrived.put((None, error))
+            arrived.put(error)
 
     Thread(target=read, daemon=True).start()
     while True:
         try:
-            item, end = arrived.get(timeout=PAUSE)
+            found = arrived.get(timeout=PAUSE)
         except Empty:
             yield None
             continue
-        if isinstance(end, StopIteration):
+        if found is None:
             return
-        if end is not None:
-            raise end
-        yield item
+        if isinstance(found, Exception):
+            raise found
+        yield found[0]
 
 
 def _size(path: Path) -> int:

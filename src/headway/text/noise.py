@@ -46,6 +46,8 @@ class Noise:
     """The share of the sentences that get noise."""
     kinds: tuple[NoiseKind, ...] = KINDS
     """A sentence gets one of them, or two."""
+    versions: int = 1
+    """Of each sentence, with different noise."""
 
     def applied(self, text: str, version: int) -> str:
         """The text with the noise of this version of it, or as it is."""

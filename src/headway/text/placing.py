@@ -69,7 +69,7 @@ class _Unit:
     """The character of the source that it is aligned with."""
 
 
-class Layout:
+class TagLayout:
     """The plain text of a sentence, and the elements in it."""
 
     def __init__(self, plain: str, root: _Node, nodes: Sequence[_Node]) -> None:
@@ -87,7 +87,7 @@ class Layout:
         self._borders = sorted({border for node in nodes for border in (node.start, node.end)})
 
     @classmethod
-    def of(cls, elements: Sequence[Element], name_of: NameOf) -> Layout | None:
+    def of(cls, elements: Sequence[Element], name_of: NameOf) -> TagLayout | None:
         """None where elements overlap, or there are too many."""
         plain, nodes = _plain(elements, name_of)
         if len(nodes) > MOST_NODES:
@@ -272,10 +272,9 @@ def _plain(elements: Sequence[Element], name_of: NameOf) -> tuple[str, list[_Nod
     pairs = dict(tag_pairs(elements, name_of))
     has_words = (isinstance(one, str) and any(unit.is_word for unit in _units(one)) for one in elements)
     spoken = [0, *accumulate(has_words)]  # elements with words before each place
-    following = [" "]  # from each place on, the first words or spaces
+    following = " "  # for each place, the character of the words or spaces that come next
     for one in reversed(elements):
-        following.append(one if isinstance(one, str) and one else following[-1])
-    following.reverse()
+        following = (one[0] if isinstance(one, str) and one else following[0]) + following
     nodes: list[_Node] = []
     ending: dict[int, _Node] = {}
     plain, read = "", 0
@@ -299,9 +298,9 @@ def _plain(elements: Sequence[Element], name_of: NameOf) -> tuple[str, list[_Nod
             if not nodes or nodes[-1].last != place - 1 or not nodes[-1].is_empty:
                 nodes.append(_Node(place, place, [], [], end, end, (not plain or plain[-1].isspace(), False)))
             node = nodes[-1]
-            node.last, node.spaces = read - 1, (node.spaces[0], following[read][0].isspace())
+            node.last, node.spaces = read - 1, (node.spaces[0], following[read].isspace())
             node.opening += elements[place:read]
-            if node.spaces[0] and not following[read][0].isalnum():
+            if node.spaces[0] and not following[read].isalnum():
                 plain = plain.rstrip()
             elif not any(node.spaces) and one.stand_in:
                 plain = f"{plain.rstrip()} "

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.text.chunks import Chunk
-from headway.text.encoding import EncodedChunk, Encoder, EncodingSettings, FirstOf
+from headway.text.corpus import Chunk
+from headway.text.encoding import ChunkEncoder, EncodedChunk, EncodingSettings, FirstOf
 
 FEW = 2
 """Chunks that aren't worth starting processes for."""
@@ -44,7 +44,7 @@ def encode_chunks(
     look_around: called several times a second, and may raise. Raises UserError."""
     few = list(islice(chunks, FEW + 1)) if processes > 1 else []
     if len(few) <= FEW:
-        encoder = Encoder(settings)
+        encoder = ChunkEncoder(settings)
         for chunk in chain(few, chunks):
             look_around()
             yield encoder.encode(chunk, first_of)
@@ -158,7 +158,7 @@ def _work(chunks: Connection, answers: Connection) -> None:
         return answers.recv()
 
     with suppress(EOFError, OSError):
-        encoder = Encoder(chunks.recv())
+        encoder = ChunkEncoder(chunks.recv())
         Thread(target=receive, daemon=True).start()
         while (chunk := received.get()) is not None:
             try:

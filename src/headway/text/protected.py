@@ -146,15 +146,11 @@ def _matches(text: str) -> list[re.Match[str]]:
 def with_protected(elements: Iterable[Element], is_apart: Callable[[Atom], bool]) -> list[Element]:
     """The elements, with protected text joined to the words around it, except atoms that are apart."""
     made: list[Element] = []
-    for one in elements:
-        if isinstance(one, Atom) and is_apart(one):
-            made.append(one)
-            continue
-        words = one if isinstance(one, str) else one.words or one.raw
-        if made and isinstance(made[-1], str):
-            made[-1] += words
+    for apart, group in itertools.groupby(elements, lambda one: isinstance(one, Atom) and is_apart(one)):
+        if apart:
+            made += group
         else:
-            made.append(words)
+            made.append("".join(one if isinstance(one, str) else one.words or one.raw for one in group))
     return made
 
 
@@ -191,13 +187,13 @@ def with_runs(
     made: list[Element] = []
     for element in elements:
         before, core, after = _part(element)
-        if not core:
+        if core:
+            translation = next(following)
+            if not has_end(core) and not translation.endswith(kept_ends):
+                translation = without_stop(translation)
+            made.append(f"{before}{translation}{after}")
+        else:
             made.append(element)
-            continue
-        translation = next(following)
-        if not has_end(core) and not translation.endswith(kept_ends):
-            translation = without_stop(translation)
-        made.append(f"{before}{translation}{after}")
     return made
 
 

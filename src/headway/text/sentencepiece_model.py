@@ -3,23 +3,33 @@ with other ids.
 
 sentencepiece itself refuses what would have it read outside its memory. It allows rules of normalisation that put a
 megabyte in the place of a character, or bytes that are no text; these are refused here.
+
+Rules of normalisation are stored as the size of a trie, the trie, and the texts that its leaves point to, each ended by
+a zero. The trie is a double array as Darts-clone makes it (https://github.com/s-yata/darts-clone): each unit of 32 bits
+has the label by which it is reached and the offset of its children. Exclusive or of place, offset and label is the
+place of a child. Keys may share their ends.
 """
 
 from __future__ import annotations
 
 import struct
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import sentencepiece
+from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.text.normalization_rules import normalization_rules
 
 LONGEST_REPLACEMENT = 256
 """Bytes that a rule of normalisation may put in the place of what it replaces; NFKC needs 33."""
+MOST_BEGINNINGS = 2**21
+"""Of all keys together; NFKC has 263,000. A damaged trie may have no end."""
+LONGEST_KEY = 256
+"""Bytes that a rule may replace; NFKC needs 12."""
 
 _NORMALIZERS, _CHARSMAP = (3, 5), 2
 """Numbers of fields: normalizer_spec and denormalizer_spec in a model, precompiled_charsmap in both."""
@@ -30,6 +40,9 @@ _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6
 _UNIGRAM, _BPE = 1, 2
 """Types of models."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_LEAF = 1 << 31
+"""Set in a unit that points to a text; the other bits are the place of the text."""
+_HAS_LEAF, _WIDE_OFFSET = 1 << 8, 1 << 9
 
 
 @dataclass(frozen=True)
@@ -93,7 +106,37 @@ def read_model(model: bytes) -> SentencePieceModel:
     )
 
 
-def check_normalizers(model: bytes) -> None:
+def normalization_rules(charsmap: bytes) -> dict[str, str]:
+    """What `precompiled_charsmap` of a model that sentencepiece has loaded replaces, and by what. Raises UserError."""
+    if not charsmap:
+        return {}
+    trie, texts = _trie_and_texts(charsmap)
+    units: list[int] = trie.tolist()
+    children: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    """For exclusive or of a unit's place and offset, the labels and places of its children."""
+    for place, unit in enumerate(units):
+        if not unit & _LEAF and (label := unit & 0xFF):
+            children[place ^ label].append((label, place))
+    rules = {}
+    beginnings, count = [(b"", 0)], 0  # of keys, and the places where they end
+    while beginnings:
+        key, place = beginnings.pop()
+        count += 1
+        if len(key) > LONGEST_KEY or count > MOST_BEGINNINGS:
+            raise UserError("its rules of normalisation have no end")
+        unit = units[place]
+        base = place ^ (unit >> 10 << (8 if unit & _WIDE_OFFSET else 0))
+        if unit & _HAS_LEAF:
+            start = units[base] & ~_LEAF
+            rules[key] = texts[start : texts.index(0, start)]
+        beginnings += [(key + bytes([label]), child) for label, child in children.get(base, ())]
+    try:
+        return {key.decode(): text.decode() for key, text in rules.items()}
+    except UnicodeDecodeError:
+        raise UserError("a rule of normalisation is not UTF-8") from None
+
+
+def _check_normalizers(model: bytes) -> None:
     """Raises UserError unless every rule of normalisation in the model gives a short text."""
     for number, normalizer in _fields(model):
         if number in _NORMALIZERS:
@@ -104,7 +147,7 @@ def check_normalizers(model: bytes) -> None:
 
 def text_pieces(model: bytes) -> list[str]:
     """The pieces that the model finds in text, by id: neither control symbols nor <unk>. Raises UserError."""
-    processor = _processor(model)
+    processor = load_processor(model)
     return [processor.id_to_piece(id_) for id_ in range(processor.get_piece_size()) if _is_text(processor, id_)]
 
 
@@ -112,7 +155,7 @@ def renumbered(model: bytes, controls: Sequence[str], vocabulary: Sequence[str])
     """A model that splits text into the same pieces, with other ids: `controls`, of which the second is the unknown
     piece, then `vocabulary`, which has every piece that the model finds in text. What else it has is never found in
     text, and decodes to itself. Raises UserError."""
-    processor = _processor(model)
+    processor = load_processor(model)
     fields = list(_fields(model))
     messages = [message for number, message in fields if number == _PIECES]
     ids = {processor.id_to_piece(id_): id_ for id_ in range(len(messages))}
@@ -132,7 +175,7 @@ def grown(model: bytes, tags: Sequence[str], text_begins: int, pieces: Sequence[
     with their scores; it never finds those without a score in text. Raises UserError."""
     fields = list(_fields(model))
     messages = [message for number, message in fields if number == _PIECES]
-    lowest = min(_processor(model).get_score(list(range(len(messages)))))
+    lowest = min(load_processor(model).get_score(list(range(len(messages)))))
     for name, score in pieces:
         messages.append(_piece(name, lowest, _UNUSED) if score is None else _piece(name, score, _NORMAL))
     messages[text_begins:text_begins] = [_piece(tag, 0.0, _CONTROL) for tag in tags]
@@ -140,10 +183,11 @@ def grown(model: bytes, tags: Sequence[str], text_begins: int, pieces: Sequence[
     return b"".join([*(_field(_PIECES, message) for message in messages), *others])
 
 
-def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
+def load_processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
+    """sentencepiece with the model, which may come from anybody. Raises UserError."""
     if not model:
         raise UserError("not a sentencepiece model (it is empty)")
-    check_normalizers(model)
+    _check_normalizers(model)
     try:
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         processor.id_to_piece(list(range(processor.get_piece_size())))  # raises for what is no text
@@ -169,14 +213,10 @@ def _field(number: int, message: bytes) -> bytes:
     return bytes([number << 3 | _BYTES, *size, length]) + message
 
 
-def _check_rules(rules: bytes) -> None:
-    """The bytes of a trie, as 32 bits say, the trie, and the texts that its leaves point to, each ended by a zero."""
-    size = int.from_bytes(rules[:4], "little")
-    if size % 4 or size > len(rules) - 4:
-        raise UserError("its rules of normalisation are damaged")
-    nodes, texts = np.frombuffer(rules, "<u4", size // 4, 4), rules[4 + size :]
+def _check_rules(charsmap: bytes) -> None:
+    trie, texts = _trie_and_texts(charsmap)
     begins = np.concatenate([[0], 1 + np.flatnonzero(np.frombuffer(texts, np.uint8) == 0)])
-    leaves = nodes[nodes >> 31 == 1] & 0x7FFFFFFF
+    leaves = trie[trie >= _LEAF] & ~np.uint32(_LEAF)
     if not np.isin(leaves, begins[:-1]).all():
         raise UserError("its rules of normalisation point to where no text begins")
     if max(np.diff(begins), default=0) > LONGEST_REPLACEMENT + 1:
@@ -185,6 +225,14 @@ def _check_rules(rules: bytes) -> None:
         texts.decode("utf-8")
     except UnicodeDecodeError:
         raise UserError("a rule of normalisation gives what is not UTF-8") from None
+
+
+def _trie_and_texts(charsmap: bytes) -> tuple[NDArray[np.uint32], bytes]:
+    """Raises UserError for a size that can't be."""
+    size = int.from_bytes(charsmap[:4], "little")
+    if size % 4 or size > len(charsmap) - 4:
+        raise UserError("its rules of normalisation are damaged")
+    return np.frombuffer(charsmap, "<u4", size // 4, 4), charsmap[4 + size :]
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:

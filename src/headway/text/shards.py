@@ -1,9 +1,9 @@
 """Ids on disk, memory-mapped: a corpus of any size is read as if it were in memory.
 
 A shard is a folder of raw little-endian arrays: `source.ids` and `target.ids` (all sentences, concatenated),
-`source.offsets` and `target.offsets` (int64, the start of each sentence, and the end). Ids on disk are either one shard
-with a file `sizes` (int64, the number of sentences of each corpus; ids are int32), or a folder of shards `00000`,
-`00001`, ... with `shards.json`, which describes them.
+`source.offsets` and `target.offsets` (int64, the start of each sentence, and the end). Ids on disk are a folder of
+shards `00000`, `00001`, ... with `shards.json`, which describes them. Earlier versions wrote one shard alone, with a
+file `sizes` (int64, the number of sentences of each corpus) and ids as int32.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from __future__ import annotations
 import json
 import mmap
 import os
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
@@ -23,9 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.text.corpus import Pair
-from headway.text.encoding import IDS_DTYPE, EncodedChunk, PairCounts, unfit, unusable
-from headway.text.tokenizer import Tokenizer
+from headway.text.encoding import IDS_DTYPE, EncodedChunk
 
 OFFSETS_DTYPE = np.dtype("<i8")
 SIDES = ("source", "target")
@@ -140,31 +136,6 @@ class Shard:
         return self.pairs >= PAIRS
 
 
-@dataclass
-class ShardsBook:
-    """The account of all shards so far. It follows from the chunks alone."""
-
-    shards: list[Shard] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    """Pairs of each corpus so far."""
-    longest: int = 0
-    longest_tokens: int = -1
-
-    def add(self, corpus: int, entry: ChunkEntry) -> Shard:
-        """Counts the chunk, and returns the shard that its pairs go to."""
-        if entry.longest_tokens > self.longest_tokens:
-            self.longest, self.longest_tokens = sum(self.sizes) + entry.longest, entry.longest_tokens
-        self.sizes += [0] * (corpus + 1 - len(self.sizes))
-        self.sizes[corpus] += entry.pairs
-        if not self.shards or self.shards[-1].full:
-            self.shards.append(Shard())
-        shard = self.shards[-1]
-        shard.pairs += entry.pairs
-        shard.source_tokens += entry.source_tokens
-        shard.target_tokens += entry.target_tokens
-        return shard
-
-
 @dataclass(frozen=True)
 class ChunkEntry:
     """What the account of the shards must know of a chunk."""
@@ -192,12 +163,16 @@ class ShardsWriter:
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], before: Iterable[tuple[int, ChunkEntry]] = ()) -> None:
         """before: corpus and entry of each chunk that is on disk already."""
-        self.folder, self._dtype, self.book = folder, dtype, ShardsBook()
+        self.folder, self._dtype = folder, dtype
+        self._shards: list[Shard] = []
+        self._sizes: list[int] = []
+        """Pairs of each corpus so far."""
+        self._longest, self._longest_tokens = 0, -1
         self._files: dict[str, IO[bytes]] = {}
         folder.mkdir(parents=True, exist_ok=True)
         for corpus, entry in before:
-            self.book.add(corpus, entry)
-        for number, shard in enumerate(self.book.shards):
+            self._count(corpus, entry)
+        for number, shard in enumerate(self._shards):
             if not (folder / shard_name(number)).exists():
                 self._open(number, shard)
                 self.close_full()
@@ -205,9 +180,9 @@ class ShardsWriter:
     def add(self, chunk: EncodedChunk) -> ChunkEntry:
         """Writes the pairs. They are on disk after the next `sync`."""
         entry = ChunkEntry.of(chunk)
-        before = len(self.book.shards)
-        shard = self.book.add(chunk.corpus, entry)
-        if len(self.book.shards) > before:
+        before = len(self._shards)
+        shard = self._count(chunk.corpus, entry)
+        if len(self._shards) > before:
             self._open(before, Shard())
         for side, ids, lengths in (
             ("source", chunk.source, chunk.source_lengths),
@@ -218,10 +193,25 @@ class ShardsWriter:
             self._files[f"{side}.offsets"].write((start + np.cumsum(lengths)).astype(OFFSETS_DTYPE).tobytes())
         return entry
 
+    def _count(self, corpus: int, entry: ChunkEntry) -> Shard:
+        """Adds the chunk to the account, which follows from the chunks alone, and returns the shard that its pairs go
+        to."""
+        if entry.longest_tokens > self._longest_tokens:
+            self._longest, self._longest_tokens = sum(self._sizes) + entry.longest, entry.longest_tokens
+        self._sizes += [0] * (corpus + 1 - len(self._sizes))
+        self._sizes[corpus] += entry.pairs
+        if not self._shards or self._shards[-1].full:
+            self._shards.append(Shard())
+        shard = self._shards[-1]
+        shard.pairs += entry.pairs
+        shard.source_tokens += entry.source_tokens
+        shard.target_tokens += entry.target_tokens
+        return shard
+
     @property
     def full(self) -> bool:
         """Whether the open shard must be closed before the next `add`."""
-        return bool(self._files) and self.book.shards[-1].full
+        return bool(self._files) and self._shards[-1].full
 
     def sync(self) -> None:
         """Returns when everything that was added is on disk."""
@@ -239,15 +229,14 @@ class ShardsWriter:
         self.sync()
         if self._files:
             self._end()
-        book = self.book
         document = {
             "format_version": FORMAT_VERSION,
             "dtype": self._dtype.str,
-            "sizes": [size // versions for size in (*book.sizes, *[0] * (corpora - len(book.sizes)))],
+            "sizes": [size // versions for size in (*self._sizes, *[0] * (corpora - len(self._sizes)))],
             **({"segmentations": versions} if versions > 1 else {}),
-            "longest": book.longest,
-            "longest_tokens": book.longest_tokens,
-            "shards": [asdict(shard) for shard in book.shards],
+            "longest": self._longest,
+            "longest_tokens": self._longest_tokens,
+            "shards": [asdict(shard) for shard in self._shards],
         }
         (self.folder / DESCRIPTION).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
@@ -276,74 +265,8 @@ class ShardsWriter:
 
     def _end(self) -> None:
         self.close()
-        name = shard_name(len(self.book.shards) - 1)
+        name = shard_name(len(self._shards) - 1)
         (self.folder / f"{name}{UNFINISHED}").rename(self.folder / name)
-
-
-def write_ids(
-    folder: Path,
-    corpora: Sequence[Iterable[Pair]],
-    source_tokenizer: Tokenizer,
-    target_tokenizer: Tokenizer,
-    *,
-    max_length: int,
-    max_tokens: int,
-) -> PairCounts:
-    """Encodes the pairs into `folder`, as one shard. Drops and counts pairs with a blank side, with a side of more than
-    `max_length` tokens, or with more than `max_tokens` on both sides, including the start or end symbol. Raises
-    UserError for a corpus without a usable pair."""
-    counts, sizes = PairCounts(), []
-    folder.mkdir(parents=True, exist_ok=True)
-    offsets = (array("q", [0]), array("q", [0]))
-    with ExitStack() as files:
-        ids_files = [files.enter_context(open(folder / f"{side}.ids", "wb")) for side in SIDES]
-        for corpus in corpora:
-            before = counts.kept
-            for pair_ids in _encoded(corpus, source_tokenizer, target_tokenizer, counts, max_length, max_tokens):
-                for ids, file, side_offsets in zip(pair_ids, ids_files, offsets, strict=True):
-                    file.write(np.asarray(ids, dtype=IDS_DTYPE).tobytes())
-                    side_offsets.append(side_offsets[-1] + len(ids))
-            sizes.append(counts.kept - before)
-    for side, side_offsets in zip(SIDES, offsets, strict=True):
-        np.frombuffer(side_offsets, dtype=np.int64).astype(OFFSETS_DTYPE).tofile(folder / f"{side}.offsets")
-    np.asarray(sizes, dtype=OFFSETS_DTYPE).tofile(folder / "sizes")
-    return counts
-
-
-def no_usable_pair(place: object, counts: PairCounts, max_length: int, max_tokens: int) -> UserError:
-    """The error for a corpus of which no pair is left."""
-    filtered = counts.read - counts.kept - counts.blank - counts.too_long
-    return UserError(
-        f"{place}: holds no usable pair "
-        f"({counts.blank} blank, {counts.too_long} longer than "
-        f"model.max_length={max_length} or {max_tokens} tokens on both sides"
-        f"{f', {filtered} dropped by data.filters' if filtered else ''})"
-    )
-
-
-def _encoded(
-    corpus: Iterable[Pair],
-    source_tokenizer: Tokenizer,
-    target_tokenizer: Tokenizer,
-    counts: PairCounts,
-    max_length: int,
-    max_tokens: int,
-) -> Iterator[tuple[list[int], list[int]]]:
-    place: object = "the corpus"
-    kept_before = counts.kept
-    for pair in corpus:
-        place = pair.file
-        reason, source, target = unusable(pair.source, pair.target, max_length), [], []
-        if reason is None:
-            source, target = source_tokenizer.encode(pair.source, tagged=True), target_tokenizer.encode(pair.target)
-            reason = unfit(source, target, max_length, max_tokens)
-        if reason is None:
-            counts.kept += 1
-            yield source, target
-        else:
-            counts.drop(reason, pair.file, pair.line)
-    if counts.kept == kept_before:
-        raise no_usable_pair(place, counts, max_length, max_tokens)
 
 
 def _mapped(file: Path, dtype: np.dtype[Any], *, scattered: bool = False) -> NDArray[Any]:

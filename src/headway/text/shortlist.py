@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.text.characters import is_blank
+from headway.text.characters import is_blank, is_too_long
 from headway.text.corpus import Pair
-from headway.text.tokenizer import Tokenizer, is_too_long
+from headway.text.tokenizer import Tokenizer
 
 OF_TOKEN, ALWAYS = 30, 300
 """Target tokens for each source token, and those for all (measured in docs/results.md)."""

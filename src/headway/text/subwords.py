@@ -17,8 +17,7 @@ import sentencepiece
 
 from headway.errors import UserError
 from headway.text.characters import is_blank, visible, visible_spans
-from headway.text.sampling import Sampler
-from headway.text.sentencepiece_model import check_normalizers
+from headway.text.sentencepiece_model import load_processor
 from headway.text.tokenizer import (
     BOS_ID,
     CONTROL_PIECES,
@@ -51,15 +50,9 @@ class SubwordTokenizer:
 
     def __init__(self, model: bytes) -> None:
         """`model`: the bytes of its file, from anybody. Raises UserError."""
-        if not model:
-            raise UserError("not a sentencepiece model (it is empty)")
-        check_normalizers(model)
-        self._model = model
-        try:
-            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-            self._check_pieces()
-        except (RuntimeError, ValueError, OSError) as error:
-            raise UserError(f"not a sentencepiece model ({_one_line(error)})") from None
+        self._model, self._processor = model, load_processor(model)
+        if fault := self._fault_of_pieces():
+            raise UserError(f"not a sentencepiece model ({fault})")
         self._tags: dict[str, int] = {}
         for id_ in range(len(CONTROL_PIECES), self.vocab_size):
             if not self._processor.is_control(id_):
@@ -68,15 +61,15 @@ class SubwordTokenizer:
         self.target_tags = [tag.removeprefix(">>").removesuffix("<<") for tag in self._tags]
         self.never_generated = [UNK_ID, *self._tags.values()]
 
-    def _check_pieces(self) -> None:
-        """Raises ValueError where a piece is no text (which sentencepiece itself finds), or not what its id says."""
-        if self.vocab_size < len(CONTROL_PIECES) or len(self.vocabulary) != self.vocab_size:
-            raise ValueError("lacks the control symbols")
+    def _fault_of_pieces(self) -> str:
+        """Empty where they are what their ids say."""
+        if self.vocab_size < len(CONTROL_PIECES):
+            return "lacks the control symbols"
         for id_, piece in enumerate(CONTROL_PIECES):
             if not (self._processor.is_unknown(id_) if id_ == UNK_ID else self._processor.is_control(id_)):
-                raise ValueError(f"id {id_} is not a control symbol, as {piece} must be")
-        if not all(map(math.isfinite, self._processor.get_score(list(range(self.vocab_size))))):
-            raise ValueError("a score is not finite")
+                return f"id {id_} is not a control symbol, as {piece} must be"
+        finite = map(math.isfinite, self._processor.get_score(list(range(self.vocab_size))))
+        return "" if all(finite) else "a score is not finite"
 
     @property
     def vocab_size(self) -> int:
@@ -100,15 +93,6 @@ class SubwordTokenizer:
         if tagged and self._tags:
             return [self.encode(text, tagged=True) for text in texts]
         return self._processor.encode([_normalized(text) for text in texts], num_threads=1)
-
-    def sample(self, text: str, alpha: float, seed: int, *, tagged: bool = False) -> list[int]:
-        tag, start = self._leading_tag(text) if tagged else (None, 0)
-        ids = self._sampler.sample(_normalized(text[start:]), alpha, seed)
-        return [self._tags[tag.text], *ids] if tag and ids else ids
-
-    @cached_property
-    def _sampler(self) -> Sampler:
-        return Sampler(self._processor, self.kind)
 
     def split_tag(self, text: str) -> tuple[str, str]:
         tag, start = self._leading_tag(text)
@@ -179,7 +163,9 @@ class SubwordTokenizer:
                     f"tokenizer.vocab_size={vocab_size} is too small: the characters of the text, the 256 bytes and "
                     f"the control symbols need {needed} tokens already; use more"
                 ) from None
-            raise UserError(f"sentencepiece can't learn a vocabulary from this text ({_one_line(error)})") from None
+            raise UserError(
+                f"sentencepiece can't learn a vocabulary from this text ({' '.join(str(error).split())})"
+            ) from None
 
 
 def _normalized(text: str) -> str:
@@ -265,7 +251,3 @@ def _train_sentencepiece(lines: list[str], kind: str, vocab_size: int, tags: lis
         minloglevel=2,
     )
     return model.getvalue()
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

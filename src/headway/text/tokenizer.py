@@ -18,9 +18,6 @@ from headway.text.characters import DROPPED
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
 CONTROL_PIECES = ("<pad>", "<unk>", "<sos>", "<eos>")
 
-CHARACTERS_PER_PIECE = 64
-"""No text has so many for each piece, except by white space or words without end."""
-
 LEADING_TAG = re.compile(rf"[\s{DROPPED}]*(>>\S+?<<)[\s{DROPPED}]*")
 """The tag of a target language in front of a text, with white space and invisible characters around it."""
 
@@ -68,12 +65,6 @@ class Tokenizer(Protocol):
         """`encode` for each text; faster for many texts."""
         ...
 
-    def sample(self, text: str, alpha: float, seed: int, *, tagged: bool = False) -> list[int]:
-        """`encode` with a random segmentation, which depends only on text and seed. alpha: for BPE the probability of
-        skipping a merge (Provilkov et al. 2020); for unigram the exponent of a segmentation's probability, so that a
-        smaller value gives more random segmentations (Kudo 2018). Whole words have only one segmentation."""
-        ...
-
     def split_tag(self, text: str) -> tuple[str, str]:
         """The tag at the beginning of a source, empty if there is none, and the rest of the text."""
         ...
@@ -102,12 +93,6 @@ def is_tag(piece: str) -> bool:
     """Whether the piece is one that `language_tag` gives."""
     match = LEADING_TAG.fullmatch(piece)
     return match is not None and match[1] == piece
-
-
-def is_too_long(text: str, max_length: int) -> bool:
-    """Whether the text has too many characters for a model of `max_length` pieces, whatever its pieces are. Such a
-    text is never tokenised: one without end would take time and memory without end."""
-    return len(text) > CHARACTERS_PER_PIECE * max_length
 
 
 def fingerprint(tokenizer: Tokenizer) -> str:

@@ -48,9 +48,6 @@ class WordTokenizer:
     def encode_all(self, texts: list[str], *, tagged: bool = False) -> list[list[int]]:
         return [self.encode(text) for text in texts]
 
-    def sample(self, text: str, alpha: float, seed: int, *, tagged: bool = False) -> list[int]:
-        return self.encode(text)
-
     def split_tag(self, text: str) -> tuple[str, str]:
         return "", text
 

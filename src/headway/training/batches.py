@@ -43,7 +43,7 @@ class Batches:
 
     def tensors(self, micro_batch: MicroBatch) -> Batch:
         """The micro-batch as the loss takes it."""
-        return on_device(*collate(self.corpus, micro_batch), self.device)
+        return on_device(*collate(self.corpus.source, self.corpus.target, micro_batch), self.device)
 
     def target_tokens(self, micro_batches: Iterable[MicroBatch]) -> int:
         """The tokens that the model is trained to give."""

@@ -47,7 +47,7 @@ def read_run(folder: Path, notice: Callable[[str], None]) -> RunRecord:
     without validations is told by `notice`, in a line, and leaves the curves without what it lacks."""
     if not is_run(folder):
         problem = "holds no run (recipe.yaml)" if folder.is_dir() else "no such folder"
-        raise UserError(f"{folder}: {problem}; give the folder that `headway train --out` made")
+        raise UserError(f"{folder}: {problem}; give the folder that `headway train --output` made")
     recipe = flattened(load_recipe(folder / "recipe.yaml").model_dump(mode="json"))
     log = folder / "log.jsonl"
     if not log.is_file():

@@ -18,8 +18,9 @@ from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.storage import StoredModel
 from headway.storage.stored_model import load_named_weights, named_weights
+from headway.text.characters import is_too_long
 from headway.text.growing import Grown, NewPiece, grow, learn_pieces
-from headway.text.tokenizer import UNK_ID, Tokenizer, fingerprint, is_too_long, language_tag
+from headway.text.tokenizer import UNK_ID, Tokenizer, fingerprint, language_tag
 from headway.training.initial import UNKNOWN_LANGUAGES
 
 

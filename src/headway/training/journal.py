@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from headway.errors import UserError
 from headway.storage.atomic import write_json
 from headway.storage.changes import first_change
-from headway.text.duplicates import SeenHashes
-from headway.text.encoding import EncodedChunk, PairCounts
+from headway.text.encoding import EncodedChunk, PairCounts, SeenHashes
 from headway.text.shards import ChunkEntry
 from headway.training.prepared import WORK, change_of_text, made_from, state_of_text
 from headway.training.recipe import Recipe
@@ -120,13 +119,6 @@ class Journal:
         self._log.write(b"".join(self._unwritten))
         self._unwritten.clear()
         _sync(self._log)
-
-    def total(self) -> PairCounts:
-        """The counts of all corpora together."""
-        total = PairCounts()
-        for counts in self.counts:
-            total.add(counts)
-        return total
 
     def close(self) -> None:
         for file in (self._log, *self._hashes):

@@ -124,7 +124,7 @@ class RiskSampler:
         return [1 - sentence_bleu(decode(one.ids), reference, self.tokenize) / 100 for one in samples]
 
     def _weighted(self, samples: WeightedPairs, micro_batch: MicroBatch, risk: float) -> WeightedBatch:
-        source, target, labels = collate(samples, micro_batch)
+        source, target, labels = collate(samples.source, samples.target, micro_batch)
         weights = np.zeros(labels.shape, dtype=np.float32)
         for of_row, row in zip(weights, micro_batch.rows, strict=True):
             of_sentences = [one for pair in row for one in samples.weights[pair]]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,14 +17,12 @@ from typing import Any, TypeVar
 
 from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_file, write_json
-from headway.text.characters import is_blank
-from headway.text.chunks import CorpusFiles, read_chunks
-from headway.text.corpus import Pair, is_plain, read_lines, same_text, unchanged
-from headway.text.encoding import CorpusKind, EncodingSettings, PairCounts, Texts, ids_dtype, unusable
+from headway.text.compressed import is_plain, unchanged
+from headway.text.corpus import CorpusFiles, read_chunks, read_lines, same_text
+from headway.text.encoding import ChunkEncoder, CorpusKind, EncodingSettings, PairCounts, Texts, total
 from headway.text.filters import HeldOut
 from headway.text.processes import LOOK_AROUND_EVERY, encode_chunks
-from headway.text.shards import ShardsWriter, no_usable_pair, write_ids
-from headway.text.tokenizer import language_tag
+from headway.text.shards import ShardsWriter
 from headway.training.journal import Clock, Journal, Show, begin, refuse_other_recipe, refuse_other_text
 from headway.training.prepared import (
     REPORT,
@@ -40,7 +39,7 @@ from headway.training.prepared import (
     write_manifest,
 )
 from headway.training.recipe import Recipe
-from headway.training.recipe_data import DataSection, ParallelFiles
+from headway.training.recipe_data import ParallelFiles
 from headway.training.synthetic import check_synthetic, write_synthetic
 from headway.training.vocabulary import Tokenizers, learn_tokenizers, sampled_texts
 
@@ -68,7 +67,7 @@ def prepare(
     if expected is not None and fingerprint != expected:
         raise UserError(
             f"{folder}: this isn't the data that the run began with; put its text back as it was and delete {folder}, "
-            "or start a new run with another --out"
+            "or start a new run with another --output"
         )
     return read_prepared(folder, fingerprint)
 
@@ -168,14 +167,13 @@ class _Preparing:
                 for line in corpus.notices():
                     self.notice(f"notice: {line}")
             self._warn_of_same_text()
-            valid_texts = list(dict.fromkeys(_texts(data, self.max_length)))
             held_out = [
                 (pair.source, pair.target)
                 for corpus in (self.valid + self.held_out if data.filters.overlap else [])
                 for pair in corpus.pairs()
             ]
             tokenizers = self._tokenizers(tokenizers, held_out)
-            valid = self._encode_valid(tokenizers)
+            valid, valid_texts = self._encode_valid(tokenizers)
             self._encode_train(tokenizers, valid_texts, held_out)
         self.notice(f"valid: {valid.summary()}")
         write_manifest(self.folder, made_from(self.recipe, self.max_length), text)
@@ -206,50 +204,49 @@ class _Preparing:
         texts = sampled_texts(self.recipe, self.train, HeldOut.of(held_out), self.max_length)
         return learn_tokenizers(self.recipe, texts, self.max_length)
 
-    def _encode_valid(self, tokenizers: Tokenizers) -> PairCounts:
-        counts = write_ids(
-            self.folder / "valid",
-            [_tagged_pairs(self.recipe.data, corpus) for corpus in self.recipe.data.valid],
-            *tokenizers,
-            max_length=self.max_length,
-            max_tokens=self.recipe.training.tokens_per_batch,
-        )
-        write_json(self.folder / VALID_TEXTS, list(_texts(self.recipe.data, self.max_length)))
-        return counts
+    def _encode_valid(self, tokenizers: Tokenizers) -> tuple[PairCounts, Texts]:
+        """Writes the ids, and the texts that have both sides, with their tags. Returns the texts, too."""
+        shutil.rmtree(self.folder / "valid", ignore_errors=True)  # of a killed process
+        settings = self._settings(tokenizers, self.recipe.data.valid)
+        encoder, texts, counts = ChunkEncoder(settings), [], [PairCounts() for _ in self.valid]
+        with closing(ShardsWriter(self.folder / "valid", settings.dtype)) as shards:
+            for chunk in read_chunks(self.valid):
+                texts += encoder.passed(chunk, {})[1]
+                shards.add(encoded := encoder.encode(chunk))
+                shards.close_full()
+                counts[chunk.corpus].add(encoded.counts)
+            _check_usable(self.valid, counts, settings)
+            shards.finish(len(self.valid))
+        write_json(self.folder / VALID_TEXTS, texts)
+        return total(counts), texts
 
     def _encode_train(self, tokenizers: Tokenizers, valid_texts: Texts, held_out: Texts) -> None:
-        settings = self._settings(tokenizers, valid_texts, held_out)
-        dtype = ids_dtype(max(tokenizer.vocab_size for tokenizer in tokenizers))
+        data, valid = self.recipe.data, tuple(dict.fromkeys(valid_texts))
+        settings = replace(
+            self._settings(tokenizers, data.corpora),
+            filters=data.filters.chosen(),
+            held_out=tuple(held_out),
+            valid=valid,
+            noise=data.noise.chosen() if data.noise else None,
+        )
         with (
             closing(Journal(self.work, settings.filters.duplicates, len(self.train))) as journal,
-            closing(ShardsWriter(self.folder / "train", dtype, journal.entries)) as shards,
+            closing(ShardsWriter(self.folder / "train", settings.dtype, journal.entries)) as shards,
         ):
             self._write_shards(shards, journal, settings)
-        if valid_texts and len(journal.valid) == len(valid_texts):
+        if len(journal.valid) == len(valid):
             self.notice("warning: every validation pair is a training pair too, so the scores below mean nothing")
-        total = journal.total()
-        self.notice(f"train: {total.summary()}")
-        for line in total.filter_lines():
+        counts = total(journal.counts)
+        for line in (f"train: {counts.summary()}", *counts.filter_lines()):
             self.notice(line)
         write_json(self.folder / REPORT, _report(self.train, journal.counts))
 
-    def _settings(self, tokenizers: Tokenizers, valid_texts: Texts, held_out: Texts) -> EncodingSettings:
-        data, options = self.recipe.data, self.recipe.tokenizer
-        source, target = tokenizers
+    def _settings(self, tokenizers: Tokenizers, corpora: Sequence[ParallelFiles]) -> EncodingSettings:
         return EncodingSettings(
-            tokenizers=((source.suffix, source.to_bytes()), (target.suffix, target.to_bytes())),
-            max_length=self.max_length,
-            max_tokens=self.recipe.training.tokens_per_batch,
-            corpora=tuple(
-                CorpusKind(corpus.tag, *languages)
-                for corpus, languages in zip(data.corpora, data.languages, strict=True)
-            ),
-            filters=data.filters.chosen(),
-            held_out=tuple(held_out),
-            valid=tuple(valid_texts),
-            versions=self.recipe.versions,
-            segmentation_alpha=options.segmentation_alpha if options.segmentations > 1 else None,
-            noise=data.noise.chosen() if data.noise else None,
+            tokenizers,
+            self.max_length,
+            self.recipe.training.tokens_per_batch,
+            tuple(CorpusKind(one.tag, *self.recipe.data.languages_of(one)) for one in corpora),
         )
 
     def _write_shards(self, shards: ShardsWriter, journal: Journal, settings: EncodingSettings) -> None:
@@ -260,7 +257,7 @@ class _Preparing:
         chunks = read_chunks(self.train, skip=len(journal.entries))
         with closing(encode_chunks(chunks, settings, self.processes, journal.first_of, self.look_around)) as encoded:
             for chunk in encoded:
-                self._check_corpora(journal, range(journal.corpus, chunk.corpus))
+                _check_usable(self.train[: chunk.corpus], journal.counts[: chunk.corpus], settings)
                 journal.add(chunk, shards.add(chunk))
                 if shards.full or clock.due():
                     shards.sync()
@@ -270,22 +267,20 @@ class _Preparing:
                     self.show(*clock.reading(journal.pairs, chunk.done))
         shards.sync()
         journal.write()
-        self._check_corpora(journal, range(len(self.train)))
-        shards.finish(len(self.train), settings.versions)
-
-    def _check_corpora(self, journal: Journal, corpora: range) -> None:
-        for corpus in corpora:
-            counts = journal.counts[corpus]
-            if not counts.kept:
-                limits = self.max_length, self.recipe.training.tokens_per_batch
-                raise no_usable_pair(self.train[corpus].sources[-1], counts, *limits)
+        _check_usable(self.train, journal.counts, settings)
+        shards.finish(len(self.train), self.recipe.versions)
 
 
-def _tagged_pairs(data: DataSection, corpus: ParallelFiles) -> Iterator[Pair]:
-    """The pairs of a corpus. If it has a tag, the source texts begin with it."""
-    prefix = f"{language_tag(corpus.tag)} " if corpus.tag else ""
-    for pair in data.files_of(corpus).pairs():
-        yield pair if is_blank(pair.source) else replace(pair, source=prefix + pair.source)
+def _check_usable(corpora: Sequence[CorpusFiles], counts: Sequence[PairCounts], settings: EncodingSettings) -> None:
+    """Raises UserError for a corpus without a usable pair."""
+    for corpus, found in zip(corpora, counts, strict=True):
+        if not found.kept:
+            filtered = found.read - found.blank - found.too_long
+            raise UserError(
+                f"{corpus.sources[-1]}: holds no usable pair ({found.blank} blank, {found.too_long} longer than "
+                f"model.max_length={settings.max_length} or {settings.max_tokens} tokens on both sides"
+                f"{f', {filtered} dropped by data.filters' if filtered else ''})"
+            )
 
 
 def _report(corpora: Sequence[CorpusFiles], counts: Sequence[PairCounts]) -> dict[str, Any]:
@@ -327,31 +322,19 @@ def _has_lines(file: Path) -> bool:
         return next(lines, None) is not None
 
 
-def _texts(data: DataSection, max_length: int) -> Iterator[tuple[str, str]]:
-    """The validation pairs that have text on both sides, with their tags."""
-    for corpus in data.valid:
-        for pair in _tagged_pairs(data, corpus):
-            if unusable(pair.source, pair.target, max_length) is None:
-                yield pair.source, pair.target
-
-
 def _in_thread(work: Callable[[], Result], look_around: Callable[[], None]) -> Result:
     """Does the work in a thread and returns its result, so that signals are noticed meanwhile: sentencepiece may be
     busy for minutes. If `look_around` raises, the thread runs on until the process ends."""
-    done: list[Result] = []
-    failed: list[BaseException] = []
+    future: Future[Result] = Future()
 
     def run() -> None:
         try:
-            done.append(work())
+            future.set_result(work())
         except BaseException as error:
-            failed.append(error)
+            future.set_exception(error)
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(LOOK_AROUND_EVERY)
+    threading.Thread(target=run, daemon=True).start()
+    while not future.done():
+        wait([future], LOOK_AROUND_EVERY)
         look_around()
-    if failed:
-        raise failed[0]
-    return done[0]
+    return future.result()

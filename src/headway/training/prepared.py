@@ -70,8 +70,6 @@ def made_from(recipe: Recipe, max_length: int) -> dict[str, Any]:
         return {"source": names(one.source), "target": names(one.target), "tag": one.tag}
 
     tokenizer = recipe.tokenizer.model_dump(mode="json")
-    if recipe.tokenizer.segmentations == 1:  # as folders were prepared before there were several
-        del tokenizer["segmentations"], tokenizer["segmentation_alpha"]
     if data.noise:  # folders from before tokenizers were learned from noisy text lack this
         tokenizer["from_noise"] = True
     filters = {key: value for key, value in data.filters.model_dump(mode="json").items() if value}

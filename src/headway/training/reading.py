@@ -23,7 +23,7 @@ from headway.languages import is_suffix_of_language, read_code
 from headway.model import ModelConfig
 from headway.text.compressed import plain_name
 from headway.training.initial import initial_sections
-from headway.training.recipe import DEFAULT_LEARNING_RATE, Recipe, model_keys
+from headway.training.recipe import DEFAULT_LEARNING_RATE, RETIRED, Recipe, model_keys
 from headway.training.recipe_data import DataSection
 from headway.training.run_directory import check_name
 
@@ -253,8 +253,7 @@ def _told(problem: Any) -> str:
     name, given = ".".join(place), problem["input"]
     word, meaning = ("yes", "true") if given is True else ("no", "false")
     if problem["type"] == "extra_forbidden":
-        near = _nearest(place)
-        return f"unknown key {name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+        return _unknown(place)
     if problem["type"] == "missing":
         return f"{name} is missing"
     if problem["type"] == "invalid_key":
@@ -267,6 +266,15 @@ def _told(problem: Any) -> str:
     message = _NEEDED.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
     message = message.replace("Input should be", "must be")
     return f"{name}: {message}" + ("" if isinstance(given, (dict, list, BaseModel)) else f" (given: {given!r})")
+
+
+def _unknown(place: Sequence[str]) -> str:
+    """The problem of a key that no section has."""
+    name = ".".join(place)
+    if len(place) == 2 and place[1] in (retired := RETIRED.get(place[0], {})):
+        return f"{name} was retired; leave it out (only {retired[place[1]]}, its default, is still taken)"
+    near = _nearest(place)
+    return f"unknown key {name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
 def _nearest(place: Sequence[str]) -> list[str]:

@@ -18,6 +18,8 @@ from headway.training.recipe_data import DataSection, Section
 DEFAULT_LEARNING_RATE = 1e-3
 DECIDED_BY_TOKENIZER = ("source_vocab_size", "target_vocab_size", "pad_id", "unk_id", "bos_id", "eos_id")
 """Fields of ModelConfig that no recipe sets."""
+RETIRED: dict[str, dict[str, Any]] = {"tokenizer": {"segmentations": 1, "segmentation_alpha": 0.1}}
+"""Keys of earlier versions, by section, with their defaults. Only these values are still taken."""
 Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant"]
 OptimizerName = Literal["adam", "muon"]
 BestBy = Literal["valid_bleu", "valid_loss"]
@@ -37,12 +39,6 @@ class TokenizerSection(Section):
     with the same number of pairs from each corpus that has enough. The sample is always the same."""
     lowercase: bool = False
     """Convert all text to lower case (kind `word`)."""
-    segmentations: int = Field(1, ge=1, le=1000)
-    """Number of times that the training text is prepared. If more than 1, each time with a random segmentation into
-    tokens; each epoch uses the next version (`bpe`, `unigram`). Prepared data grow in proportion."""
-    segmentation_alpha: float = Field(0.1, gt=0, lt=1)
-    """For `segmentations`. `bpe`: the probability of skipping a merge (BPE-dropout). `unigram`: the exponent of a
-    segmentation's probability; a smaller value gives more random segmentations."""
 
     @model_validator(mode="after")
     def _possible(self) -> TokenizerSection:
@@ -50,11 +46,6 @@ class TokenizerSection(Section):
             for name in ("min_frequency", "lowercase"):
                 if getattr(self, name) != type(self).model_fields[name].default:
                     raise ValueError(f"{name} is for kind: word, but kind is {self.kind}")
-        elif self.segmentations > 1:
-            raise ValueError("segmentations is for kind: bpe or unigram; words are never cut")
-        alpha = type(self).model_fields["segmentation_alpha"].default
-        if self.segmentations == 1 and self.segmentation_alpha != alpha:
-            raise ValueError("segmentation_alpha has no effect while segmentations is 1")
         return self
 
 
@@ -187,10 +178,24 @@ class Recipe(Section):
     training: TrainingSection
     decoding: DecodingSection = DecodingSection()  # type: ignore[call-arg]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_retired(cls, document: Any) -> Any:
+        """Leaves out keys that were retired, which recipes of earlier runs have written out, at their defaults."""
+        if not isinstance(document, dict):
+            return document
+        sections = dict(document)
+        for name, retired in RETIRED.items():
+            if isinstance(section := sections.get(name), dict):
+                sections[name] = {
+                    key: value for key, value in section.items() if key not in retired or value != retired[key]
+                }
+        return sections
+
     @property
     def versions(self) -> int:
         """How often the training text is prepared. An epoch takes one version of each pair."""
-        return max(self.tokenizer.segmentations, self.data.noise.versions if self.data.noise else 1)
+        return self.data.noise.versions if self.data.noise else 1
 
     def model_options(self) -> dict[str, Any]:
         """Preset name and changes, for `ModelConfig.preset`."""

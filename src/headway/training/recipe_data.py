@@ -18,8 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from headway.text.chunks import CorpusFiles, as_corpus
-from headway.text.corpus import is_pattern, is_two_sided
+from headway.text.corpus import CorpusFiles, as_corpus, is_pattern, is_two_sided
 from headway.text.domain import LONGEST_DOMAIN
 from headway.text.filters import DuplicateOf, Filters, Overlap
 from headway.text.noise import KINDS, Noise, NoiseKind
@@ -123,8 +122,7 @@ class Synthesis:
     """The model or run directory that translates."""
     key: str
     """Where the recipe names it."""
-    source_language: str
-    target_language: str
+    languages: tuple[str, str]
     """What it translates from and to."""
     sample: bool = False
     """Whether translations are samples, not what the model's own search finds."""
@@ -167,11 +165,11 @@ class NoiseSection(Section):
     final `punctuation`, no `diacritics`."""
     versions: int = Field(8, ge=2, le=1000)
     """Number of times that the training text is prepared, each time with different noise; each epoch uses the next
-    version. If `tokenizer.segmentations` is larger, that number counts. Prepared data grow in proportion."""
+    version. Prepared data grow in proportion."""
 
     def chosen(self) -> Noise:
         """As `text.encoding` takes it."""
-        return Noise(self.share, tuple(dict.fromkeys(self.kinds)))
+        return Noise(self.share, tuple(dict.fromkeys(self.kinds)), self.versions)
 
 
 class DataSection(Section):
@@ -234,31 +232,15 @@ class DataSection(Section):
     @property
     def syntheses(self) -> list[Synthesis]:
         """What models translate before training."""
-        return [
-            *(
-                Synthesis(
-                    given=files.target,
-                    written=files.source,
-                    writer=files.reverse,
-                    key="data.monolingual.reverse",
-                    source_language=files.tag or self.target_language,
-                    target_language=self.source_language,
-                    sample=files.sample,
-                )
-                for files in self.monolingual
-            ),
-            *(
-                Synthesis(
-                    given=files.source,
-                    written=files.target,
-                    writer=files.teacher,
-                    key="data.distilled.teacher",
-                    source_language=self.source_language,
-                    target_language=files.tag or self.target_language,
-                )
-                for files in self.distilled
-            ),
-        ]
+        found = []
+        for one in self.monolingual:
+            source, target = self.languages_of(one)
+            key = "data.monolingual.reverse"
+            found.append(Synthesis(one.target, one.source, one.reverse, key, (target, source), one.sample))
+        for one in self.distilled:
+            key = "data.distilled.teacher"
+            found.append(Synthesis(one.source, one.target, one.teacher, key, self.languages_of(one)))
+        return found
 
     @property
     def languages(self) -> list[tuple[str, str]]:

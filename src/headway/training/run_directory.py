@@ -68,9 +68,9 @@ def refuse_used_folder(run: Path) -> None:
     if not run.is_dir():
         raise UserError(f"{run}: is a file, the run directory can't be made there")
     if step_folders(run / "checkpoints"):
-        raise UserError(f"{run}: holds a run already; go on with --resume {run}, or choose another --out")
+        raise UserError(f"{run}: holds a run already; go on with --resume {run}, or choose another --output")
     if not is_run(run) and any(run.iterdir()):
-        raise UserError(f"{run}: is not empty and holds no run; choose another --out")
+        raise UserError(f"{run}: is not empty and holds no run; choose another --output")
 
 
 def is_run(folder: Path) -> bool:
@@ -92,7 +92,7 @@ def open_run(run: Path, notice: Callable[[str], None]) -> Path | None:
     checkpoint = last_checkpoint(run / "checkpoints", notice)
     if checkpoint is None and is_run(run):
         if any((run / "models").iterdir()) or any((run / "checkpoints").iterdir()):
-            raise UserError(f"{run}: has models but no checkpoint to go on from; choose another --out for a new run")
+            raise UserError(f"{run}: has models but no checkpoint to go on from; choose another --output for a new run")
         for name in ("data", "tensorboard"):
             shutil.rmtree(run / name, ignore_errors=True)
         for name in ("log.jsonl", "best.json"):
@@ -134,7 +134,7 @@ def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
     differing = differing_keys([flattened(before), flattened(after.model_dump(mode="json"))])
     changed = [f"{key} ({old} -> {new})" for key, (old, new) in sorted(differing.items()) if key not in CHANGEABLE]
     if changed:
-        raise UserError(f"a resumed run can't change {', '.join(changed)}; start a new run with another --out")
+        raise UserError(f"a resumed run can't change {', '.join(changed)}; start a new run with another --output")
 
 
 def rate_will_jump(before: dict[str, Any], after: Recipe) -> bool:

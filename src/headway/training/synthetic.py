@@ -50,7 +50,7 @@ def check_synthetic(data: DataSection, folder: Path) -> None:
 def _translator(synthesis: Synthesis) -> LineTranslator:
     """Raises UserError for a model of the other direction than is needed."""
     stored = load_model(synthesis.writer)
-    source, target = synthesis.source_language, synthesis.target_language
+    source, target = synthesis.languages
     if (stored.source_language, stored.target_language) == (target, source) and source != target:
         raise UserError(
             f"{synthesis.writer}: translates {target} to {source}; {synthesis.key} needs a model from {source} to "
@@ -73,7 +73,7 @@ def _jobs(
         identity = {
             "model": model_fingerprint(synthesis.writer),
             "sample": synthesis.sample,
-            "target_language": synthesis.target_language,
+            "target_language": synthesis.languages[1],
             "text": checksum(text),
         }
         job = Job(

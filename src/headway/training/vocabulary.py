@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.text.chunks import Chunk, CorpusFiles, read_chunks
-from headway.text.corpus import Pair
+from headway.text.characters import CHARACTERS_PER_PIECE
+from headway.text.corpus import Chunk, CorpusFiles, Pair, read_chunks
 from headway.text.encoding import Texts, unusable
 from headway.text.filters import Filters, HeldOut, filter_tests
 from headway.text.subwords import SubwordTokenizer
-from headway.text.tokenizer import CHARACTERS_PER_PIECE, CONTROL_PIECES, Tokenizer
+from headway.text.tokenizer import CONTROL_PIECES, Tokenizer
 from headway.text.words import WordTokenizer
 from headway.training.recipe import Recipe
 
@@ -73,8 +73,7 @@ def sampled_texts(recipe: Recipe, corpora: Sequence[CorpusFiles], held_out: Held
     return [
         (noise.applied(pair.source, version=0) if noise else pair.source, pair.target)
         for corpus, pair in sample(corpora, recipe.tokenizer.sample_pairs)
-        if unusable(pair.source, pair.target, max_length) is None
-        and not any(test(pair.source, pair.target) for _, test in tests[corpus])
+        if unusable(pair.source, pair.target, max_length, tests[corpus]) is None
     ]
 
 

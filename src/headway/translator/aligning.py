@@ -7,6 +7,7 @@ than the step that gives it (Chen et al. 2020, "Accurate Word Alignment Inductio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from headway.decoding.engine import padded
 from headway.model import DecoderLayer, Transformer
 from headway.model.sharing import sharing_copy
 from headway.storage.aligner import Aligner
+from headway.text.by_length import batches_by_length
 
 WEIGHTS_AT_ONCE = 1 << 23
 """Attention weights that are computed together, at most, unless one pair has more."""
@@ -159,18 +161,12 @@ def _with_weights(_: nn.Module, inputs: tuple[Any, ...], options: dict[str, Any]
     return inputs, {**options, "return_weights": True}
 
 
-def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[list[int]]:
-    """The numbers of pairs of like length."""
+def _batches(model: Transformer, sources: Ids, targets: Ids) -> list[list[int]]:
+    """The numbers of pairs, those of similar length together."""
     config = model.config
     maps = config.decoder_layers * (config.decoder_num_heads or config.num_heads)
-    batch: list[int] = []
-    longest = 0
-    for number in sorted(range(len(sources)), key=lambda i: (len(sources[i]), len(targets[i]))):
-        steps, keys = len(targets[number]) + 1, len(sources[number]) + 1
-        longest = max(longest, steps)
-        if batch and (len(batch) + 1) * maps * longest * keys > WEIGHTS_AT_ONCE:
-            yield batch
-            batch, longest = [], steps
-        batch.append(number)
-    if batch:
-        yield batch
+    return batches_by_length(
+        range(len(sources)),
+        lambda i: (len(sources[i]) + 1, len(targets[i]) + 1),
+        lambda count, longest: count * maps * math.prod(longest) <= WEIGHTS_AT_ONCE,
+    )

@@ -15,9 +15,9 @@ from headway.decoding import Phrase
 from headway.errors import UserError
 from headway.storage.model_directory import ModelInfo
 from headway.storage.untrusted import clipped
-from headway.text.characters import is_blank, is_unicode
+from headway.text.characters import is_blank, is_too_long, is_unicode
 from headway.text.glossary import begins_anywhere, follows_freely, goes_on
-from headway.text.tokenizer import UNK_ID, Tokenizer, is_too_long, language_tag
+from headway.text.tokenizer import UNK_ID, Tokenizer, language_tag
 
 Side = Literal["source", "target"]
 

@@ -7,7 +7,7 @@ acceptable or not. So the probability is the same whatever has found the transla
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from headway.evaluation import sentence_chrf
 from headway.model import Transformer
 from headway.storage import StoredModel
 from headway.storage.calibration import FEATURES, Calibration
+from headway.text.by_length import batches_by_length
 from headway.text.domain import learn_domain
 from headway.translator.translation import Translation
 
@@ -151,15 +152,10 @@ def _logistic(values: Floats) -> Floats:
     return 1 / (1 + np.exp(-np.clip(values, -500, 500)))
 
 
-def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[list[int]]:
-    """The numbers of translations of like length."""
-    batch: list[int] = []
-    longest = 0
-    for number in sorted(range(len(sources)), key=lambda i: (len(targets[i]), len(sources[i]))):
-        longest = max(longest, len(targets[number]) + 1, len(sources[number]) + 1)
-        if batch and (len(batch) + 1) * longest * model.config.target_vocab_size > LOGITS_AT_ONCE:
-            yield batch
-            batch, longest = [], max(len(targets[number]), len(sources[number])) + 1
-        batch.append(number)
-    if batch:
-        yield batch
+def _batches(model: Transformer, sources: Ids, targets: Ids) -> list[list[int]]:
+    """The numbers of translations, those of similar length together."""
+    return batches_by_length(
+        range(len(sources)),
+        lambda i: (len(targets[i]) + 1, len(sources[i]) + 1),
+        lambda count, longest: count * max(longest) * model.config.target_vocab_size <= LOGITS_AT_ONCE,
+    )

@@ -12,7 +12,8 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -44,10 +45,6 @@ class Done:
     """Whether only the rename is left to do."""
 
 
-class _OtherInput(UserError):
-    """The input isn't the one that a job was begun with."""
-
-
 class Job:
     """The writing of one output file. Only one process at a time works on it."""
 
@@ -70,7 +67,7 @@ class Job:
         self._partial = output.with_name(output.name + TEMPORARY_SUFFIX)
         self._journal = output.with_name(output.name + TEMPORARY_SUFFIX + ".json")
         self._record = output.with_name(output.name + ".done.json")
-        self.done = Done()
+        self._done = Done()
 
     def run(
         self,
@@ -86,42 +83,41 @@ class Job:
         compress(self.output, b"")  # raises if a package is missing
         if resume:
             if finished := self._finished():
-                refuse_other_job(self._record, finished["job"], self._identity, remedy=self._how_to_restart)
+                refuse_other_job(self._record, finished["job"], self._identity, self._how_to_restart)
                 self._compare(finished.get("input_sha256", ""), lines)
                 self._journal.unlink(missing_ok=True)
                 notice(f"notice: {self.output}: is complete already")
                 return finished["failed"]
-            self.done = self._read_journal()
-            if self.done.complete:
-                self._compare(self.done.input_sha256, lines)
+            self._done = self._read_journal()
+            if self._done.complete:
+                self._compare(self._done.input_sha256, lines)
         else:
             self._record.unlink(missing_ok=True)
-        if self.done.complete and not self._partial.exists() and self.output.exists():  # killed just after the rename
-            self._end(resume=resume)
-            return self.done.failed
-        with open(self._partial, "ab") as file:
-            if not try_lock(file.fileno()) or not self._is_partial(file):
-                raise UserError(f"{self.output}: another process is writing it; wait until it ends, or stop it")
-            self._cut(file)
-            try:
-                if self.done.chunks:
-                    notice(f"notice: {self.output}: continues after line {self.done.lines:,}")
-                if not self.done.complete:
-                    self._write_chunks(file, lines, translate, notice)
-            except _OtherInput:  # nothing was done, and the same command can't continue
-                raise
-            except BaseException:
-                self._leave(file, notice)
-                raise
-        self._partial.replace(self.output)
-        sync(self.output.parent)
+        was_renamed = self._done.complete and not self._partial.exists() and self.output.exists()
+        if not was_renamed:
+            self._write(lines, translate, notice)
         self._end(resume=resume)
-        return self.done.failed
+        return self._done.failed
 
     @property
     def is_begun(self) -> bool:
         """Whether this very job was completed with `resume` before, or there is one that was stopped."""
         return self._journal.exists() or self._finished().get("job") == self._identity
+
+    def _write(
+        self, lines: Iterable[Line], translate: Callable[[list[Line]], Written], notice: Callable[[str], None]
+    ) -> None:
+        """Writes what is left to write, and gives the output its name."""
+        with open(self._partial, "ab") as file:
+            if not try_lock(file.fileno()) or not self._is_partial(file):
+                raise UserError(f"{self.output}: another process is writing it; wait until it ends, or stop it")
+            self._cut(file)
+            if self._done.chunks:
+                notice(f"notice: {self.output}: continues after line {self._done.lines:,}")
+            if not self._done.complete:
+                self._write_chunks(file, lines, translate, notice)
+        self._partial.replace(self.output)
+        sync(self.output.parent)
 
     def _write_chunks(
         self,
@@ -130,36 +126,35 @@ class Job:
         translate: Callable[[list[Line]], Written],
         notice: Callable[[str], None],
     ) -> None:
-        before = self.done
-        read, count = hashlib.sha256(), 0
-        for chunk in chunks(lines, lambda line: len(line.text)):
-            count += 1
-            read.update(b"".join(map(_hashed, chunk)))
-            if count > before.chunks:
+        chunked, read = chunks(lines, lambda line: len(line.text)), hashlib.sha256()
+        for chunk in islice(chunked, self._done.chunks):
+            read.update(_hashed(chunk))
+        if self._done.chunks and read.hexdigest() != self._done.input_sha256:
+            raise UserError(
+                f"{self._journal}: the first {self._done.lines:,} lines of the input are not those that were "
+                f"translated; give the same input, or {self._how_to_restart}"
+            )
+        try:
+            for chunk in chunked:
+                read.update(_hashed(chunk))
                 written = translate(chunk)
                 for one in written.notices:
                     notice(one)
-                self._add(file, written, chunk, read.hexdigest())
-            elif count == before.chunks and read.hexdigest() != before.input_sha256:
-                raise self._other_input()
-        if count < before.chunks:
-            raise self._other_input()
-        self._set(Done(**{**asdict(self.done), "input_sha256": read.hexdigest(), "complete": True}))
-
-    def _add(self, file: IO[bytes], written: Written, chunk: list[Line], input_sha256: str) -> None:
-        data = compress(self.output, written.text.encode())
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-        self._set(
-            Done(
-                chunks=self.done.chunks + 1,
-                lines=self.done.lines + len(chunk),
-                output_bytes=self.done.output_bytes + len(data),
-                input_sha256=input_sha256,
-                failed=self.done.failed + written.failed,
-            )
-        )
+                data = compress(self.output, written.text.encode())
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+                self._set(
+                    chunks=self._done.chunks + 1,
+                    lines=self._done.lines + len(chunk),
+                    output_bytes=self._done.output_bytes + len(data),
+                    input_sha256=read.hexdigest(),
+                    failed=self._done.failed + written.failed,
+                )
+            self._set(input_sha256=read.hexdigest(), complete=True)
+        except BaseException:
+            self._leave(file, notice)
+            raise
 
     def _end(self, *, resume: bool) -> None:
         """Leaves a record for a scheduler that starts the same command once more."""
@@ -169,8 +164,8 @@ class Job:
                 "format_version": FORMAT_VERSION,
                 "job": self._identity,
                 "output": self._state_of(self.output),
-                "failed": self.done.failed,
-                "input_sha256": self.done.input_sha256,
+                "failed": self._done.failed,
+                "input_sha256": self._done.input_sha256,
             }
             write_json(self._record, document)
         self._journal.unlink()
@@ -180,7 +175,7 @@ class Job:
         if not (self._record.exists() and self.output.exists()):
             return {}
         document = read_json(self._record)
-        whole = isinstance(document, dict) and isinstance(document.get("job"), dict) and "failed" in document
+        whole = isinstance(document.get("job"), dict) and "failed" in document
         return document if whole and document.get("output") == self._state_of(self.output) else {}
 
     def _compare(self, input_sha256: str, lines: Iterable[Line]) -> None:
@@ -190,7 +185,7 @@ class Job:
             return
         read = hashlib.sha256()
         for line in lines:
-            read.update(_hashed(line))
+            read.update(_hashed([line]))
         if read.hexdigest() != input_sha256:
             raise UserError(
                 f"{self.output}: is complete, but the input has changed since then; give the input that was "
@@ -199,16 +194,16 @@ class Job:
 
     def _cut(self, file: IO[bytes]) -> None:
         """Cuts the partial file to what the journal counts."""
-        if self.done == Done():  # a journal must not outlive the file that it describes
+        if self._done == Done():  # a journal must not outlive the file that it describes
             self._journal.unlink(missing_ok=True)
             sync(self._journal.parent)
         size = file.tell()
-        if size < self.done.output_bytes:
+        if size < self._done.output_bytes:
             raise UserError(
-                f"{self._partial}: has {size:,} bytes, but {self._journal.name} counts {self.done.output_bytes:,}; "
+                f"{self._partial}: has {size:,} bytes, but {self._journal.name} counts {self._done.output_bytes:,}; "
                 f"{self._how_to_restart}"
             )
-        file.truncate(self.done.output_bytes)
+        file.truncate(self._done.output_bytes)
 
     def _is_partial(self, file: IO[bytes]) -> bool:
         """Whether the locked file is still the partial file. If not, the previous owner of the lock has renamed it."""
@@ -217,7 +212,7 @@ class Job:
     def _leave(self, file: IO[bytes], notice: Callable[[str], None]) -> None:
         """Keeps what is done, if anything is."""
         if self._journal.exists():
-            notice(f"notice: {self.output}: {self.done.lines:,} lines are done; {self._how_to_continue} continues")
+            notice(f"notice: {self.output}: {self._done.lines:,} lines are done; {self._how_to_continue} continues")
             return
         try:
             self._partial.unlink(missing_ok=True)
@@ -226,10 +221,11 @@ class Job:
             with suppress(PermissionError):
                 self._partial.unlink(missing_ok=True)
 
-    def _set(self, done: Done) -> None:
-        document = {"format_version": FORMAT_VERSION, "job": self._identity, "done": asdict(done)}
-        write_json(self._journal, document)
-        self.done = done
+    def _set(self, **changes: Any) -> None:
+        """Records in the journal how far the job has come."""
+        done = replace(self._done, **changes)
+        write_json(self._journal, {"format_version": FORMAT_VERSION, "job": self._identity, "done": asdict(done)})
+        self._done = done
 
     def _read_journal(self) -> Done:
         """Raises UserError if the journal is of another job."""
@@ -241,23 +237,16 @@ class Job:
         except (KeyError, TypeError):
             raise UserError(f"{self._journal}: isn't a journal of this version; {self._how_to_restart}") from None
         same_version = document.get("format_version") == FORMAT_VERSION
-        remedy = self._how_to_restart
-        refuse_other_job(self._journal, before, self._identity, same_version=same_version, remedy=remedy)
+        refuse_other_job(self._journal, before, self._identity, self._how_to_restart, same_version=same_version)
         return done
 
-    def _other_input(self) -> UserError:
-        return _OtherInput(
-            f"{self._journal}: the first {self.done.lines:,} lines of the input are not those that were translated; "
-            f"give the same input, or {self._how_to_restart}"
-        )
 
-
-def _hashed(line: Line) -> bytes:
-    return f"{line.text}{line.fault}\n".encode()
+def _hashed(lines: Iterable[Line]) -> bytes:
+    return "".join(f"{line.text}{line.fault}\n" for line in lines).encode()
 
 
 def refuse_other_job(
-    file: Path, before: dict[str, Any], now: dict[str, Any], *, same_version: bool = True, remedy: str
+    file: Path, before: dict[str, Any], now: dict[str, Any], remedy: str, *, same_version: bool = True
 ) -> None:
     """Raises UserError unless the job that the file records is the one to do now. before, now: their identities."""
     if not same_version:

@@ -93,8 +93,8 @@ class LineTranslator:
         if options.pieces and not options.alignments:
             raise UserError("--pieces says what --alignments join: give both")
         if options.split:
-            given = (options.as_json, options.n_best > 1, options.prefix, options.mbr)
-            if any(given) or options.alignments or options.confidence:
+            of_lines = options.as_json, options.n_best > 1, options.mbr, options.prefix, options.alignments
+            if any((*of_lines, options.confidence)):
                 whole = "--json, --n-best, --mbr, --prefix, --alignments and --confidence"
                 raise UserError(f"--split translates sentences: {whole} are of whole lines")
             del self._search["mbr"]
@@ -106,18 +106,13 @@ class LineTranslator:
         more than MOST_FAILURES lines raise one."""
         errors: dict[int, Exception] = {}
         lines = [self._checked(line) for line in lines]
-        translations = self._translated(lines, errors)
-        written = Written("")
-        shown = []
-        for line, translation in zip(lines, translations, strict=True):
-            error = errors.get(line.number)
-            notice = self._notice(line, translation, error)
-            if notice:
-                written.notices.append(notice)
-            written.failed += bool(line.fault or error or translation.stopped == "too_long")
-            shown.append(self._shown(translation, line.number))
-        written.text = "".join(shown)
-        return written
+        pairs = list(zip(lines, self._translated(lines, errors), strict=True))
+        notices = [self._notice(line, translation, errors.get(line.number)) for line, translation in pairs]
+        return Written(
+            "".join(self._shown(translation, line.number) for line, translation in pairs),
+            [notice for notice in notices if notice],
+            sum(bool(line.fault) or translation.stopped in ("too_long", "failed") for line, translation in pairs),
+        )
 
     def _checked(self, line: Line) -> Line:
         fault = line.fault or tag_fault(self.translator, self._tag + line.text)
@@ -150,33 +145,30 @@ class LineTranslator:
             return [Translation("", None, "failed")]
 
     def _shown(self, translation: Translation, number: int) -> str:
+        every = (translation, *translation.alternatives)
         if self.options.as_json:
             document = translation.to_dict()
             for alternative in document["alternatives"]:
                 del alternative["source_tokens"], alternative["alternatives"]  # the best one has them
             if self.options.alignments:
-                documents = (document, *document["alternatives"])
-                for one, shown in zip((translation, *translation.alternatives), documents, strict=True):
+                for one, shown in zip(every, (document, *document["alternatives"]), strict=True):
                     shown["alignments"] = self._links(one)
             return json.dumps(document, ensure_ascii=False) + "\n"
-        if self.options.n_best > 1:
-            every = (translation, *translation.alternatives)
-            # nan as `headway score` has it: programs that expect a number can read it
-            scored = [(one, math.nan if one.score is None else one.score) for one in every]
-            return "".join(f"{number} ||| {one.text} ||| {score:.4f}{self._fields(one)}\n" for one, score in scored)
-        return f"{translation.text}{self._fields(translation)}\n"
+        shown = ""
+        for one in every[: self.options.n_best]:
+            fields = [one.text]
+            if self.options.n_best > 1:  # nan as `headway score` has it: programs that expect a number can read it
+                fields = [str(number), one.text, f"{math.nan if one.score is None else one.score:.4f}"]
+            if self.options.confidence:
+                domain = " out-of-domain" if one.out_of_domain else ""
+                fields.append("" if one.confidence is None else f"{one.confidence:.4f}{domain}")
+            if self.options.alignments:
+                fields.append(to_pharaoh(self._links(one)))
+            shown += " ||| ".join(fields) + "\n"
+        return shown
 
     def _links(self, translation: Translation) -> Links:
         return translation.piece_links if self.options.pieces else translation.word_links
-
-    def _fields(self, translation: Translation) -> str:
-        """The last fields of a line: confidence and alignment."""
-        fields = ""
-        if self.options.confidence:
-            fields += f" ||| {shown_confidence(translation)}"
-        if self.options.alignments:
-            fields += f" ||| {to_pharaoh(self._links(translation))}"
-        return fields
 
     def _notice(self, line: Line, translation: Translation, error: Exception | None) -> str:
         """Says why a translation is incomplete; empty for a complete one."""
@@ -219,13 +211,6 @@ class LineTranslator:
                     "try a larger --max-length"
                 )
         return ""
-
-
-def shown_confidence(translation: Translation) -> str:
-    """`0.8312`, `0.1204 out-of-domain`, or nothing where there is no translation."""
-    if translation.confidence is None:
-        return ""
-    return f"{translation.confidence:.4f}{' out-of-domain' if translation.out_of_domain else ''}"
 
 
 def _of_document(document: TranslatedDocument) -> Translation:

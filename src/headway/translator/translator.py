@@ -23,8 +23,8 @@ from headway.devices import (
 )
 from headway.errors import UserError
 from headway.storage import Aligner, Calibration
+from headway.text.characters import as_text, as_texts
 from headway.text.glossary import Glossary
-from headway.text.texts import as_text, as_texts
 from headway.text.tokenizer import fingerprint
 from headway.translator.above import Above
 from headway.translator.alignments import Links, piece_links, word_links

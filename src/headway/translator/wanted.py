@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from headway.decoding import Demands, Phrase
 from headway.errors import UserError
 from headway.text.glossary import Glossary, Term, goes_on
-from headway.text.placing import Layout
+from headway.text.placing import TagLayout
 from headway.text.protected import (
     Atom,
     Element,
@@ -79,11 +79,11 @@ class ProtectedText:
         return with_protected(self.elements, lambda one: one.is_syntax) if self._has_syntax else self.elements
 
     @cached_property
-    def layout(self) -> Layout | None:
+    def layout(self) -> TagLayout | None:
         """The text without links and tags, and where they were; None if there are none, or they can't be put back: the
         messages of a plural are translated separately."""
         has_messages = any(isinstance(one, Atom) and one.is_syntax and one.raw[0] in "{}" for one in self.elements)
-        return Layout.of(self.parts, syntax_name) if self._has_syntax and not has_messages else None
+        return TagLayout.of(self.parts, syntax_name) if self._has_syntax and not has_messages else None
 
     @property
     def runs(self) -> list[str]:

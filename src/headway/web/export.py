@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import headway
 from headway.decoding import SearchOptions
-from headway.decoding.faithful import check_faithful, check_positions
+from headway.decoding.faithful import check_faithful
 from headway.errors import UserError
 from headway.glass.document import head_importance_document, plain
 from headway.insight import WordOrder
@@ -42,7 +42,6 @@ def export_web(
     """Writes a folder, or one file where `output` ends in .html, whole or not at all. examples: sentences that the page
     offers; order: what its What if shows of the order of words; heads: what it shows of their importance. The check
     that the page's engine is the model is made in float32. Raises UserError."""
-    check_positions(stored.model.config, "the page")
     about = _about(stored, examples, order, heads)
     file = _model_file(stored, about, precision)
     if len(file) > LARGEST:

@@ -26,6 +26,7 @@ from headway.insight.analyses.reading import output_from, states
 from headway.insight.maps import AttentionKind, Floats, attentions
 from headway.model import Transformer, cross_mask, padding_mask, target_mask
 from headway.model.sharing import sharing_copy
+from headway.text.by_length import batches_by_length
 
 TOKENS_AT_ONCE = 1 << 12
 """Padded tokens of both sides that are read together, at most, unless one pair has more."""
@@ -135,15 +136,13 @@ def _ablate(gated: _Gated, source: Tensor, read: Tensor, given: Tensor, found: S
 
 
 def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Pairs of like length together, padded: the sources, what the decoder reads, and what its steps give, (sentences,
-    length) each."""
-    lengths = [len(source) + len(target) for source, target in zip(sources, targets, strict=True)]
-    left = sorted(range(len(lengths)), key=lengths.__getitem__)
+    """Pairs of similar length together, padded: the sources, what the decoder reads, and what its steps give,
+    (sentences, length) each."""
     config, device = model.config, next(model.parameters()).device
-    while left:
-        count = 1
-        while count < len(left) and (count + 1) * lengths[left[count]] <= TOKENS_AT_ONCE:
-            count += 1
-        some, left = left[:count], left[count:]
-        source, given = (padded([side[i] for i in some], config.pad_id).to(device) for side in (sources, targets))
-        yield source, torch.cat([given.new_full((count, 1), config.bos_id), given[:, :-1]], dim=1), given
+    for batch in batches_by_length(
+        range(len(sources)),
+        lambda i: (len(sources[i]) + len(targets[i]),),
+        lambda count, longest: count * longest[0] <= TOKENS_AT_ONCE,
+    ):
+        source, given = (padded([side[i] for i in batch], config.pad_id).to(device) for side in (sources, targets))
+        yield source, torch.cat([given.new_full((len(batch), 1), config.bos_id), given[:, :-1]], dim=1), given

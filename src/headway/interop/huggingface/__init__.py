@@ -7,7 +7,7 @@ another order. Ids are ours in what we export. What others have made, OPUS-MT ab
 other rows: our tokenizers begin with <pad>, <unk>, <sos> and <eos>.
 """
 
-from headway.interop.huggingface.exporting import export_huggingface, import_transformers, open_huggingface
+from headway.interop.huggingface.exporting import HuggingFaceModel, export_huggingface, import_transformers
 from headway.interop.huggingface.importing import import_huggingface, read_huggingface
 
-__all__ = ["export_huggingface", "import_huggingface", "import_transformers", "open_huggingface", "read_huggingface"]
+__all__ = ["HuggingFaceModel", "export_huggingface", "import_huggingface", "import_transformers", "read_huggingface"]

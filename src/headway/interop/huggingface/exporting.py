@@ -16,26 +16,9 @@ from torch.nn import functional as F
 
 from headway.decoding import SearchOptions
 from headway.decoding.ctranslate2_model import never_generated, pieces_of
-from headway.decoding.faithful import Exported, check_faithful
+from headway.decoding.faithful import check_faithful
 from headway.errors import UserError
-from headway.interop.huggingface.names import (
-    BIAS,
-    CARD_FILE,
-    CONFIG_FILE,
-    GENERATION_FILE,
-    LENGTH_PENALTY_FACTOR,
-    OUTPUT,
-    POSITIONS,
-    SAME_FIELDS,
-    SOURCE,
-    TARGET,
-    TOKENIZER_FILE,
-    VOCABULARY_FILES,
-    WEIGHTS_FILE,
-    embedding_matrices,
-    layer_weights,
-    sines_first,
-)
+from headway.interop.huggingface import names
 from headway.model import ModelConfig, Transformer
 from headway.model.positions import sinusoidal_table
 from headway.storage import StoredModel
@@ -53,20 +36,13 @@ def export_huggingface(stored: StoredModel, output: Path) -> None:
     _check_exportable(stored)
     with write_directory(output) as folder:
         _save_tokenizer(stored, folder)
-        write_json(folder / CONFIG_FILE, _their_config(stored))
-        write_json(folder / GENERATION_FILE, _their_generation(stored))
-        save_file(_their_weights(stored.model), folder / WEIGHTS_FILE, metadata={"format": "pt"})
-        (folder / CARD_FILE).write_text(_card(stored), encoding="utf-8")
+        write_json(folder / names.CONFIG_FILE, _their_config(stored))
+        write_json(folder / names.GENERATION_FILE, _their_generation(stored))
+        save_file(_their_weights(stored.model), folder / names.WEIGHTS_FILE, metadata={"format": "pt"})
+        (folder / names.CARD_FILE).write_text(_card(stored), encoding="utf-8")
         with _quiet(transformers):
-            check_faithful(stored, _Exported(stored, folder, transformers), "Hugging Face Transformers")
+            check_faithful(stored, HuggingFaceModel(stored, folder), "Hugging Face Transformers")
             _check_tokenizer(stored, folder, transformers)
-
-
-def open_huggingface(stored: StoredModel, folder: Path) -> Exported:
-    """What was exported. Raises UserError."""
-    transformers = import_transformers()
-    with _quiet(transformers):
-        return _Exported(stored, folder, transformers)
 
 
 def import_transformers() -> Any:
@@ -96,22 +72,21 @@ def _check_exportable(stored: StoredModel) -> None:
         )
 
 
-def _model_type(config: ModelConfig) -> str:
-    return "marian" if config.norm == "post" else "pegasus"
-
-
 def _their_config(stored: StoredModel) -> dict[str, Any]:
     config = stored.model.config
+    [model_type] = [name for name, norm in names.NORMS.items() if norm == config.norm]
     return {
-        "architectures": [ARCHITECTURES[_model_type(config)]],
-        "model_type": _model_type(config),
+        "architectures": [ARCHITECTURES[model_type]],
+        "model_type": model_type,
         "vocab_size": config.source_vocab_size,
         "decoder_vocab_size": config.target_vocab_size,
         "share_encoder_decoder_embeddings": config.share_embeddings == "all",
         "tie_word_embeddings": config.share_embeddings != "none",
-        **{theirs: getattr(config, ours) for ours, theirs in SAME_FIELDS.items()},
-        "decoder_attention_heads": config.decoder_num_heads or config.num_heads,
-        "decoder_ffn_dim": config.decoder_d_ff or config.d_ff,
+        **{theirs: getattr(config, ours) for ours, theirs in names.SAME_FIELDS.items()},
+        **{
+            theirs: getattr(config, f"decoder_{ours}") or getattr(config, ours)
+            for ours, theirs in names.DECODER_FIELDS.items()
+        },
         "activation_function": config.activation,
         "scale_embedding": True,
         "is_encoder_decoder": True,
@@ -132,13 +107,12 @@ def _control_ids(config: ModelConfig) -> dict[str, int]:
 
 def _their_generation(stored: StoredModel) -> dict[str, Any]:
     config, options = stored.model.config, SearchOptions(**stored.decoding)
-    ids = {piece: id_ for id_, piece in enumerate(pieces_of(stored)[1])}
     longest = config.max_length - 1 if options.max_length is None else min(options.max_length, config.max_length - 1)
     return {
         **_control_ids(config),
-        "suppress_tokens": [ids[piece] for piece in never_generated(stored)],
+        "suppress_tokens": never_generated(stored),
         "num_beams": options.beam_size,
-        "length_penalty": LENGTH_PENALTY_FACTOR * options.length_penalty,
+        "length_penalty": names.LENGTH_PENALTY_FACTOR * options.length_penalty,
         "min_length": 2,  # with the start symbol; shorter than this, <eos> can't be next
         "max_length": longest + 2,  # with the start symbol and <eos>
         "no_repeat_ngram_size": options.no_repeat_ngram,
@@ -151,19 +125,15 @@ def _save_tokenizer(stored: StoredModel, folder: Path) -> None:
     for (side, tokenizer), pieces in zip(tokenizers.items(), pieces_of(stored), strict=True):
         (folder / f"{side}.spm").write_bytes(tokenizer.to_bytes())
         if side == "source" or not joint:
-            write_json(folder / VOCABULARY_FILES[side], {piece: id_ for id_, piece in enumerate(pieces)})
-    pad, unk, bos, eos = CONTROL_PIECES
+            write_json(folder / names.VOCABULARY_FILES[side], {piece: id_ for id_, piece in enumerate(pieces)})
     write_json(
-        folder / TOKENIZER_FILE,
+        folder / names.TOKENIZER_FILE,
         {
             "tokenizer_class": "MarianTokenizer",
             "source_lang": stored.source_language,
             "target_lang": stored.target_language,
             "separate_vocabs": not joint,
-            "pad_token": pad,
-            "unk_token": unk,
-            "bos_token": bos,
-            "eos_token": eos,
+            **dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), CONTROL_PIECES, strict=True)),
             "model_max_length": stored.model.config.max_length,
             "split_special_tokens": True,  # a control symbol that stands in a text is text
             "clean_up_tokenization_spaces": False,
@@ -198,11 +168,13 @@ search may prefer a longer or a shorter translation; with `length_penalty=0` the
 {stored.card}"""
 
 
-class _Exported:
-    """What was exported, as `check_faithful` asks it."""
+class HuggingFaceModel:
+    """What was exported. Raises UserError where the package isn't installed."""
 
-    def __init__(self, stored: StoredModel, folder: Path, transformers: Any) -> None:
-        self._model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, local_files_only=True).eval()
+    def __init__(self, stored: StoredModel, folder: Path) -> None:
+        transformers = import_transformers()
+        with _quiet(transformers):
+            self._model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, local_files_only=True).eval()
         self._start, self._end = stored.model.config.bos_id, stored.model.config.eos_id
 
     def translate(self, source: list[int], max_length: int) -> list[int]:
@@ -256,17 +228,17 @@ def _quiet(transformers: Any) -> Iterator[None]:
 
 
 def _their_weights(model: Transformer) -> dict[str, Tensor]:
-    config, order = model.config, sines_first(model.config.d_model)
+    config, order = model.config, names.sines_first(model.config.d_model)
     ours = {name: parameter.detach().cpu() for name, parameter in model.named_parameters(remove_duplicate=False)}
     weights = {
         name: ours[mine] if residual is None else ours[mine].index_select(residual, order)
-        for mine, (name, residual) in layer_weights(model).items()
+        for mine, (name, residual) in names.weight_names(config).items()
     }
-    embeddings = {SOURCE: model.source_embedding, TARGET: model.target_embedding, OUTPUT: model.output}
-    for one in embedding_matrices(config.share_embeddings == "all", config.share_embeddings != "none"):
-        weights[one[0]] = embeddings[one[-1]].weight.detach().cpu()[:, order]
-    if model.output.bias is not None:
-        weights[BIAS] = model.output.bias.detach().cpu()[None]
+    for one, *copies in names.embedding_matrices(config.share_embeddings == "all", config.share_embeddings != "none"):
+        for copy in copies:
+            weights[one] = weights.pop(copy)
+    if names.BIAS in weights:
+        weights[names.BIAS] = weights[names.BIAS][None]
     if config.norm == "pre":  # Pegasus calls a file without its sinusoids incomplete, Marian doesn't look for them
-        weights |= {name: sinusoidal_table(config.max_length, config.d_model)[:, order] for name in POSITIONS}
+        weights |= {name: sinusoidal_table(config.max_length, config.d_model)[:, order] for name in names.POSITIONS}
     return {name: weight.contiguous() for name, weight in weights.items()}

@@ -1,17 +1,22 @@
-"""What things are called there: the files of a directory, the fields of a config, every weight."""
+"""What things are called there, for both directions: the files of a directory, the fields of a config, every weight."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from headway.model import Transformer
+from headway.model.config import Activation, ModelConfig, Norm
+from headway.model.shapes import weight_shapes
 
 CONFIG_FILE, GENERATION_FILE, TOKENIZER_FILE = "config.json", "generation_config.json", "tokenizer_config.json"
 WEIGHTS_FILE, CARD_FILE = "model.safetensors", "README.md"
 VOCABULARY_FILES = {"source": "vocab.json", "target": "target_vocab.json"}
+NORMS: dict[str, Norm] = {"marian": "post", "pegasus": "pre"}
+"""`ModelConfig.norm` of each model_type."""
+ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
+"""Ours by theirs."""
 SAME_FIELDS = {
     "d_model": "d_model",
     "encoder_layers": "encoder_layers",
@@ -24,6 +29,15 @@ SAME_FIELDS = {
     "feedforward_dropout": "activation_dropout",
 }
 """Fields of ModelConfig that are fields of theirs."""
+DECODER_FIELDS = {"num_heads": "decoder_attention_heads", "d_ff": "decoder_ffn_dim"}
+"""Theirs of the decoder, where ours has `decoder_num_heads` and `decoder_d_ff` if it differs from the encoder."""
+SEARCH_OPTIONS = {
+    "beam_size": "num_beams",
+    "length_penalty": "length_penalty",
+    "max_length": "max_length",
+    "no_repeat_ngram": "no_repeat_ngram_size",
+}
+"""Theirs of ours."""
 LENGTH_PENALTY_FACTOR = 0.8
 """Hugging Face divides a score by length^penalty, we by GNMT's ((5 + length) / 6)^alpha. With 0.8 alpha the one grows
 as fast as the other at 20 tokens."""
@@ -35,16 +49,6 @@ SHARED, SOURCE, TARGET, OUTPUT, BIAS = (
     "final_logits_bias",
 )
 POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
-
-
-class WeightName(NamedTuple):
-    """A weight as they have it."""
-
-    name: str
-    residual: int | None
-    """The dimension that is a channel of the residual stream, if there is one."""
-
-
 _MODULES = {
     "self_attention": "self_attn",
     "cross_attention": "encoder_attn",
@@ -58,20 +62,34 @@ _MODULES = {
     "value": "v_proj",
     "output": "out_proj",
 }
-_WRITERS = ("output", "outer")
-"""Layers whose outputs are added to the residual stream; all others read it."""
+_WRITERS = ("norm", "output", "outer")
+"""Layers whose outputs are channels of the residual stream, or added to it; all others read it."""
 
 
-def layer_weights(model: Transformer) -> dict[str, WeightName]:
-    """Every weight of encoder and decoder, by our name."""
-    found = {}
-    for side, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
-        for name, module in stack.named_modules():
-            if isinstance(module, (nn.Linear, nn.LayerNorm)):
-                writes = isinstance(module, nn.LayerNorm) or name.endswith(_WRITERS)
-                for kind, reads in (("weight", 1), ("bias", None)):
-                    theirs = f"model.{side}.{_their_module(name)}.{kind}"
-                    found[f"{side}.{name}.{kind}"] = WeightName(theirs, 0 if writes else reads)
+class WeightName(NamedTuple):
+    """A weight as they have it."""
+
+    name: str
+    residual: int | None
+    """The dimension that is a channel of the residual stream, if there is one."""
+
+
+def weight_names(config: ModelConfig) -> dict[str, WeightName]:
+    """Every weight by our name, one that several modules share by each of its names."""
+    found = {
+        "source_embedding.weight": WeightName(SOURCE, 1),
+        "target_embedding.weight": WeightName(TARGET, 1),
+        "output.weight": WeightName(OUTPUT, 1),
+    }
+    if config.output_bias:
+        found["output.bias"] = WeightName(BIAS, None)
+    for mine in weight_shapes(config):
+        side, name = mine.split(".", maxsplit=1)
+        if side in ("encoder", "decoder"):
+            name, kind = name.rsplit(".", maxsplit=1)
+            reads = 1 if kind == "weight" else None
+            residual = 0 if name.endswith(_WRITERS) else reads
+            found[mine] = WeightName(f"model.{side}.{_their_module(name)}.{kind}", residual)
     return found
 
 
@@ -83,14 +101,14 @@ def _their_module(name: str) -> str:
     return f"layers.{index}.{theirs}"
 
 
-def sines_first(d_model: int) -> Tensor:
-    """For each channel of theirs the channel of ours. (d_model,)"""
-    channels = torch.arange(d_model)
-    return torch.cat([channels[0::2], channels[1::2]])
-
-
 def embedding_matrices(shared: bool, tied: bool) -> list[tuple[str, ...]]:
     """The names of each of the matrices of embeddings and output layer; those of one matrix together."""
     if shared:
         return [(SHARED, SOURCE, TARGET, OUTPUT)] if tied else [(SHARED, SOURCE, TARGET), (OUTPUT,)]
     return [(SOURCE,), (TARGET, OUTPUT)] if tied else [(SOURCE,), (TARGET,), (OUTPUT,)]
+
+
+def sines_first(d_model: int) -> Tensor:
+    """For each channel of theirs the channel of ours. (d_model,)"""
+    channels = torch.arange(d_model)
+    return torch.cat([channels[0::2], channels[1::2]])

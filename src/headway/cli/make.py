@@ -1,0 +1,252 @@
+"""The commands that make a model of another: aligner, average, calibrate, extend, import and shortlist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from headway.cli import options
+from headway.cli.evaluate import TestSet, refuse_endless
+from headway.cli.files import load_translator, parallel_pairs
+from headway.cli.streams import tell
+from headway.errors import UserError
+from headway.text.characters import is_blank
+from headway.text.corpus import is_two_sided, read_lines
+
+if TYPE_CHECKING:
+    from headway.storage import StoredModel
+
+PAIRS = 500
+"""Read at most, to choose the attention that aligns."""
+
+
+def aligner(
+    model: options.Model,
+    output: options.NewModel,
+    source: options.Source,
+    target: options.Translation = None,
+    device: options.Device = "auto",
+) -> None:
+    """Choose the attention that aligns words best.
+
+    For imported models; training makes the choice itself. Reads the first 500 pairs that have text on both
+    sides, needs no known alignments, and writes the model with the choice.
+
+    \b
+    headway aligner models/en-de --source valid.en --target valid.de --output models/en-de-aligned
+    """
+    from headway.storage import save_model
+    from headway.translator.lines import tag_fault
+
+    options.check_new(output)
+    translator = load_translator(model, device)
+    pairs = parallel_pairs([source], [target] if target else [], model)
+    texts = list(islice((pair for pair in pairs if not is_blank(pair.source) and not is_blank(pair.target)), PAIRS))
+    for pair in texts:
+        if fault := tag_fault(translator, pair.source):
+            raise UserError(f"{pair.file}, line {pair.line}: {fault}")
+    chosen = translator.choose_aligner([pair.source for pair in texts], [pair.target for pair in texts])
+    save_model(output, replace(translator.stored, aligner=chosen))
+    tell(f"{output}: written, words are aligned by {chosen}")
+
+
+def average(
+    run: Annotated[Path, Argument(metavar="RUN", help="Run directory.")],
+    output: options.NewModel,
+    last: Annotated[
+        int | None, Option(min=1, help="How many of the last models to average. Default: all that were kept.")
+    ] = None,
+) -> None:
+    """Average a run's last models into one.
+
+    The mean of their weights is often better than each of them.
+
+    \b
+    headway average runs/multi30k-de-en --last 5 --output models/averaged
+    """
+    from headway.storage.steps import step_folders
+    from headway.training.averaging import average_models
+    from headway.training.run_directory import is_run
+
+    if not is_run(run):
+        raise UserError(f"{run}: is not a run directory")
+    models = step_folders(run / "models")
+    if not models:
+        raise UserError(f"{run}: has no model yet")
+    if last is not None and len(models) < last:
+        raise UserError(f"{run}: has {len(models)} models, --last {last} are asked for")
+    options.check_new(output)
+    models = models[-last:] if last is not None else models
+    average_models(models, output)
+    tell(f"mean of {', '.join(model.name for model in models)} in {output}")
+
+
+def calibrate(
+    model: options.Model,
+    output: options.NewModel,
+    source: options.Source,
+    reference: options.Translation = None,
+    target_language: options.TargetLanguage = None,
+    device: options.Device = "auto",
+    engine: options.Engine = "torch",
+    threads: options.Threads = None,
+) -> None:
+    """Calibrate how likely a model's translations are acceptable.
+
+    Translates text that the model wasn't trained on, such as the validation set, and learns to tell translations
+    with a chrF of 60 or more from others. Writes the model with the calibration, which `translate --confidence`
+    uses.
+
+    \b
+    headway calibrate runs/mine --source valid.de --reference valid.en --output models/mine-calibrated
+    headway translate models/mine-calibrated input.de --confidence
+    """
+    from headway.storage import save_model
+    from headway.translator.confidence import learn_calibration
+
+    options.check_new(output)
+    test_set = TestSet.read(source, reference, [], model, target_language)
+    translator = load_translator(model, device, engine=engine, threads=threads)
+    refuse_endless(test_set.file, test_set.references, translator)
+    translations = translator.translate(test_set.tagged(translator))
+    found = learn_calibration(translator.stored, translations, test_set.references)
+    save_model(output, replace(translator.stored, calibration=found))
+    tell(f"{output}: written, calibrated")
+
+
+def import_(
+    folder: Annotated[Path, Argument(metavar="DIR", help="Hugging Face directory of a Marian model.")],
+    output: options.NewModel,
+) -> None:
+    """Import a model from Hugging Face, such as OPUS-MT.
+
+    Reads Marian and Pegasus folders, also those that `headway export` wrote.
+
+    \b
+    headway import opus-mt-en-de --output models/en-de
+    """
+    from headway.interop.huggingface import import_huggingface
+
+    options.check_new(output)
+    import_huggingface(folder, output)
+    tell(f"{output}: written")
+
+
+def shortlist(
+    model: options.Model,
+    output: options.NewModel,
+    source: Annotated[
+        Path, Option(help="Training text, one sentence per line; or a .tsv or .jsonl file with both sides.")
+    ],
+    target: options.Translation = None,
+) -> None:
+    """Make a model translate faster on CPU.
+
+    Learns from training text which target tokens each source token may become, and writes the model with this list.
+    Greedy and beam search then compute only the tokens on the list of a sentence, or, with the engine ctranslate2,
+    of the sentences of a batch.
+
+    \b
+    headway shortlist runs/mine --source train.de --target train.en --output models/mine-short
+    """
+    from headway.storage import load_model, save_model
+
+    options.check_new(output)
+    save_model(output, with_shortlist(load_model(model), source, target, model))
+    tell(f"{output}: written, with a shortlist")
+
+
+def with_shortlist(stored: StoredModel, source: Path, target: Path | None, model: Path) -> StoredModel:
+    """The model with a shortlist that is learned from training text. model: where it lies. Raises UserError."""
+    from headway.text.shortlist import shortlist_of_pairs
+
+    pairs = parallel_pairs([source], [target] if target else [], model)
+    sides = stored.source_tokenizer, stored.target_tokenizer
+    return replace(stored, shortlist=shortlist_of_pairs(pairs, *sides, stored.model.config.max_length))
+
+
+def extend(
+    model: options.Model,
+    output: options.NewModel,
+    add_pieces: Annotated[
+        int, Option(min=0, metavar="N", help="Maximum number of new tokens (or words) in each vocabulary.")
+    ] = 0,
+    source: Annotated[
+        list[Path] | None,
+        Option(
+            metavar="FILE",
+            help="New text to learn tokens from, or a .tsv or .jsonl file with both sides. Repeat the option for "
+            "more files.",
+        ),
+    ] = None,
+    target: Annotated[
+        list[Path] | None, Option(metavar="FILE", help="New text in the target language. Repeat for more files.")
+    ] = None,
+    add_language: Annotated[
+        list[str] | None,
+        Option(metavar="CODE", help="New target language; the tag >>CODE<< selects it. Repeat for more languages."),
+    ] = None,
+) -> None:
+    """Give a model a larger vocabulary, to train it further.
+
+    Learns tokens that are frequent in new text, and adds tags of target languages; a model with tags needs one in
+    front of each text. The new tokens and tags are useful only after `headway train --init-from`. Old text keeps
+    its tokens.
+
+    \b
+    headway extend runs/mine --add-pieces 1000 --source new.de --target new.en --output models/larger
+    headway extend models/de-en --add-language fr --add-pieces 2000 --target new.fr --output models/de-en-fr
+    """
+    from headway.storage import load_model, save_model
+    from headway.training.extending import extend_model
+
+    files = [*(source or []), *(target or [])]
+    if not add_pieces and not add_language:
+        raise UserError("nothing to add: give --add-pieces N with new text, or --add-language CODE")
+    if add_pieces and not files:
+        raise UserError("--add-pieces needs new text to learn them from: --source or --target, or both")
+    if files and not add_pieces:
+        raise UserError("--source and --target are for --add-pieces, which is missing")
+    options.check_new(output)
+    stored = load_model(model)
+    sides = _texts(source or [], target or [], model)
+    if add_pieces and not any(text.strip() for texts in sides for text in texts):
+        raise UserError(f"{files[0]}: has no text to learn tokens from")
+    extended = extend_model(stored, add_pieces, *sides, languages=add_language or [])
+    save_model(output, extended)
+    for line in _growth(stored, extended, sides):
+        tell(line)
+    tell(f"{output}: written; go on with `headway train RECIPE --init-from {output}`")
+
+
+def _texts(source: list[Path], target: list[Path], model: Path) -> list[list[str]]:
+    """The lines of each side. Raises UserError."""
+    two_sided = next(filter(is_two_sided, [*source, *target]), None)
+    if two_sided is None:
+        return [list(chain.from_iterable(map(read_lines, files))) for files in (source, target)]
+    if target:
+        raise UserError(f"{two_sided}: holds both sides; give it as --source, without --target")
+    pairs = list(parallel_pairs(source, [], model))
+    return [[pair.source for pair in pairs], [pair.target for pair in pairs]]
+
+
+def _growth(stored: StoredModel, extended: StoredModel, texts: list[list[str]]) -> Iterator[str]:
+    """What the model has got and what it has lost, in lines."""
+    for side, of_side in zip(("source", "target"), texts, strict=True):
+        before, now = getattr(stored, f"{side}_tokenizer"), getattr(extended, f"{side}_tokenizer")
+        line = f"{side}: {before.vocab_size:,} -> {now.vocab_size:,} tokens"
+        if of_side:
+            lengths = [sum(map(len, tokenizer.encode_all(of_side))) for tokenizer in (before, now)]
+            line += f"; the new text has {lengths[0]:,} -> {lengths[1]:,}"
+        yield line
+    if extended.source_tokenizer.target_tags:
+        tags = " ".join(f">>{language}<<" for language in extended.source_tokenizer.target_tags)
+        yield f"tags of target languages: {tags}"
+    for name, command in (("shortlist", "shortlist"), ("calibration", "calibrate")):
+        if getattr(stored, name) is not None:
+            yield f"notice: the {name} is left out; after training, make one by `headway {command}`"

@@ -1,0 +1,157 @@
+"""The commands about texts: data gets a corpus, check finds what looks wrong in one, perturb makes it noisy."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from headway.cli import options
+from headway.cli.files import input_lines, parallel_pairs, write_as_they_arrive
+from headway.cli.show import print_json
+from headway.cli.streams import tell
+from headway.errors import UserError
+from headway.text.check import check_corpus
+from headway.text.lines import Layout
+from headway.text.noise import KINDS, perturbed
+
+
+def data(
+    name: Annotated[
+        str,
+        Argument(
+            metavar="NAME",
+            help="multi30k, tatoeba-ko-en; or a corpus that is generated: dates (the demo's), romanization (Korean "
+            "names and how they are written in Latin letters).",
+        ),
+    ],
+    source: Annotated[
+        Path | None, Option("--from", metavar="FOLDER", help="Folder with the published files. Default: download them.")
+    ] = None,
+    output: Annotated[Path | None, options.output("Where to put the corpus. Default: data/NAME.", "FOLDER")] = None,
+    languages: Annotated[str, Option(help="Locales of the dates corpus, source-target.")] = "en-ko",
+) -> None:
+    """Get a corpus and put it where the recipes expect it.
+
+    Checksums verify that it is the corpus on which the published scores were measured.
+
+    \b
+    headway data multi30k                            downloads it
+    headway data multi30k --from ~/downloads/multi30k
+    headway data tatoeba-ko-en
+    headway data dates --languages en-fr
+    headway data romanization
+    """
+    from headway.corpora import dates, multi30k, romanization, tatoeba
+
+    output = output or Path("data") / name
+    if name == "multi30k":
+        tell(f"{len(multi30k.lay_out(output, source))} files in {output}")
+    elif name == "tatoeba-ko-en":
+        counts, as_published = tatoeba.lay_out(output, source)
+        parts = ", ".join(f"{part} {count:,}" for part, count in counts.items())
+        tell(f"pairs: {parts}, in {output}")
+        if not as_published:
+            tell("notice: not the version that the recipe's score was measured on")
+    elif name in ("dates", "romanization"):
+        if source is not None:
+            raise UserError(f"{name} is generated; leave --from out")
+        if name == "dates":
+            dates.dates_corpus(*parse_languages(languages)).write(output)
+        else:
+            romanization.romanization_corpus().write(output)
+        tell(f"train, valid and test in {output}")
+    else:
+        raise UserError(f"corpus {name!r} is unknown; there are multi30k, tatoeba-ko-en, dates and romanization")
+
+
+def parse_languages(languages: str) -> tuple[str, str]:
+    """`en-ko` to the two locales; a locale's own parts are joined by `_`, as in `en_GB-ko`."""
+    source, dash, target = languages.partition("-")
+    if not (source and dash and target):
+        raise UserError(f"--languages {languages}: must be source-target, such as en-ko or en_GB-ko")
+    if source == target:
+        raise UserError(f"--languages {languages}: the two must differ")
+    return source, target
+
+
+def check(
+    source: Annotated[
+        list[Path],
+        Option(help="Text file, or a .tsv or .jsonl file with both sides. Repeat the option for more files."),
+    ],
+    target: Annotated[
+        list[Path] | None, Option(help="Its translation, line for line. Repeat the option for more files.")
+    ] = None,
+    valid_source: Annotated[
+        list[Path] | None, Option(help="Text for validation or testing. Repeat the option for more files.")
+    ] = None,
+    valid_target: Annotated[
+        list[Path] | None,
+        Option(help="The translation of the validation or test text. Repeat the option for more files."),
+    ] = None,
+    as_json: options.JsonOutput = False,
+) -> None:
+    """Find lines that look wrong in a parallel corpus.
+
+    Checks lengths and their ratios, scripts, encoding and repeats, and names the lines.
+
+    \b
+    headway check --source train.de --target train.en
+    headway check --source train.de --target train.en --valid-source test.de --valid-target test.en
+    """
+    if valid_target and not valid_source:
+        raise UserError("--valid-target needs its --valid-source")
+    pairs = list(parallel_pairs(source, target or [], lenient=True))
+    held_out = parallel_pairs(valid_source, valid_target or [], lenient=True) if valid_source else ()
+    if not pairs:
+        raise UserError(f"{source[0]}: is empty")
+    found = check_corpus(pairs, held_out)
+    if as_json:
+        print_json(asdict(found))
+        return
+    typer.echo(f"{found.pairs:,} pairs, {found.character_ratio:.2f} target characters for each source character")
+    for name, side in (("source", found.source), ("target", found.target)) if found.usable else ():
+        mean = side.words / found.usable
+        typer.echo(
+            f"{name}: {side.words:,} words, {mean:.1f} a line, at most {side.longest_words} ({side.longest_place}), "
+            f"mainly {side.script}"
+        )
+    for finding in found.findings:
+        places = ", ".join(finding.places) + ", ..." * (finding.count > len(finding.places))
+        typer.echo(f"{finding.count:>7,}  {finding.name}: {finding.meaning}\n         {places}")
+    if not found.findings:
+        typer.echo("nothing to doubt")
+
+
+def perturb(
+    kind: Annotated[
+        str,
+        Argument(
+            metavar="KIND", help="lower, upper, typos, punctuation (removed at the end), or diacritics (removed)."
+        ),
+    ],
+    file: Annotated[str, Argument(metavar="[FILE|-]", help="Text, one sentence per line, also .gz, .xz, .zst.")] = "-",
+    seed: Annotated[int, Option(help="Random seed of the typos; the same seed gives the same typos.")] = 1,
+    output: Annotated[Path | None, options.output("Write the text to this file.")] = None,
+) -> None:
+    """Make a noisy copy of a test set, to measure robustness.
+
+    The noise of a line depends only on its text and the seed. data.noise in a recipe trains with the same kinds of
+    noise.
+
+    \b
+    headway perturb typos test.de --output test.typos.de
+    headway perturb upper test.de
+    headway evaluate runs/mine --source test.typos.de --reference test.en
+    """
+    if kind not in KINDS:
+        raise UserError(f"KIND {kind}: unknown; choose one of {', '.join(KINDS)}")
+    options.check_output(output)
+    lines = input_lines(file, Layout())
+    write_as_they_arrive(
+        lines, file, output, lambda chunk: "".join(f"{perturbed(line.text, kind, seed)}\n" for line in chunk)
+    )
