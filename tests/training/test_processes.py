@@ -89,7 +89,8 @@ def test_nothing_of_other_ranks_is_shown_where_all_goes_well(scripted, capfd):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_reach_every_rank(scripted, tmp_path, number):
     name = number.name.removeprefix("SIG")
-    scripted(f"trap 'touch told-$RANK; exit {128 + number}' {name}; touch ready-$RANK; for _ in $(seq 200); do sleep 0.05; done")
+    waiting = "touch ready-$RANK; for _ in $(seq 200); do sleep 0.05; done"
+    scripted(f"trap 'touch told-$RANK; exit {128 + number}' {name}; {waiting}")
     before = signal.getsignal(number)
 
     def send() -> None:

@@ -65,7 +65,7 @@ def test_the_draw_is_the_same_again_and_as_likely_everywhere(corpora):
 
 def test_text_that_is_not_drawn_is_not_kept(tmp_path, monkeypatch):
     """Of 3 MB on each side, in chunks of 1 MB."""
-    monkeypatch.setattr(chunks, "LINES", 100)
+    monkeypatch.setattr(corpus_module, "LINES", 100)
     files = []
     for side in "st":
         files.append(tmp_path / side)
