@@ -23,10 +23,10 @@ from typing import IO
 
 import numpy as np
 import torch
+from headway.training.batches import Batches
 
 from headway.text.encoding import SMALL_IDS_DTYPE
 from headway.text.shards import DESCRIPTION, OFFSETS_DTYPE, PAIRS, SIDES, ParallelIds, shard_name
-from headway.training.batches import Batches
 
 
 def write_corpus(folder: Path, pairs: int) -> None:

@@ -31,6 +31,8 @@ from random import Random
 from typing import Any, Literal, get_args
 
 import torch
+from headway.training.batches import Batch as PackedBatch
+from headway.training.batches import Batches
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -42,8 +44,6 @@ from headway.model import ModelConfig, Transformer
 from headway.model.packing import Packed
 from headway.text.shards import ParallelIds
 from headway.text.tokenizer import EOS_ID
-from headway.training.batches import Batch as PackedBatch
-from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizers
 from headway.training.prepare import PreparedData, prepare

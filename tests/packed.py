@@ -5,7 +5,7 @@ from torch import Tensor
 
 from headway.model.packing import Packed
 from headway.text.batches import PackedIds
-from headway.training.batches import Batch
+from headway.training.step import Batch
 
 
 def packed(rows: list[list[list[int]]], length: int) -> Packed:

@@ -16,7 +16,7 @@ import yaml
 
 from headway.model.config import ModelConfig
 from headway.training.reading import make_recipe
-from headway.training.recipe import Recipe
+from headway.training.recipe import RETIRED, Recipe
 
 DOCS = Path(__file__).parent.parent / "docs"
 MAKER = runpy.run_path(str(DOCS / "make_reference.py"), run_name="maker")
@@ -33,7 +33,8 @@ OF_OTHERS = {
 }
 """Options of pytest, of shuf, of benchmarks, of torchrun and of gunicorn."""
 NO_KEYS = {"decoding.json", "model.safetensors", "tokenizer.spm", "tokenizer.js", "model.about"}
-"""Files, and what a page's model says of itself."""
+NO_KEYS |= {f"{section}.{key}" for section, keys in RETIRED.items() for key in keys}
+"""Files, keys that were retired, and what a page's model says of itself."""
 COLOURS = re.compile("--(paper|ink|muted|accent|line|surface)")
 COMMANDS = MAKER["commands"]()
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$|((?:^ {4}[^\n]*\n|^\n)*^ {4}[^\n]+\n)", flags=re.DOTALL | re.MULTILINE)

@@ -17,7 +17,7 @@ from headway.serving.pairs import Pairs
 from headway.serving.service import Service
 from headway.serving.settings import Settings
 from headway.threads import usable_cores, use_threads
-from headway.training.stopping import Interrupted
+from headway.training.processes import Interrupted
 from headway.translator import Translator
 from tests.serving.conftest import CopyingTranslator
 

@@ -6,8 +6,9 @@ import json
 import pytest
 
 from headway.cluster import manifest as manifest_module
-from headway.cluster.manifest import notices_name, open_manifest, remove_leftovers, text_name
+from headway.cluster.manifest import open_manifest
 from headway.errors import UserError
+from headway.storage.atomic import remove_leftovers
 from headway.text.lines import LINES_AT_ONCE
 from tests.cluster.conftest import texts
 
@@ -34,9 +35,9 @@ def test_shards_in_order_are_the_inputs(inputs, tmp_path, monkeypatch, most):
     monkeypatch.setattr(manifest_module, "MOST_SHARDS", most)
     paths, lines = inputs
     made = open_manifest(tmp_path / "out", paths, IDENTITY, silent)
-    assert [line for shard in made.shards for line in shard.span.read(made.input_path(shard))] == lines
+    assert [line for shard in made.shards for line in shard.span.read(paths[shard.file])] == lines
     assert made.lines == len(lines)
-    names = [text_name(shard) for shard in made.shards]
+    names = [f"{shard.name}.txt" for shard in made.shards]
     assert names == sorted(names)
     assert len(names) == {10_000: 5, 3: 3, 1: 2}[most]
     assert made.missing() == made.shards
@@ -46,16 +47,16 @@ def test_shards_in_order_are_the_inputs(inputs, tmp_path, monkeypatch, most):
 def test_what_is_there_is_not_missing(inputs, tmp_path):
     made = open_manifest(tmp_path / "out", inputs[0], IDENTITY, silent)
     first, second, *others = made.shards
-    (made.folder / text_name(second)).touch()
-    (made.folder / f"{text_name(first)}.1-a.partial").touch()
-    (made.folder / notices_name(first)).write_text(json.dumps({"failed": 3, "notices": []}))
+    (made.folder / f"{second.name}.txt").touch()
+    (made.folder / f"{first.name}.txt.1-a.partial").touch()
+    (made.folder / f"{first.name}.notices").write_text(json.dumps({"failed": 3, "notices": []}))
     assert made.missing() == [first, *others]
     assert made.failed() == 3
     remove_leftovers(made.folder)
     assert sorted(file.name for file in made.folder.iterdir()) == [
         "manifest.json",
-        notices_name(first),
-        text_name(second),
+        f"{first.name}.notices",
+        f"{second.name}.txt",
     ]
 
 

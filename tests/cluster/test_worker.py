@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from headway.cluster import engine
-from headway.cluster.manifest import open_manifest, text_name
+from headway.cluster.manifest import open_manifest
 from headway.cluster.worker import Worker
 from headway.errors import UserError
 from headway.storage import save_model
@@ -47,7 +47,7 @@ def test_shards_are_what_a_single_process_writes(model, source, opened):
     outcomes = [worker.translate(shard) for shard in reversed(made.shards)]
     assert [outcome.error for outcome in outcomes] == ["", ""]
     assert f"{source}: line 6 has" in outcomes[1].notices[[" has " in one for one in outcomes[1].notices].index(True)]
-    written = "".join((made.folder / text_name(shard)).read_text() for shard in made.shards)
+    written = "".join((made.folder / f"{shard.name}.txt").read_text() for shard in made.shards)
     lines = list(Layout().lines(source.read_text().splitlines()))
     assert written == work(model).load().translate(lines).text
     assert made.failed() == 1
@@ -59,7 +59,7 @@ def test_a_poisoned_line_costs_itself_alone(model, source, opened, tmp_path):
     worker, made = opened(work(model, tmp_path / "pids"), source)
     outcome = worker.translate(made.shards[1])
     assert any(f"line {LINES_AT_ONCE + 4} can't be translated (FloatingPointError" in one for one in outcome.notices)
-    found = (made.folder / text_name(made.shards[1])).read_text().splitlines()
+    found = (made.folder / f"{made.shards[1].name}.txt").read_text().splitlines()
     healthy = work(model).load().translate(list(Layout().lines(made.shards[1].span.read(source)))).text.splitlines()
     assert found[3] == ""
     assert healthy[3]
@@ -74,13 +74,14 @@ def test_a_line_that_lacks_its_tag_costs_itself_alone(opened, tmp_path):
     outcome = worker.translate(made.shards[1])
     assert outcome.error == ""
     assert outcome.notices[0].startswith(f"{path}: line {LINES_AT_ONCE + 1} doesn't begin with the tag of a target")
-    assert [bool(line) for line in (made.folder / text_name(made.shards[1])).read_text().splitlines()] == [False, True]
+    written = (made.folder / f"{made.shards[1].name}.txt").read_text()
+    assert [bool(line) for line in written.splitlines()] == [False, True]
     assert made.failed() == 1
 
 
 def test_a_shard_that_is_there_stays(model, source, opened):
     worker, made = opened(work(model), source)
-    file = made.folder / text_name(made.shards[0])
+    file = made.folder / f"{made.shards[0].name}.txt"
     file.write_text("mine")
     assert worker.translate(made.shards[0]).error == ""
     assert file.read_text() == "mine"
@@ -139,4 +140,4 @@ def test_columns_are_those_of_a_line(model, opened, tmp_path):
     worker, made = opened(replace(work(model), layout=Layout(column=2)), path)
     outcome = worker.translate(made.shards[0])
     assert any("line 2 has only 1 column" in one for one in outcome.notices)
-    assert (made.folder / text_name(made.shards[0])).read_text().splitlines()[1] == ""
+    assert (made.folder / f"{made.shards[0].name}.txt").read_text().splitlines()[1] == ""

@@ -18,13 +18,12 @@ from headway.insight import (
     ScalingOff,
     SwapWords,
     edited_model,
-    edited_text,
     read_edits,
     record_pass,
     usual_cases,
 )
 from headway.insight.recording import recording_copy
-from headway.insight.what_if import RecomputingEngine
+from headway.insight.what_if import RecomputingEngine, edited_text
 from headway.model import ModelConfig, padding_mask
 
 SIZES = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 8}

@@ -8,7 +8,7 @@ from tests.ids import write_ids
 from headway.text.batches import MicroBatch
 from headway.text.shards import ParallelIds
 from headway.text.words import WordTokenizer
-from headway.training.batches import Batches
+from headway.training.step import Batches
 
 PAIRS = [("a b c", "d"), ("a", "d e"), ("b c", "f"), ("a b c d e f", "a b c")]
 

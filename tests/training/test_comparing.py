@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from headway.errors import UserError
-from headway.training.comparing import read_run
 from headway.training.reading import make_recipe
+from headway.training.reporter import read_run
 from headway.training.run_directory import differing_keys, write_recipe
 
 
@@ -88,7 +88,7 @@ def test_a_run_without_validations_is_told_in_a_line(tmp_path, log, problem):
 
 def test_what_is_no_run(tmp_path):
     for name, problem in ((".", "holds no run"), ("absent", "no such folder")):
-        with pytest.raises(UserError, match=f"{problem}.*; give the folder that `headway train --out` made"):
+        with pytest.raises(UserError, match=f"{problem}.*; give the folder that `headway train --output` made"):
             read_run(tmp_path / name, pytest.fail)
     run = a_run(tmp_path / "run", WHOLE)
     (run / "recipe.yaml").write_text((run / "recipe.yaml").read_text() + "colour: red\n")

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from headway.evaluation import Scores
 from headway.storage.steps import step_folders, step_name, step_of
 from headway.training.checkpoint import FORMAT_VERSION, Progress, State
-from headway.training.run import MODELS_KEPT, is_better, sweep_models, take_back_models, write_best
-from headway.training.validation import Validation
+from headway.training.run import MODELS_KEPT, Validation, is_better, sweep_models, take_back_models, write_best
 
 pytestmark = pytest.mark.usefixtures("held_files_stay")
 

@@ -19,11 +19,10 @@ from headway.text.corpus import read_lines
 from headway.text.words import WordTokenizer
 from headway.training import run as run_module
 from headway.training import step as one_step
-from headway.training import validation
 from headway.training.averaging import MovingAverage
-from headway.training.batches import Batches
 from headway.training.loop import go_on, take_step, validate_and_keep
 from headway.training.loss import TranslationLoss
+from headway.training.processes import Interrupted, StopRequests
 from headway.training.ranks import Alone
 from headway.training.reading import make_recipe
 from headway.training.recipe import TokenizerSection
@@ -33,8 +32,7 @@ from headway.training.run import Run
 from headway.training.run_directory import open_run, refuse_used_folder
 from headway.training.sizes import work_of_step, work_of_update
 from headway.training.start import start
-from headway.training.step import try_batch
-from headway.training.stopping import Interrupted, StopRequests
+from headway.training.step import Batches, try_batch
 from headway.translator import Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -342,7 +340,7 @@ def test_the_best_of_every_checkpoint_is_kept(files, tmp_path, monkeypatch):
     """Should the last checkpoint be damaged, the one before it is resumed, and its best must still be there."""
     monkeypatch.setattr(run_module, "MODELS_KEPT", 1)
     losses = iter([3.0, 4.0, 4.0, 2.0])
-    monkeypatch.setattr(validation, "mean_loss", lambda *_: next(losses))
+    monkeypatch.setattr(run_module, "mean_loss", lambda *_: next(losses))
     run(recipe(files, max_steps=16, save_every=4, validate_every=4, best_by="valid_loss"), tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-00000016")
     again = begin(recipe(files, max_steps=16, save_every=4, validate_every=4, best_by="valid_loss"), tmp_path / "run")
@@ -473,7 +471,7 @@ def test_tensorboard_has_the_log(files, tmp_path):
 @pytest.mark.parametrize(("growth", "steps"), [(0.1, 3), (0.0, 3), (-0.1, 9)])
 def test_patience_stops_when_neither_score_nor_loss_gets_better(files, tmp_path, monkeypatch, growth, steps):
     losses = [3.0 + growth * count for count in range(20)]
-    monkeypatch.setattr(validation, "mean_loss", lambda *_: losses.pop(0))
+    monkeypatch.setattr(run_module, "mean_loss", lambda *_: losses.pop(0))
     wanted = recipe(files, patience=2, validate_every=1, learning_rate=1e-9, max_steps=9, ema_decay=0.999999)
     assert run(wanted, tmp_path / "run").step == steps
 
@@ -583,7 +581,7 @@ def test_a_validation_that_was_left_comes_when_the_run_goes_on(files, tmp_path):
 
 def test_a_stop_request_in_the_midst_of_a_validation_leaves_it_at_once(files, tmp_path, monkeypatch):
     stop = StopRequests()
-    real = validation.score
+    real = run_module.score
 
     def score(*arguments):
         if opened.progress.step == 8:
@@ -591,7 +589,7 @@ def test_a_stop_request_in_the_midst_of_a_validation_leaves_it_at_once(files, tm
             pytest.fail("went on")
         return real(*arguments)
 
-    monkeypatch.setattr(validation, "score", score)
+    monkeypatch.setattr(run_module, "score", score)
     opened = begin(recipe(files, ema_decay=0.9), tmp_path / "run")
     with pytest.raises(Interrupted), stop.listening():
         finish(opened, stop)
@@ -666,7 +664,7 @@ def test_weights_that_are_not_finite_are_in_no_checkpoint_between_validations(fi
 
 
 def test_a_validation_loss_that_is_not_finite_is_no_model(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(validation, "mean_loss", lambda *_: float("nan"))
+    monkeypatch.setattr(run_module, "mean_loss", lambda *_: float("nan"))
     with pytest.raises(UserError, match="step 8: the validation loss is not finite"):
         run(recipe(files), tmp_path / "run")
     assert not list((tmp_path / "run" / "models").iterdir())
@@ -812,7 +810,7 @@ def test_a_torn_line_costs_no_other(files, tmp_path, capfd):
 def test_best_json_never_names_a_model_that_is_gone(files, tmp_path, monkeypatch):
     """Killed while a resumed run removes the models that will come again."""
     losses = iter([3.0, 2.0])
-    monkeypatch.setattr(validation, "mean_loss", lambda *_: next(losses))
+    monkeypatch.setattr(run_module, "mean_loss", lambda *_: next(losses))
     wanted = recipe(files, max_steps=8, save_every=4, validate_every=4, best_by="valid_loss")
     run(wanted, tmp_path / "run")
     assert find_model(tmp_path / "run").name == "step-00000008"

@@ -19,11 +19,11 @@ from headway.training import loop, minimum_risk
 from headway.training.initial import work_before
 from headway.training.loss import TranslationLoss
 from headway.training.minimum_risk import EXTRA_TOKENS, RiskSampler, WeightedPairs
+from headway.training.processes import Interrupted
 from headway.training.ranks import Alone
 from headway.training.recipe import TrainingSection
 from headway.training.sizes import work_of_step, work_of_update
 from headway.training.step import accumulate
-from headway.training.stopping import Interrupted
 
 RISK = {"risk_samples": 4, "max_steps": 24, "learning_rate": 1e-3}
 

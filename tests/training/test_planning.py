@@ -39,8 +39,8 @@ WMT = corpus_of(4.5e6, 31, 31)
 STEPS = {"tokens_per_batch": 50_000, "tokens_per_micro_batch": 25_000, "max_steps": 100_000}
 
 
-def planned(count: int = 8, *, corpus=WMT, options=None, sharded=False, bf16=True, **changes):
-    devices = Devices(count, bf16=bf16, peak=4e14, efficiency=0.25, sharded=sharded)
+def planned(count: int = 8, *, corpus=WMT, options=None, **changes):
+    devices = Devices(count, bf16=True, peak=4e14, efficiency=0.25)
     return plan_training(BASE, corpus, options or TrainingSection(**{**STEPS, **changes}), devices)
 
 
@@ -125,15 +125,6 @@ def test_network_of_ddp_by_hand():
     assert found["network"]["bytes_per_step"] == 2 * 4 * found["parameters"] * 3 / 4
     backward = found["seconds_per_step"] / found["micro_batches"] * 2 / 3
     assert found["network"]["bandwidth"] == pytest.approx(found["network"]["bytes_per_step"] / backward)
-
-
-def test_network_of_fsdp_by_hand():
-    """For each micro-batch weights in bf16 twice and gradients in fp32 once, all but a device's own part."""
-    found = planned(2, sharded=True, tokens_per_micro_batch=12_500)
-    assert found["micro_batches"] == 2
-    assert found["network"]["bytes_per_step"] == 2 * (2 * 2 + 4) * found["parameters"] / 2
-    in_fp32 = planned(4, sharded=True, bf16=False)
-    assert in_fp32["network"]["bytes_per_step"] == 3 * 4 * found["parameters"] * 3 / 4
 
 
 def test_weights_change_what_is_read_but_not_what_is_prepared():

@@ -24,7 +24,7 @@ from headway.training.reading import load_recipe, make_recipe
 from headway.training.recipe import Recipe
 from headway.training.reporter import Reporter
 from headway.training.run_directory import refuse_changes
-from headway.training.start import shares_of, start
+from headway.training.start import start
 
 WORDS = ["ant", "bee", "cat", "dog", "elk", "fox", "gnu", "hen", "ibx", "jay"]
 FILTERS = {"words": [1, 6], "max_ratio": 3, "copies": True, "overlap": "pair", "duplicates": ["pair", "source"]}
@@ -532,9 +532,9 @@ def test_a_run_that_was_begun_before_there_were_filters_goes_on(folder):
 
 def test_temperature_evens_out_the_corpora_and_keeps_the_epoch(folder):
     sizes = [800, 100]
-    assert [share.weight for share in shares_of(recipe_of(folder).data, sizes)] == [1, 0.5]
+    assert [share.weight for share in recipe_of(folder).data.shares_of(sizes)] == [1, 0.5]
     for temperature in (1.5, 5, 100):
-        shares = shares_of(recipe_of(folder, f"data.temperature={temperature}").data, sizes)
+        shares = recipe_of(folder, f"data.temperature={temperature}").data.shares_of(sizes)
         drawn = [share.size * share.weight for share in shares]
         assert [share.size for share in shares] == sizes
         assert sum(drawn) == pytest.approx(850)

@@ -5,8 +5,6 @@ from itertools import accumulate, islice
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -14,7 +12,6 @@ from headway.devices import autocast, training_dtype
 from headway.kernels import cross_entropy
 from headway.model import ModelConfig, ScaledDotProductAttention, Transformer
 from headway.training import planning
-from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizers
 from headway.training.planning import Devices, activation_bytes, training_memory
@@ -27,8 +24,8 @@ from headway.training.sizes import (
     work_of_step,
     work_of_update,
 )
+from headway.training.step import Batches, train_step
 from headway.training.step import accumulate as accumulate_gradients
-from headway.training.step import train_step
 
 BASE = ModelConfig.preset("base", source_vocab_size=37_000, target_vocab_size=37_000)
 BIG = ModelConfig.preset("big", source_vocab_size=37_000, target_vocab_size=37_000)
@@ -252,28 +249,3 @@ def test_gradients_and_activations_are_there_together_only_where_gradients_stay(
     assert alone["activations"] > alone["gradients"]
     assert accumulating["peak"] - alone["peak"] == alone["gradients"]
     assert memory_of(BIG, 25_000, devices=Devices(2, bf16=True))["peak"] == accumulating["peak"]
-
-
-@given(st.integers(2, 500), st.booleans())
-def test_full_sharding_takes_less_the_more_devices(devices, bf16):
-    def peak(count: int, sharded: bool) -> float:
-        return memory_of(BIG, 4096, devices=Devices(count, bf16=bf16, sharded=sharded))["peak"]
-
-    assert peak(devices + 1, True) < peak(devices, True)
-    assert peak(devices + 1, False) == peak(devices, False)
-
-
-def test_sharded_parts_make_a_whole():
-    sharded = memory_of(BIG, 4096, devices=Devices(8, bf16=True, sharded=True))
-    parameters = sum(one.numel() for one in on_meta(BIG).parameters())
-    assert 8 * (sharded["weights"] + sharded["gradients"] + sharded["optimizer"]) == 16 * parameters
-
-
-def test_weights_that_are_whole_with_full_sharding_by_hand():
-    """The embedding, one that source, target and output share; two layers of the decoder, the larger ones; and the
-    gradient of the largest of these."""
-    model = on_meta(BASE)
-    embedding = model.output.weight.numel()
-    layer = sum(one.numel() for one in model.decoder.layers[0].parameters())
-    memory = memory_of(BASE, 4096, devices=Devices(8, bf16=True, sharded=True))
-    assert memory["copies"] == 2 * (embedding + 2 * layer) + 4 * max(embedding, layer)

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from headway.training.stopping import Interrupted, StopRequests
+from headway.training.processes import Interrupted, StopRequests
 
 
 def send(number: int) -> None:

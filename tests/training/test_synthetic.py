@@ -18,7 +18,7 @@ from headway.training.initial import work_before
 from headway.training.prepare import prepare, prepare_folder
 from headway.training.ranks import Alone
 from headway.training.reading import make_recipe
-from headway.training.start import shares_of, start
+from headway.training.start import start
 from headway.training.synthetic import check_synthetic
 from headway.translator import Translator
 
@@ -205,7 +205,7 @@ def test_the_work_of_other_models_counts_once(tmp_path, document, reverse):
 
 def test_an_epoch_has_it_by_its_weight(document):
     document["data"]["monolingual"]["weight"] = 0.5
-    shares = shares_of(make_recipe(document).data, [30, 10])
+    shares = make_recipe(document).data.shares_of([30, 10])
     assert [(share.size, share.weight) for share in shares] == [(30, 1.0), (10, 0.5)]
 
 

@@ -9,11 +9,11 @@ from torch.nn import functional as F
 from headway.model import ModelConfig, Transformer
 from headway.text.shards import ParallelIds
 from headway.text.words import WordTokenizer
-from headway.training.batches import Batches
 from headway.training.loss import TranslationLoss
 from headway.training.ranks import Alone
 from headway.training.reading import make_recipe
-from headway.training.validation import mean_loss, tokenization_of
+from headway.training.run import mean_loss, tokenization_of
+from headway.training.step import Batches
 
 CPU = torch.device("cpu")
 

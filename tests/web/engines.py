@@ -8,7 +8,7 @@ import torch
 
 from headway.model import ModelConfig, Transformer
 from headway.storage.stored_model import named_weights
-from headway.web.javascript import JavaScriptModel
+from headway.web.export import JavaScriptModel
 from headway.web.model_file import Precision, model_file
 from tests.properties.models import randomised
 

@@ -23,7 +23,7 @@ from headway.storage import StoredModel, save_model
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.training.prepared import VALID_TEXTS
-from headway.web import export, javascript
+from headway.web import export
 from headway.web.export import as_precision, export_web, open_web
 from headway.web.page import NEEDS_A_HOST
 from tests.web.engines import VOCABULARY, random_model
@@ -143,14 +143,14 @@ def test_an_unknown_precision_is_refused():
     ],
 )
 def test_an_engine_that_is_not_the_model_is_refused(stored, tmp_path, monkeypatch, right, wrong):
-    script = javascript.script
+    script = export.script
 
     def broken(entry: str) -> str:
         text = script(entry)
         assert right in text
         return text.replace(right, wrong)
 
-    monkeypatch.setattr(javascript, "script", broken)
+    monkeypatch.setattr(export, "script", broken)
     with pytest.raises(UserError, match="nothing was exported"):
         export_web(stored, tmp_path / "page")
     assert list(tmp_path.iterdir()) == []

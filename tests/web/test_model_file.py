@@ -10,8 +10,8 @@ import torch
 from py_mini_racer import JSEvalException
 
 from headway.glass.document import quantized
-from headway.web import javascript
-from headway.web.javascript import JavaScriptModel
+from headway.web import export
+from headway.web.export import JavaScriptModel
 from headway.web.model_file import model_file
 from headway.web.page import script
 from tests.web.engines import NEVER, engine_of, file_of, random_model, sources
@@ -95,7 +95,7 @@ def test_another_file_is_refused(file):
 
 
 def test_without_webassembly_javascript_multiplies(monkeypatch):
-    monkeypatch.setattr(javascript, "script", lambda entry: f"delete globalThis.WebAssembly;\n{script(entry)}")
+    monkeypatch.setattr(export, "script", lambda entry: f"delete globalThis.WebAssembly;\n{script(entry)}")
     model = random_model()
     engine = engine_of(model)
     assert not engine.kernel

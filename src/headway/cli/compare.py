@@ -22,7 +22,7 @@ from headway.errors import UserError
 
 if TYPE_CHECKING:
     from headway.evaluation import Comparison
-    from headway.training.comparing import RunRecord
+    from headway.training.reporter import RunRecord
     from headway.translator import Translator
 
 FORMS = {"valid_loss": ".3f", "valid_bleu": ".2f"}
@@ -63,7 +63,7 @@ def compare(
     headway compare runs/base runs/large --source test.de --reference test.en
     """
     from headway.insight.pictures import draw_curves, save_picture
-    from headway.training.comparing import read_run
+    from headway.training.reporter import read_run
     from headway.training.run_directory import differing_keys
 
     if not 2 <= len(runs) <= len(ascii_uppercase):
@@ -118,7 +118,7 @@ def _panels(records: Sequence[RunRecord], output: Path) -> dict[str, dict[str, t
 def _show_records(records: Sequence[RunRecord], differing: dict[str, list[Any]]) -> None:
     """Recipes and curves, in which each run is a letter."""
     from headway.insight.terminal import draw_plot, shown
-    from headway.training.comparing import MEASURES
+    from headway.training.reporter import MEASURES
 
     letters = list(ascii_uppercase[: len(records)])
     print_table([[letter, shown(str(one.folder))] for letter, one in zip(letters, records, strict=True)])

@@ -64,12 +64,12 @@ def parallel_pairs(
 ) -> Iterator[Pair]:
     """The pairs of `read_pairs`. First prints notices about how files with both sides are read. model: its languages
     tell which side is which. Raises UserError."""
-    from headway.storage.model_directory import model_languages
+    from headway.storage.model_directory import model_info
 
     languages = NO_LANGUAGES
     if model is not None and any(map(is_two_sided, source)):
-        languages = model_languages(model)
-        languages = languages[0], target_language or languages[1]
+        info = model_info(model)
+        languages = info["source_language"], target_language or info["target_language"]
     for notice in CorpusFiles(source, target, languages).notices():
         tell(f"headway: notice: {notice}")
     return read_pairs(source, target, lenient=lenient, languages=languages)

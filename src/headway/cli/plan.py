@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,9 +33,6 @@ def plan(
     peak: Annotated[float | None, typer.Option(help="Peak of a device in TFLOP/s. Default: as published.")] = None,
     efficiency: Annotated[float | None, typer.Option(help="Share of the peak. For training 0.3, a guess.")] = None,
     measured: Annotated[float | None, typer.Option(help="Measured target tokens/s or sentences/s of a device.")] = None,
-    sharding: Annotated[
-        Literal["none", "full"], typer.Option(help="full: each device has a part of the model (FSDP2, not DDP).")
-    ] = "none",
     translate: Annotated[float | None, typer.Option(help="Plan the translation of this many lines.")] = None,
     serve: Annotated[float | None, typer.Option(help="Plan a server for this many sentences per minute.")] = None,
     beam_size: Annotated[int | None, typer.Option(min=1, max=1000, help="Beam size. Default: the recipe's.")] = None,
@@ -59,7 +56,8 @@ def plan(
     from headway.training import planning
 
     if not arguments:
-        _print(*_without_model(), as_json=as_json)
+        found, lines = _without_model()
+        typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
         return
     recipe, in_training = _recipe(arguments), translate is None and serve is None
     if pairs is None and data is None and in_training:
@@ -70,8 +68,7 @@ def plan(
     share = planning.ASSUMED_EFFICIENCY if guessed else efficiency
     if measured is None and (highest is None or share is None):
         raise UserError("how fast is a device? --measured is missing; or give --efficiency and --hardware or --peak")
-    speeds = {"peak": highest, "efficiency": share, "measured": measured}
-    using = planning.Devices(devices, hardware == "cpu", bf16, sharded=sharding == "full", **speeds)
+    using = planning.Devices(devices, hardware == "cpu", bf16, peak=highest, efficiency=share, measured=measured)
     beam = beam_size or recipe.decoding.beam_size
     work = planning.work_per_sentence(config, corpus, beam)
     if translate is not None:
@@ -92,11 +89,7 @@ def plan(
         lines = _training_lines(found, corpus, recipe.training.tokens_per_batch, devices, speed, room)
     else:
         lines = _sentences_lines(found, f"a beam of {beam}: {speed}")
-    _print(found, lines, as_json=as_json)
-
-
-def _print(document: dict[str, Any], lines: list[str], *, as_json: bool) -> None:
-    typer.echo(json.dumps(document, indent=2) if as_json else "\n".join(lines))
+    typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
 
 
 def _refuse_slips(context: typer.Context) -> None:
@@ -118,17 +111,18 @@ def _refuse_slips(context: typer.Context) -> None:
         raise UserError("--hours is for --translate; the hours of a training follow from its --devices")
     if "beam_size" in given and not {"translate", "serve"} & given.keys():
         raise UserError("--beam-size is only for --translate and --serve, not for a training")
-    conflicts = {
-        "data": ["pairs", "source_tokens", "target_tokens"],
-        "measured": ["efficiency"],
-        "translate": ["serve", "pairs", "sharding"],
-        "serve": ["pairs", "sharding", "devices"],
-        "hours": ["devices"],
-    }
-    for name, others in conflicts.items():
+    conflicts = [
+        ("data", ["pairs", "source_tokens", "target_tokens"], "counts them"),
+        ("measured", ["efficiency"], "implies it"),
+        ("translate", ["serve", "pairs"], "is a plan of its own"),
+        ("serve", ["pairs"], "is a plan of its own"),
+        ("serve", ["devices"], "decides how many it takes"),
+        ("hours", ["devices"], "decides how many it takes"),
+    ]
+    for name, others, reason in conflicts:
         for other in others:
             if {name, other} <= given.keys():
-                raise UserError(f"{given[other]} is not with {given[name]}: leave out one of the two")
+                raise UserError(f"{given[other]} is not with {given[name]}, which {reason}")
     for change in arguments:
         if "data" in given and change.startswith("tokenizer."):
             raise UserError(f"{change} is not with --data, which has the vocabulary")
@@ -177,10 +171,10 @@ def _training_lines(
     memory, network, disk = found["memory"], found["network"], found["disk"]
     labels = {"average": "moving average", "copies": "copies of weights"}
     labels["activations"] = f"activations of {found['tokens_per_micro_batch']:,} places"
-    parts = [(labels.get(name, name), memory[name]) for name in ("weights", "gradients", "optimizer", *labels)]
-    kept = ", ".join(f"{label} {_bytes(size)}" for label, size in parts if size)
+    parts = {labels.get(name, name): memory[name] for name in ("weights", "gradients", "optimizer", *labels)}
+    kept = ", ".join(f"{label} {_bytes(size)}" for label, size in parts.items() if size)
     if room is not None and memory["peak"] > room:
-        kept += f". More than its {_bytes(room)}: lower training.tokens_per_micro_batch, or shard the model fully"
+        kept += f". More than its {_bytes(room)}: lower training.tokens_per_micro_batch or the sizes of the model"
     lines = [
         f"model     {found['parameters']:,} parameters, {found['parameters_in_products']:,} of them in products",
         f"corpus    {pairs} of {source:.3g} source and {target:.3g} target tokens on average; "

@@ -167,10 +167,9 @@ def run_training(recipe: Recipe, run: Path, again: str, threads: int | None) -> 
     with it, with the same threads, because the last digits depend on them."""
     from headway.threads import use_threads
     from headway.training.loop import train as train_run
-    from headway.training.processes import end_with_parent
+    from headway.training.processes import Interrupted, end_with_parent
     from headway.training.ranks import LeadFailed
     from headway.training.reporter import Reporter
-    from headway.training.stopping import Interrupted
 
     use_threads(threads)
     end_with_parent()
@@ -225,9 +224,9 @@ def prepare(
     from headway.threads import usable_cores
     from headway.training.initial import load_initial_model
     from headway.training.prepare import prepare_folder
+    from headway.training.processes import Interrupted, StopRequests
     from headway.training.reporter import Reporter
     from headway.training.run_directory import only_trainer
-    from headway.training.stopping import Interrupted, StopRequests
 
     recipes, overrides = split_arguments(arguments)
     if len(recipes) != 1:

@@ -13,10 +13,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from headway.cluster.manifest import Manifest, TextShard, open_manifest, remove_leftovers
+from headway.cluster.manifest import Manifest, TextShard, open_manifest
 from headway.cluster.worker import ShardOutcome, Work, Worker
 from headway.devices import keep_few_matrix_kernels
 from headway.errors import UserError
+from headway.storage.atomic import remove_leftovers
 from headway.storage.locks import try_lock
 from headway.text.compressed import unchanged
 
@@ -33,20 +34,19 @@ class ShardProgress:
 
     def __init__(self, manifest: Manifest, missing: Sequence[TextShard], notice: Callable[[str], None]) -> None:
         self._notice, self._shards, self._lines = notice, len(manifest.shards), manifest.lines
-        self._shards_left, self._lines_left = len(missing), sum(shard.span.lines for shard in missing)
-        self._lines_added = 0
+        self._shards_left = len(missing)
+        self._lines_missing = self._lines_left = sum(shard.span.lines for shard in missing)
         self._begun = self._reported = time.monotonic()
 
     def add(self, shard: TextShard) -> None:
         """Counts a finished shard, and reports if it is the last one or a report is due."""
         self._shards_left -= 1
         self._lines_left -= shard.span.lines
-        self._lines_added += shard.span.lines
         now = time.monotonic()
         if now <= self._reported + PROGRESS_EVERY and self._shards_left:
             return
         self._reported = now
-        rate = self._lines_added / max(now - self._begun, 1e-9)
+        rate = (self._lines_missing - self._lines_left) / max(now - self._begun, 1e-9)
         left = f", {_duration(self._lines_left / rate)} left" if rate else ""
         self._notice(
             f"{self._shards - self._shards_left:,} of {self._shards:,} shards, "

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import UserError
-from headway.storage.atomic import TEMPORARY_SUFFIX, write_json
+from headway.storage.atomic import write_json
 from headway.storage.checksums import checksum
 from headway.storage.untrusted import parse_json
 from headway.text.compressed import damages, open_bytes
@@ -56,24 +56,13 @@ class Manifest:
     def missing(self) -> list[TextShard]:
         """The shards that are not translated yet."""
         present = {file.name for file in self.folder.iterdir()}
-        return [shard for shard in self.shards if text_name(shard) not in present]
+        return [shard for shard in self.shards if f"{shard.name}.txt" not in present]
 
     def failed(self) -> int:
         """The number of lines left blank in all finished shards."""
         return sum(
             json.loads(file.read_text(encoding="utf-8"))["failed"] for file in self.folder.glob("part-*.notices")
         )
-
-    def input_path(self, shard: TextShard) -> Path:
-        return Path(self.inputs[shard.file]["path"])
-
-
-def text_name(shard: TextShard) -> str:
-    return f"{shard.name}.txt"
-
-
-def notices_name(shard: TextShard) -> str:
-    return f"{shard.name}.notices"
 
 
 def open_manifest(
@@ -84,7 +73,7 @@ def open_manifest(
     file = folder / MANIFEST_FILE
     described = [{"path": str(path), "size": path.stat().st_size, "sha256": checksum(path)} for path in inputs]
     if file.exists():
-        return _known(folder, described, identity)
+        return _known(file, described, identity)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: is not empty and holds no translations; choose another --output")
     notice(f"counting the lines of {len(inputs)} file{'s' * (len(inputs) > 1)}")
@@ -100,14 +89,7 @@ def open_manifest(
     return Manifest(folder, described, shards)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Removes what killed workers left behind. No worker may be running."""
-    for file in folder.glob(f"*{TEMPORARY_SUFFIX}"):
-        file.unlink(missing_ok=True)
-
-
-def _known(folder: Path, described: list[dict[str, Any]], identity: dict[str, Any]) -> Manifest:
-    file = folder / MANIFEST_FILE
+def _known(file: Path, described: list[dict[str, Any]], identity: dict[str, Any]) -> Manifest:
     document = parse_json(file.read_bytes(), file)
     try:
         before, inputs = document["job"], document["inputs"]
@@ -121,7 +103,7 @@ def _known(folder: Path, described: list[dict[str, Any]], identity: dict[str, An
         same_version=document.get("format_version") == FORMAT_VERSION,
         remedy="choose another --output",
     )
-    return Manifest(folder, inputs, _named(spans))
+    return Manifest(file.parent, inputs, _named(spans))
 
 
 def _named(spans: list[tuple[int, Span]]) -> list[TextShard]:

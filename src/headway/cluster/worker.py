@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from headway.cluster.manifest import Manifest, TextShard, notices_name, text_name
+from headway.cluster.manifest import Manifest, TextShard
 from headway.errors import UserError
 from headway.storage.atomic import TEMPORARY_SUFFIX, sync
 from headway.storage.model_directory import model_fingerprint
@@ -85,7 +85,7 @@ class Worker:
     def translate(self, shard: TextShard) -> ShardOutcome:
         """Translates the shard unless its file exists. Gives it up if it has killed MOST_DEATHS workers. Never raises
         an error."""
-        path = self._manifest.folder / text_name(shard)
+        path = self._manifest.folder / f"{shard.name}.txt"
         begun = path.with_name(f"{shard.name}.begun{TEMPORARY_SUFFIX}")
         try:
             if path.exists():
@@ -110,8 +110,8 @@ class Worker:
 
     def _write(self, shard: TextShard, path: Path) -> ShardOutcome:
         """Puts the notices in place before the translations, so a finished shard always has them."""
-        file = self._manifest.input_path(shard)
-        expected = self._manifest.inputs[shard.file]["size"]
+        given = self._manifest.inputs[shard.file]
+        file, expected = Path(given["path"]), given["size"]
         if file.stat().st_size != expected:
             raise UserError(f"{file}: no longer has the {expected:,} bytes that the manifest records; restore it")
         lines = self._work.layout.lines(self._reader.read(file, shard.span), shard.span.first)
@@ -130,7 +130,7 @@ class Worker:
                 raise UserError(f"{file}: no longer has the lines that the manifest records; restore it")
             sync(partial)
             if notices:
-                _replace(path.with_name(notices_name(shard)), {"failed": failed, "notices": notices})
+                _replace(path.with_suffix(".notices"), {"failed": failed, "notices": notices})
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)

@@ -60,7 +60,7 @@ def dates_corpus(
         moment = datetime.datetime.combine(randomness.choice(pool), time)
         form, clock = randomness.choice(forms), randomness.choice(clocks)
         written = _written([form, parse_pattern(", "), clock] if clock else [form], moment, source)
-        parts = [_date_pattern("full" if written.says("weekday") else "long", target)]
+        parts = [get_date_format("full" if written.says("weekday") else "long", target)]
         parts += [parse_pattern(" "), parse_pattern(spoken)] if written.says("clock") else []
         return written, _written(parts, moment, target)
 
@@ -101,7 +101,7 @@ def _alignment(source: list[set[str]], target: list[set[str]]) -> str:
 
 def _forms(locale: Locale) -> list[DateTimePattern]:
     """The ways to write a date, with its whole year."""
-    styles = [_date_pattern(style, locale) for style in ("full", "long", "medium")]
+    styles = [get_date_format(style, locale) for style in ("full", "long", "medium")]
     whole = [style for style in styles if "yy" not in style.pattern.replace("yyyy", "y")]
     return [*whole, _skeleton("yMMMEd", locale), *_numeric(locale)]
 
@@ -133,10 +133,6 @@ def _numeric(locale: Locale) -> list[DateTimePattern]:
     apart = re.sub(r"(?<=\w)([/-])(?=\w)", r" \1 ", two_digits)
     apart = re.sub(r"\.(?=\w)", ". ", apart)
     return [short, parse_pattern(two_digits), parse_pattern(apart)]
-
-
-def _date_pattern(style: str, locale: Locale) -> DateTimePattern:
-    return get_date_format(style, locale)  # type: ignore[arg-type]
 
 
 def _locale(language: str) -> Locale:

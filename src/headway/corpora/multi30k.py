@@ -12,7 +12,7 @@ from headway.corpora import download
 from headway.errors import UserError
 
 URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1"
-
+ELSEWHERE = "download the corpus elsewhere and give its folder"
 SHA256 = {
     "raw/train.de": "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72",
     "raw/train.en": "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6",
@@ -44,8 +44,11 @@ def lay_out(output: Path, source: Path | None) -> list[Path]:
     """
     contents = {}
     for name, checksum in SHA256.items():
-        published = _published_name(name)
-        data = _download(published) if source is None else _find(source, published)
+        is_raw = name.startswith("raw/")  # raw/train.de is published compressed, tok/ with a longer name
+        plain = name if is_raw else ".lc.norm.tok.".join(name.split("."))
+        published = f"{plain}.gz"
+        there, unpack = (published, gzip.decompress) if is_raw else (plain, bytes)
+        data = download(f"{URL}/{there}", unpack, ELSEWHERE) if source is None else _find(source, published)
         found = hashlib.sha256(data).hexdigest()
         if found != checksum:
             raise UserError(f"{published}: checksum {found[:12]}... is not that of the corpus; get the file anew")
@@ -54,13 +57,6 @@ def lay_out(output: Path, source: Path | None) -> list[Path]:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
     return list(contents)
-
-
-def _published_name(name: str) -> str:
-    """raw/train.de -> raw/train.de.gz; tok/train.de -> tok/train.lc.norm.tok.de.gz"""
-    if name.startswith("tok/"):
-        name = ".lc.norm.tok.".join(name.split("."))
-    return f"{name}.gz"
 
 
 def _find(folder: Path, published: str) -> bytes:
@@ -79,9 +75,3 @@ def _find(folder: Path, published: str) -> bytes:
         f"{folder}: has no {published} (nor {bare.removesuffix('.gz')}); "
         "it must be like the folder data/task1 of the repository multi30k/dataset on GitHub"
     )
-
-
-def _download(published: str) -> bytes:
-    is_packed = published.startswith("raw/")
-    url = f"{URL}/{published if is_packed else published.removesuffix('.gz')}"
-    return download(url, gzip.decompress if is_packed else bytes, "download the corpus elsewhere and give its folder")

@@ -67,12 +67,10 @@ def _between(final: str, initial: str) -> str:
     """What a final consonant and the initial one of the next syllable are written as."""
     if initial == "":
         return BEFORE_A_VOWEL.get(final, final)
-    if initial == "r" and final:
-        return "ll" if final in ("n", "l") else NASAL.get(final, final) + "n"
-    if initial == "n":
-        return "ll" if final == "l" else NASAL.get(final, final) + "n"
-    if initial == "m":
-        return NASAL.get(final, final) + "m"
+    if final + initial in ("nr", "lr", "ln"):
+        return "ll"
+    if initial in ("m", "n") or (initial == "r" and final):
+        return NASAL.get(final, final) + ("m" if initial == "m" else "n")
     return final + initial
 
 

@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from headway.decoding.hypothesis import Hypothesis, Stopped
 from headway.decoding.options import Sampling, SearchOptions
 from headway.decoding.phrases import Demands, Phrase
-from headway.decoding.searcher import PhraseSearcher, Searcher
+from headway.decoding.searcher import Hypothesis, PhraseSearcher, Searcher, Stopped
 from headway.lazy import lazy_names
 
 if TYPE_CHECKING:

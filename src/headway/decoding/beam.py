@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, those_who_stay, without_end
-from headway.decoding.hypothesis import Hypothesis
+from headway.decoding.searcher import Hypothesis
 from headway.kernels.likeliest import likeliest
 
 
@@ -67,12 +68,9 @@ class Beams:
         """Tokens that each has, without <bos>."""
         return self.tokens.shape[2] - 1
 
-    def sentence_of_row(self) -> list[int]:
-        return self.sentences.repeat(self.scores.shape[1]).tolist()
-
-    def keep(self, kept: list[int]) -> Beams:
+    def keep(self, kept: list[int]) -> Self:
         """Those of some of the sentences."""
-        return Beams(self.sentences[kept], self.tokens[kept], self.scores[kept])
+        return replace(self, sentences=self.sentences[kept], tokens=self.tokens[kept], scores=self.scores[kept])
 
     def give_up(self, kept: list[int]) -> None:
         """Empties the places of all other sentences."""
@@ -95,14 +93,12 @@ class Beams:
         each = np.arange(sentences)[:, None]
         return Continuations(order // candidates, ids[each, order], totals[each, order])
 
-    def extended(self, chosen: Continuations, ranks: np.ndarray, scores: np.ndarray) -> Beams:
+    def extended(self, chosen: Continuations, ranks: np.ndarray, scores: np.ndarray) -> Self:
         """One token further. ranks: which of the continuations go on, (sentences, width); scores: theirs."""
-        return Beams(self.sentences, self._extended_tokens(chosen, ranks), scores)
-
-    def _extended_tokens(self, chosen: Continuations, ranks: np.ndarray) -> np.ndarray:
         each = np.arange(len(self.sentences))[:, None]
         history = self.tokens[each, chosen.places[each, ranks]]
-        return np.concatenate([history, chosen.tokens[each, ranks][:, :, None]], axis=2)
+        tokens = np.concatenate([history, chosen.tokens[each, ranks][:, :, None]], axis=2)
+        return replace(self, tokens=tokens, scores=scores)
 
 
 def length_penalty(length: int, alpha: float) -> float:
@@ -176,7 +172,8 @@ def beam_search(
         if beams.length == 0:
             log_probabilities = without_end(log_probabilities, engine.eos_id)
         if constraints is not None:
-            log_probabilities = constraints.apply(log_probabilities, tokens, beams.sentence_of_row())
+            sentences = beams.sentences.repeat(beams.scores.shape[1]).tolist()  # (sentences * width,)
+            log_probabilities = constraints.apply(log_probabilities, tokens, sentences)
         before = beams
         beams, rows = _advance(before, log_probabilities, engine.eos_id, beam_size, finished, watch)
         kept = []

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
@@ -62,22 +62,16 @@ class PhraseTable:
         for sentence, (each, phrases) in enumerate(zip(forms, demands.phrases, strict=True)):
             before: dict[Phrase, int] = {}
             for number, one in enumerate(each):
-                is_initial = number >= len(phrases)
+                at, is_initial = (sentence, number), number >= len(phrases)
                 ids = one.initial if is_initial else one.ids
                 table.ids[sentence, number, : len(ids)] = ids
-                table.lengths[sentence, number] = len(ids)
-                table.ends_word[sentence, number] = one.ends_word
-                table.initial[sentence, number] = is_initial
+                table.lengths[at], table.ends_word[at], table.initial[at] = len(ids), one.ends_word, is_initial
                 if is_initial:
-                    table.stands_for[sentence, number] = phrases.index(one)
+                    table.stands_for[at] = phrases.index(one)
                 else:
-                    table.after[sentence, number] = before.get(one, NONE)
+                    table.after[at] = before.get(one, NONE)
                     before[one] = number
         return table
-
-    def keep(self, kept: list[int]) -> PhraseTable:
-        each = (self.ids, self.lengths, self.after, self.ends_word, self.stands_for, self.initial)
-        return PhraseTable(*(one[kept] for one in each))
 
 
 @dataclass
@@ -93,8 +87,13 @@ class Coverage:
     closed: np.ndarray
     """Whether its last token ended a phrase whose last word may not go on. (...)"""
 
-    def at(self, place: list[int] | tuple[np.ndarray, np.ndarray]) -> Coverage:
-        return Coverage(self.begun[place], self.current[place], self.offset[place], self.closed[place])
+
+Arrays = TypeVar("Arrays", PhraseTable, Coverage)
+
+
+def _at(arrays: Arrays, place: list[int] | tuple[np.ndarray, np.ndarray]) -> Arrays:
+    """Each of the arrays at this place."""
+    return type(arrays)(*(one[place] for one in vars(arrays).values()))
 
 
 @dataclass
@@ -136,24 +135,16 @@ class ConstrainedBeams(Beams):
             eos_id=eos_id,
         )
 
-    def keep(self, kept: list[int]) -> ConstrainedBeams:
-        return replace(
-            self,
-            sentences=self.sentences[kept],
-            tokens=self.tokens[kept],
-            scores=self.scores[kept],
-            caps=self.caps[kept],
-            table=self.table.keep(kept),
-            coverage=self.coverage.at(kept),
-            costs=self.costs[kept],
-        )
+    def keep(self, kept: list[int]) -> Self:
+        table, coverage = _at(self.table, kept), _at(self.coverage, kept)
+        more = {"caps": self.caps[kept], "table": table, "coverage": coverage, "costs": self.costs[kept]}
+        return replace(super().keep(kept), **more)
 
     def promise(self) -> np.ndarray:
         """As that of free hypotheses, with what the missing phrases will cost, as far as it is known."""
-        inside = self.coverage.current[:, :, None] == np.arange(self.table.lengths.shape[1])
-        each, number = np.arange(len(self.sentences))[:, None, None], np.arange(self.table.lengths.shape[1])
-        known = np.cumsum(self.costs[:, :, ::-1], axis=2)[:, :, ::-1]  # of each token and those after it
-        missing = known[each, number, np.where(inside, self.coverage.offset[:, :, None], 0)]
+        each, number = self._numbers()
+        inside = self.coverage.current[:, :, None] == number
+        missing = self._costs_from()[each, number, np.where(inside, self.coverage.offset[:, :, None], 0)]
         return (self.scores + np.where(inside | ~self.coverage.begun, missing, 0.0).sum(axis=2)).max(axis=1)
 
     @torch.inference_mode()
@@ -181,16 +172,17 @@ class ConstrainedBeams(Beams):
         totals = joined(free, asked) + self.scores.repeat(candidates + count, axis=1)
         begun = self.coverage.begun.sum(axis=2)[:, :, None]  # (sentences, width, 1)
         banks = joined(begun, begun + (self.coverage.current[:, :, None] == NONE))
-        order = _in_turns(totals + joined(0, self._costs_after(offsets)), banks)[:, : 2 * beam_size]
+        costs_after = (self._costs_from() - self.costs)[(*self._numbers(), offsets)]  # (sentences, width, phrases)
+        order = _in_turns(totals + joined(0, costs_after), banks)[:, : 2 * beam_size]
         place = np.arange(width)[:, None]
         found = (joined(place, place), joined(ids, tokens), totals, joined(NONE, np.arange(count)))
         return PhraseContinuations(*(np.take_along_axis(one, order, axis=1) for one in found))
 
-    def extended(self, chosen: Continuations, ranks: np.ndarray, scores: np.ndarray) -> ConstrainedBeams:
+    def extended(self, chosen: Continuations, ranks: np.ndarray, scores: np.ndarray) -> Self:
         assert isinstance(chosen, PhraseContinuations)
         each = np.arange(len(self.sentences))[:, None]
         phrase = chosen.phrases[each, ranks]  # (sentences, width)
-        before = self.coverage.at((each, chosen.places[each, ranks]))
+        before = _at(self.coverage, (each, chosen.places[each, ranks]))
         takes = (phrase != NONE) & np.isfinite(scores)
         there = self.table.stands_for[each, phrase][:, :, None] == np.arange(before.begun.shape[2])
         begun = before.begun | (there & takes[:, :, None])
@@ -198,13 +190,12 @@ class ConstrainedBeams(Beams):
         ends = takes & (offset == self.table.lengths[each, phrase])
         closed = ends & self.table.ends_word[each, phrase]
         coverage = Coverage(begun, np.where(takes & ~ends, phrase, NONE), offset, closed)
-        return replace(self, tokens=self._extended_tokens(chosen, ranks), scores=scores, coverage=coverage)
+        return replace(super().extended(chosen, ranks, scores), coverage=coverage)
 
     def _wanted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """For each hypothesis the next token of each phrase, its place in the phrase, and whether it may be the next:
         of the phrase that the hypothesis is in, or the first of one that it lacks. All (sentences, width, phrases)."""
-        table, state = self.table, self.coverage
-        each, numbers = np.arange(len(self.sentences))[:, None, None], np.arange(table.lengths.shape[1])
+        table, state, (each, numbers) = self.table, self.coverage, self._numbers()
         inside = state.current[:, :, None] == numbers
         offsets = np.where(inside, state.offset[:, :, None], 0)
         tokens = table.ids[each, numbers, offsets]
@@ -219,20 +210,22 @@ class ConstrainedBeams(Beams):
         """asked: log-probabilities of the tokens at `offsets` of each phrase, (sentences, width, phrases)."""
         known = np.where(self.costs < 0, self.costs, -np.inf)
         there = np.where(np.isfinite(self.scores)[:, :, None], asked, -np.inf)
-        each, number = np.arange(asked.shape[0])[:, None, None], np.arange(asked.shape[2])
-        np.maximum.at(known, (each, number, offsets), there)
+        np.maximum.at(known, (*self._numbers(), offsets), there)
         self.costs = np.where(np.isfinite(known), known, 0.0)
 
-    def _costs_after(self, offsets: np.ndarray) -> np.ndarray:
-        """What the tokens of each phrase after those at `offsets` will cost. (sentences, width, phrases)"""
-        rest = np.cumsum(self.costs[:, :, ::-1], axis=2)[:, :, ::-1] - self.costs  # (sentences, phrases, longest)
-        each, number = np.arange(offsets.shape[0])[:, None, None], np.arange(offsets.shape[2])
-        return rest[each, number, offsets]
+    def _costs_from(self) -> np.ndarray:
+        """What each token of a phrase and those after it will cost. (sentences, phrases, longest)"""
+        return np.cumsum(self.costs[:, :, ::-1], axis=2)[:, :, ::-1]
+
+    def _numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of sentences and phrases, as indices of arrays (sentences, width, phrases)."""
+        sentences, phrases = self.table.lengths.shape
+        return np.arange(sentences)[:, None, None], np.arange(phrases)
 
     def _forbid(self, log_probabilities: Tensor) -> None:
-        """What free text may not have: <eos> before all phrases are there, what would go
-        on with the last word of a phrase; anything, inside of a phrase and where those that are missing need all the
-        room. log_probabilities: (sentences, width, vocabulary)"""
+        """What free text may not have: <eos> before all phrases are there, what would go on with the last word of a
+        phrase; anything, inside of a phrase and where those that are missing need all the room. log_probabilities:
+        (sentences, width, vocabulary)"""
 
         def of(places: Any) -> Tensor:
             return torch.from_numpy(places).to(log_probabilities.device)
@@ -244,8 +237,7 @@ class ConstrainedBeams(Beams):
             log_probabilities[closed] = log_probabilities[closed].masked_fill(of(self.word_parts), -torch.inf)
         missing = (lengths * ~state.begun).sum(axis=2)  # (sentences, width)
         no_room = (missing > 0) & (missing >= self.caps[:, None] - self.length)
-        no_choice = (state.current != NONE) | no_room
-        log_probabilities[of(no_choice)] = -torch.inf
+        log_probabilities[of((state.current != NONE) | no_room)] = -torch.inf
 
 
 def _in_turns(totals: np.ndarray, banks: np.ndarray) -> np.ndarray:

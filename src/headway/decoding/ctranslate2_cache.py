@@ -31,17 +31,13 @@ ABANDONED = 24 * 3600
 """Seconds after which what somebody began to write is taken for what a killed process left."""
 
 
-def cache_folder() -> Path:
-    """What can be made again is kept here."""
-    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("HEADWAY_CACHE") or user / "headway")
-
-
 @contextmanager
 def exported(stored: StoredModel, version: str) -> Iterator[Path]:
     """The exported model, from the cache where it is there as it was written. `version` is CTranslate2's. Raises
     UserError for a model that can't be exported."""
-    folder = cache_folder() / f"{PREFIX}{_fingerprint(stored, version)}"
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    cache = Path(os.environ.get("HEADWAY_CACHE") or user / "headway")
+    folder = cache / f"{PREFIX}{_fingerprint(stored, version)}"
     if find_damage(folder) is None:
         with contextlib.suppress(OSError):
             os.utime(folder)
@@ -56,7 +52,7 @@ def exported(stored: StoredModel, version: str) -> Iterator[Path]:
             logging.getLogger(__name__).warning(
                 "headway: %s: the model's form for CTranslate2 can't be kept there (%s) and is made each time; "
                 "HEADWAY_CACHE may name another folder",
-                folder.parent,
+                cache,
                 error.strerror or error,
             )
         yield made

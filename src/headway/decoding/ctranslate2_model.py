@@ -38,9 +38,8 @@ def export_ctranslate2(stored: StoredModel, output: Path, quantization: str | No
         raise UserError(f"quantization {quantization!r} is unknown; there are {', '.join(QUANTIZATIONS)}")
     config = stored.model.config
     if config.decoder_num_heads not in (None, config.num_heads):
-        raise UserError(
-            "CTranslate2 needs as many heads in the decoder as in the encoder; model.decoder_num_heads differs"
-        )
+        differs = "model.decoder_num_heads differs"
+        raise UserError(f"CTranslate2 needs as many heads in the decoder as in the encoder; {differs}")
     for name in ("encoder_layers", "decoder_layers"):
         if getattr(config, name) == 0:
             raise UserError(f"CTranslate2 can't run a model without layers; model.{name} is 0")
@@ -134,7 +133,6 @@ def _save(stored: StoredModel, folder: Path, quantization: str | None) -> None:
         pre_norm=config.norm == "pre",
         activation=common_spec.Activation[ACTIVATIONS[config.activation]],
     )
-    positions = config.max_length
     for side, embedding, table in (
         (spec.encoder, model.source_embedding, model.source_positions),
         (spec.decoder, model.target_embedding, model.target_positions),
@@ -142,7 +140,7 @@ def _save(stored: StoredModel, folder: Path, quantization: str | None) -> None:
         embeddings = side.embeddings[0] if isinstance(side.embeddings, list) else side.embeddings
         embeddings.weight = _array(embedding.weight)
         side.scale_embeddings = True
-        side.position_encodings.encodings = _array(table(positions))
+        side.position_encodings.encodings = _array(table(config.max_length))
     for layer_spec, layer in zip(spec.encoder.layer, cast(Iterable[EncoderLayer], model.encoder.layers), strict=True):
         _set_encoder_layer(layer_spec, layer)
     for layer_spec, layer in zip(spec.decoder.layer, cast(Iterable[DecoderLayer], model.decoder.layers), strict=True):
@@ -156,7 +154,12 @@ def _save(stored: StoredModel, folder: Path, quantization: str | None) -> None:
         _set_norm(spec.encoder.layer_norm, model.encoder.norm)
         _set_norm(spec.decoder.layer_norm, model.decoder.norm)
     _set_linear(spec.decoder.projection, model.output)
-    _set_vocabularies(spec, stored)
+    source, target = pieces_of(stored)
+    spec.register_source_vocabulary(source)
+    spec.register_target_vocabulary(target)
+    symbols: Any = spec.config
+    symbols.unk_token, symbols.eos_token = target[UNK_ID], target[config.eos_id]
+    symbols.bos_token = symbols.decoder_start_token = target[config.bos_id]
     spec.validate()
     spec.optimize(quantization=quantization)
     folder.mkdir(exist_ok=True)
@@ -175,16 +178,6 @@ def _vocabulary_map(stored: StoredModel, shortlist: Shortlist) -> Iterator[str]:
     for piece, ids in zip(source, shortlist.of_token, strict=True):
         if pieces := listed(ids):
             yield f"{piece}\t{pieces}"
-
-
-def _set_vocabularies(spec: Any, stored: StoredModel) -> None:
-    config = stored.model.config
-    source, target = pieces_of(stored)
-    spec.register_source_vocabulary(source)
-    spec.register_target_vocabulary(target)
-    spec.config.unk_token = target[UNK_ID]
-    spec.config.bos_token = spec.config.decoder_start_token = target[config.bos_id]
-    spec.config.eos_token = target[config.eos_id]
 
 
 def _set_encoder_layer(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:

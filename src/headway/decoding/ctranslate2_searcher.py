@@ -76,13 +76,9 @@ class CTranslate2Searcher:
             for batch in _batches(list(map(len, sources)), searched)
         ]
         found: list[list[Hypothesis]] = [[] for _ in sources]
-        for batch, results in running:
-            for i, result in zip(batch, results, strict=True):
-                one = result.result()
-                found[i] = [
-                    self._hypothesis(pieces, score, caps[i], options.length_penalty)
-                    for pieces, score in zip(one.hypotheses, one.scores, strict=True)
-                ]
+        for i, one in ((i, one.result()) for batch, results in running for i, one in zip(batch, results, strict=True)):
+            both = zip(one.hypotheses, one.scores, strict=True)
+            found[i] = [self._hypothesis(*each, caps[i], options.length_penalty) for each in both]
         self._finish_what_was_cut(sources, found, options)
         return found
 
@@ -141,11 +137,10 @@ class CTranslate2Searcher:
         for (_, one), score, ends in zip(cut, self.score(of_cut, ids), ends_next, strict=True):
             one.score = score
             one.stopped = "eos" if ends else "max_length"
+        penalty = options.length_penalty
         for i in {i for i, _ in cut}:
-            different = {tuple(one.ids): one for one in found[i]}
-            found[i] = sorted(
-                different.values(), key=lambda one: -one.score / (len(one.ids) + 1) ** options.length_penalty
-            )
+            different = {tuple(one.ids): one for one in found[i]}.values()
+            found[i] = sorted(different, key=lambda one: -one.score / (len(one.ids) + 1) ** penalty)
 
     def _end_next(self, sources: list[list[int]], targets: list[list[int]], no_repeat_ngram: int) -> list[bool]:
         """Whether <eos> is the likeliest token after each target, of those that repeat no n-gram."""
@@ -164,12 +159,10 @@ class CTranslate2Searcher:
         return [result.hypotheses[0][len(target)] == self._end for result, target in zip(results, targets, strict=True)]
 
     def _source_pieces(self, sources: Sequence[list[int]]) -> list[list[str]]:
-        names, end = self._source, self._source_end
-        return [[*[names[id_] for id_ in source], end] for source in sources]
+        return [[*[self._source[id_] for id_ in source], self._source_end] for source in sources]
 
     def _target_pieces(self, targets: Sequence[list[int]]) -> list[list[str]]:
-        names = self._target
-        return [[names[id_] for id_ in target] for target in targets]
+        return [[self._target[id_] for id_ in target] for target in targets]
 
 
 def _batches(lengths: Sequence[int], caps: Sequence[int]) -> list[list[int]]:

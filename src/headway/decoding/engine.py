@@ -59,13 +59,11 @@ class TorchEngine:
         self._output_layer = model.output
         self._output = PackedLinear([model.output], dtype)
         self._dtype = dtype
-        self.bos_id = model.config.bos_id
-        self.eos_id = model.config.eos_id
+        self.bos_id, self.eos_id = model.config.bos_id, model.config.eos_id
         # where start and end are one symbol, it must be allowed
-        banned = [id_ for id_ in (model.config.pad_id, self.bos_id, *never) if id_ != self.eos_id]
-        self.never = banned
+        self.never = [id_ for id_ in (model.config.pad_id, self.bos_id, *never) if id_ != self.eos_id]
         """The ids that no translation may have."""
-        self._never = torch.tensor(banned, dtype=torch.long, device=self.device)
+        self._never = torch.tensor(self.never, dtype=torch.long, device=self.device)
 
     @torch.inference_mode()
     def start(self, source: Tensor) -> DecoderState:

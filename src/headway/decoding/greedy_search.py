@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, those_who_stay, without_end
-from headway.decoding.hypothesis import Hypothesis
+from headway.decoding.searcher import Hypothesis
 from headway.kernels.likeliest import likeliest
 
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine
 from headway.decoding.greedy_search import extend
-from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.options import Sampling
+from headway.decoding.searcher import Hypothesis
 
 
 def sample(

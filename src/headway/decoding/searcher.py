@@ -1,13 +1,26 @@
-"""What a translator needs of whatever finds translations: our own search over an engine, or another program's."""
+"""What a translator needs of whatever finds translations, our own search over an engine or another program's, and a
+translation that was found, as ids."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
 
-from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.options import SearchOptions
 from headway.decoding.phrases import Demands
+
+Stopped = Literal["eos", "max_length"]
+
+
+@dataclass
+class Hypothesis:
+    """A translation as ids, without control ids."""
+
+    ids: list[int]
+    score: float
+    """Total log-probability, <eos> included, even if the length limit ended the hypothesis."""
+    stopped: Stopped
 
 
 class Searcher(Protocol):

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from headway.decoding.engine import TorchEngine
-from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.phrases import Demands, Phrase
+from headway.decoding.searcher import Hypothesis
 from headway.decoding.step import DecoderState
 
 LOT = 128
@@ -65,9 +65,9 @@ class ShortlistEngine:
 
         return Demands([tuple(map(placed, each)) for each in demands.phrases], demands.word_parts[self.tokens])
 
-    def restore(self, hypotheses: Sequence[Hypothesis]) -> None:
+    def restore(self, found: Sequence[Sequence[Hypothesis]]) -> None:
         """Puts the target ids in place of the places."""
-        for hypothesis in hypotheses:
+        for hypothesis in (one for some in found for one in some):
             hypothesis.ids = self.tokens[hypothesis.ids].tolist()
 
     def start(self, source: Tensor) -> ShortlistState:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,10 +17,10 @@ from headway.decoding.constrained_beams import ConstrainedBeams
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, TorchEngine, padded
 from headway.decoding.greedy_search import greedy
-from headway.decoding.hypothesis import Hypothesis
 from headway.decoding.options import Sampling, SearchOptions
 from headway.decoding.phrases import Demands
 from headway.decoding.sampling import sample
+from headway.decoding.searcher import Hypothesis
 from headway.decoding.shortlist import ShortlistEngine
 from headway.devices import return_freed_memory
 from headway.text.by_length import batches_by_length
@@ -52,6 +53,27 @@ class FreedMemory:
             self._after = _resident()
 
 
+class _Work(NamedTuple):
+    """Sources with what else a `Searcher` is given for each."""
+
+    sources: Sequence[list[int]]
+    caps: Sequence[int]
+    prefixes: Sequence[list[int]]
+    demands: Demands | None = None
+
+    def of(self, batch: list[int]) -> _Work:
+        sources, caps = [self.sources[i] for i in batch], [self.caps[i] for i in batch]
+        return _Work(sources, caps, [self.prefixes[i] for i in batch], self.demands and self.demands.of(batch))
+
+    def needed(self, allowed: np.ndarray) -> np.ndarray:
+        """The allowed ids and those of prefixes and phrases. (sources, target vocabulary) each"""
+        for row, prefix in zip(allowed, self.prefixes, strict=True):
+            row[prefix] = True
+        for row, phrases in zip(allowed, self.demands.phrases if self.demands else (), strict=False):
+            row[[id_ for phrase in phrases for id_ in (*phrase.ids, *phrase.initial)]] = True
+        return allowed
+
+
 class TorchSearcher:
     """A `Searcher` over a torch engine."""
 
@@ -81,14 +103,7 @@ class TorchSearcher:
     ) -> list[list[Hypothesis]]:
         """`watch` is called with the steps of beam search; it needs a single source."""
         width = options.n_best if options.sample is not None else options.beam_size
-        batches = _batches(range(len(sources)), lambda i: len(sources[i]), ROWS_PER_BATCH // width)
-
-        def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
-            work = [sources[i] for i in batch], [caps[i] for i in batch], [prefixes[i] for i in batch]
-            return self._search_batch(*work, options, watch=watch)
-
-        found = self._map(search_batch, batches)
-        return [found[i] for i in range(len(sources))]
+        return self._search(_Work(sources, caps, prefixes), options, [width] * len(sources), watch)
 
     def search_with_phrases(
         self,
@@ -98,21 +113,13 @@ class TorchSearcher:
         prefixes: Sequence[list[int]],
         demands: Demands,
     ) -> list[list[Hypothesis]]:
-        widths = [max(options.beam_size, len(phrases) + 1) for phrases in demands.phrases]
-        batches: list[list[int]] = []
-        for width in sorted(set(widths)):
-            alike = [i for i, other in enumerate(widths) if other == width]
-            batches += _batches(alike, lambda i: len(sources[i]), ROWS_PER_BATCH // width)
-
-        def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
-            work = [sources[i] for i in batch], [caps[i] for i in batch], [prefixes[i] for i in batch]
-            return self._search_batch(*work, replace(options, beam_size=widths[batch[0]]), demands.of(batch))
-
-        found = self._map(search_batch, batches)
-        left = [i for i, hypotheses in found.items() if not hypotheses]
-        without = self.search([sources[i] for i in left], options, [caps[i] for i in left], [prefixes[i] for i in left])
-        found.update(zip(left, without, strict=True))
-        return [found[i] for i in range(len(sources))]
+        work = _Work(sources, caps, prefixes, demands)
+        found = self._search(work, options, [max(options.beam_size, len(one) + 1) for one in demands.phrases])
+        left = [i for i, hypotheses in enumerate(found) if not hypotheses]
+        rest = work.of(left)
+        for i, hypotheses in zip(left, self.search(rest.sources, options, rest.caps, rest.prefixes), strict=True):
+            found[i] = hypotheses
+        return found
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
         engine = self._engine
@@ -124,68 +131,19 @@ class TorchSearcher:
             scores.update(zip(batch, totals.tolist(), strict=True))
         return [scores[i] for i in range(len(sources))]
 
-    def _search_batch(
-        self,
-        sources: list[list[int]],
-        caps: list[int],
-        prefixes: list[list[int]],
-        options: SearchOptions,
-        demands: Demands | None = None,
-        watch: BeamWatch | None = None,
+    def _search(
+        self, work: _Work, options: SearchOptions, widths: Sequence[int], watch: BeamWatch | None = None
     ) -> list[list[Hypothesis]]:
-        engine = self._engine
-        on_cpu = padded([[*source, engine.eos_id] for source in sources], self._pad_id, LENGTHS)
-        if self._allowed is not None and options.sample is None and watch is None:
-            return self._search_shortlist(on_cpu, self._allowed(on_cpu.numpy()), caps, prefixes, options, demands)
-        rows = on_cpu.to(self._device)  # (batch, source length)
-        if options.sample is not None:
-            count = options.n_best
-            constraints = _constraints([one for one in prefixes for _ in range(count)], options.no_repeat_ngram)
-            drawn = sample(
-                engine,
-                rows.repeat_interleave(count, dim=0),
-                [cap for cap in caps for _ in range(count)],
-                options.sample,
-                [one for source in sources for one in _generators(options.sample, source, count)],
-                constraints,
-            )
-            of_source = (drawn[start : start + count] for start in range(0, len(drawn), count))
-            return [sorted(some, key=lambda one: -one.score) for some in of_source]
-        constraints = _constraints(prefixes, options.no_repeat_ngram)
-        return _search(engine, rows, caps, constraints, options, demands, watch)
-
-    def _search_shortlist(
-        self,
-        sources: Tensor,
-        allowed: np.ndarray,
-        caps: list[int],
-        prefixes: list[list[int]],
-        options: SearchOptions,
-        demands: Demands | None,
-    ) -> list[list[Hypothesis]]:
-        """sources: (batch, source length); allowed: (batch, target vocabulary)"""
-        for row, prefix in zip(allowed, prefixes, strict=True):
-            row[prefix] = True
-        if demands is not None:
-            for row, phrases in zip(allowed, demands.phrases, strict=True):
-                row[[id_ for phrase in phrases for id_ in (*phrase.ids, *phrase.initial)]] = True
-        assert isinstance(self._engine, TorchEngine)
-        engine = ShortlistEngine(self._engine, allowed)
-        constraints = _constraints([engine.places(prefix) for prefix in prefixes], options.no_repeat_ngram)
-        demands = None if demands is None else engine.demands(demands)
-        found = _search(engine, sources.to(self._device), caps, constraints, options, demands)
-        for hypotheses in found:
-            engine.restore(hypotheses)
-        return found
-
-    def _map(
-        self, search: Callable[[list[int]], list[list[Hypothesis]]], batches: list[list[int]]
-    ) -> dict[int, list[Hypothesis]]:
-        """What the search of each batch finds, by the number of the source. On CPU each core has batches of its own:
-        the operations of a step are too small to be shared."""
+        """widths: hypotheses of each source. On CPU each core has batches of its own: the operations of a step are too
+        small to be shared."""
+        batches: list[list[int]] = []
+        for width in sorted(set(widths)):
+            alike = [i for i, other in enumerate(widths) if other == width]
+            batches += _batches(alike, lambda i: len(work.sources[i]), ROWS_PER_BATCH // width)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
-            hypotheses = search(batch)
+            wide = options if work.demands is None else replace(options, beam_size=widths[batch[0]])
+            hypotheses = self._search_batch(work.of(batch), wide, watch)
             self._after_batch()
             return hypotheses
 
@@ -199,41 +157,61 @@ class TorchSearcher:
                     results = list(pool.map(search_batch, batches))
             finally:
                 torch.set_num_threads(cores)  # what the workers set is in part set for the whole process
-        return {
-            i: one for batch, found in zip(batches, results, strict=True) for i, one in zip(batch, found, strict=True)
-        }
+        found: list[list[Hypothesis]] = [[] for _ in widths]
+        for batch, hypotheses in zip(batches, results, strict=True):
+            for i, one in zip(batch, hypotheses, strict=True):
+                found[i] = one
+        return found
 
+    def _search_batch(self, work: _Work, options: SearchOptions, watch: BeamWatch | None) -> list[list[Hypothesis]]:
+        engine, shortlist = self._engine, None
+        on_cpu = padded([[*source, engine.eos_id] for source in work.sources], self._pad_id, LENGTHS)
+        rows = on_cpu.to(self._device)  # (batch, source length)
+        if options.sample is not None:
+            return self._sample(rows, work, options, options.sample)
+        if self._allowed is not None and watch is None:
+            assert isinstance(engine, TorchEngine)
+            engine = shortlist = ShortlistEngine(engine, work.needed(self._allowed(on_cpu.numpy())))
+            prefixes = [shortlist.places(prefix) for prefix in work.prefixes]
+            work = work._replace(prefixes=prefixes, demands=work.demands and shortlist.demands(work.demands))
+        constraints = _constraints(work.prefixes, options.no_repeat_ngram)
+        if options.beam_size == 1:
+            found = [[hypothesis] for hypothesis in greedy(engine, rows, work.caps, constraints)]
+        else:
+            found = beam_search(
+                engine,
+                rows,
+                work.caps,
+                beam_size=options.beam_size,
+                n_best=options.n_best,
+                alpha=options.length_penalty,
+                constraints=constraints,
+                beams=work.demands and ConstrainedBeams.start(engine.bos_id, engine.eos_id, work.demands, work.caps),
+                watch=watch,
+            )
+        if shortlist is not None:
+            shortlist.restore(found)
+        return found
 
-def _search(
-    engine: Engine,
-    sources: Tensor,
-    caps: list[int],
-    constraints: Constraints | None,
-    options: SearchOptions,
-    demands: Demands | None = None,
-    watch: BeamWatch | None = None,
-) -> list[list[Hypothesis]]:
-    """Greedy or beam search."""
-    if options.beam_size == 1:
-        return [[hypothesis] for hypothesis in greedy(engine, sources, caps, constraints)]
-    beams = None if demands is None else ConstrainedBeams.start(engine.bos_id, engine.eos_id, demands, caps)
-    return beam_search(
-        engine,
-        sources,
-        caps,
-        beam_size=options.beam_size,
-        n_best=options.n_best,
-        alpha=options.length_penalty,
-        constraints=constraints,
-        beams=beams,
-        watch=watch,
-    )
+    def _sample(self, rows: Tensor, work: _Work, options: SearchOptions, sampling: Sampling) -> list[list[Hypothesis]]:
+        """rows: the sources, (batch, source length). Each sample has a generator of its own, from the source's ids: the
+        same text with the same seed gives the same samples wherever it stands."""
+        count = options.n_best
+        drawn = sample(
+            self._engine,
+            rows.repeat_interleave(count, dim=0),
+            [cap for cap in work.caps for _ in range(count)],
+            sampling,
+            [np.random.default_rng([sampling.seed, number, *one]) for one in work.sources for number in range(count)],
+            _constraints([one for one in work.prefixes for _ in range(count)], options.no_repeat_ngram),
+        )
+        of_source = (drawn[start : start + count] for start in range(0, len(drawn), count))
+        return [sorted(some, key=lambda one: -one.score) for some in of_source]
 
 
 def _constraints(prefixes: Sequence[Sequence[int]], no_repeat_ngram: int) -> Constraints | None:
     """None where nothing is constrained."""
-    prefixes = prefixes if any(prefixes) else ()
-    return Constraints(prefixes, no_repeat_ngram) if prefixes or no_repeat_ngram else None
+    return Constraints(prefixes, no_repeat_ngram) if any(prefixes) or no_repeat_ngram else None
 
 
 def _batches(numbers: Sequence[int], length_of: Callable[[int], int], most: int) -> list[list[int]]:
@@ -245,12 +223,6 @@ def _batches(numbers: Sequence[int], length_of: Callable[[int], int], most: int)
         lambda count, longest: count <= most and count * longest[0] <= TOKENS_PER_BATCH,
         longest_first=True,
     )
-
-
-def _generators(sampling: Sampling, source: list[int], count: int) -> list[np.random.Generator]:
-    """One for each sample, from the source's ids: the same text with the same seed gives the same samples wherever it
-    stands."""
-    return [np.random.default_rng([sampling.seed, number, *source]) for number in range(count)]
 
 
 def _resident() -> int:

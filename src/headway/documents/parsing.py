@@ -101,7 +101,11 @@ def parse_document(
 ) -> Document:
     """Cuts a text in `language` so that the model can read each piece, as far as `is_readable` says."""
     document = Document(format_)
-    for block in _blocks(text, format_):
+    if format_ == "html":
+        blocks = blocks_of(text)
+    else:
+        blocks = [part if place % 2 else [*elements_of(part)] for place, part in enumerate(_LINE_BREAKS.split(text))]
+    for block in blocks:
         if isinstance(block, str):
             document.parts.append(block)
             continue
@@ -116,12 +120,6 @@ def parse_document(
             document.parts += _readable_parts(core, document, is_readable) if core else []
             document.parts += map(document.shown, after)
     return document
-
-
-def _blocks(text: str, format_: TextFormat) -> list[str | list[Element]]:
-    if format_ == "html":
-        return blocks_of(text)
-    return [part if place % 2 else [*elements_of(part)] for place, part in enumerate(_LINE_BREAKS.split(text))]
 
 
 def _cut(elements: Sequence[Element], ends: Sequence[int]) -> list[list[Element]]:

@@ -1,14 +1,15 @@
 """Text in, numbers out."""
 
-from headway.evaluation.alignments import alignment_error_rate, parse_pharaoh
-from headway.evaluation.chrf import chrf_between
 from headway.evaluation.metrics import Measured, MetricFunction, NamedMetric, load_metric
 from headway.evaluation.scores import (
     Comparison,
     Scores,
+    alignment_error_rate,
     check_tokenize,
+    chrf_between,
     compare_measured,
     compare_translations,
+    parse_pharaoh,
     score_translations,
     sentence_bleu,
     sentence_chrf,

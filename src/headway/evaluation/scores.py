@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sacrebleu.metrics.base import Metric, Score
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
@@ -22,6 +24,13 @@ _TOKENIZATIONS = {
     **dict.fromkeys(("Jpan", "Khmr", "Lana", "Laoo", "Mymr", "Tale", "Talu", "Thai", "Tibt"), "char"),
 }
 """sacreBLEU's tokenisers for scripts without spaces between words; for others it is `13a`."""
+ORDER = 6
+"""The longest n-grams of characters that chrF counts."""
+BETA = 2
+"""How much more recall counts than precision."""
+
+Link = tuple[int, int]
+"""Number of the source word, number of the target word, from 0."""
 
 
 @dataclass(frozen=True)
@@ -150,3 +159,63 @@ class _MeanOfLines(Metric):
 
     def _aggregate_and_compute(self, stats: Sequence[Sequence[float]]) -> Score:
         return self._compute_score_from_stats([sum(column) for column in zip(*stats, strict=True)])
+
+
+def chrf_between(texts: Sequence[str]) -> NDArray[np.float64]:
+    """(texts, texts): row i, column j has the chrF (Popović 2015) of text i with text j as the reference, 0 to 100.
+    Equal to sacreBLEU's of single sentences, which would take apart each text once for each other one."""
+    characters = ["".join(text.split()) for text in texts]
+    precision, recall, orders = np.zeros((3, len(texts), len(texts)))
+    for order in range(1, ORDER + 1):
+        counts = _counts(characters, order)
+        totals = counts.sum(axis=1)  # (texts,)
+        matches = np.array([np.minimum(one, counts).sum(axis=1) for one in counts])  # (texts, texts)
+        both = (totals[:, None] > 0) & (totals > 0)
+        precision += np.divide(matches, totals[:, None], out=np.zeros(both.shape), where=both)
+        recall += np.divide(matches, totals, out=np.zeros(both.shape), where=both)
+        orders += both
+    precision, recall = (np.divide(sums, orders, out=sums, where=orders > 0) for sums in (precision, recall))
+    weighted = BETA**2 * precision + recall
+    scores = (1 + BETA**2) * precision * recall
+    return 100 * np.divide(scores, weighted, out=np.zeros_like(scores), where=weighted > 0)
+
+
+def _counts(texts: Sequence[str], order: int) -> NDArray[np.int32]:
+    """How often each text has each n-gram of any of them: (texts, n-grams)"""
+    columns: dict[str, int] = {}
+    grams = [
+        [columns.setdefault(text[start : start + order], len(columns)) for start in range(len(text) - order + 1)]
+        for text in texts
+    ]
+    counts = np.zeros((len(texts), len(columns)), dtype=np.int32)
+    for row, of_text in zip(counts, grams, strict=True):
+        np.add.at(row, of_text, 1)
+    return counts
+
+
+def alignment_error_rate(
+    found: Sequence[Iterable[Link]], sure: Sequence[Iterable[Link]], possible: Sequence[Iterable[Link]] | None = None
+) -> float:
+    """1 - (|A and S| + |A and P|) / (|A| + |S|) over all pairs together (Och and Ney 2003, "A Systematic Comparison of
+    Various Statistical Alignment Models"), from 0 to 1; 0 where nothing is linked and nothing should be.
+
+    found, sure, possible: the links of each pair. Sure links are possible, too. Raises ValueError for sequences of
+    different length.
+    """
+    right = total = 0
+    for links, wanted, allowed in zip(found, sure, sure if possible is None else possible, strict=True):
+        a, s = set(links), set(wanted)
+        right += len(a & s) + len(a & (s | set(allowed)))
+        total += len(a) + len(s)
+    return 1 - right / total if total else 0.0
+
+
+def parse_pharaoh(line: str) -> list[Link]:
+    """`0-0 1-2` -> [(0, 0), (1, 2)]. Raises UserError."""
+    links = []
+    for link in line.split():
+        source, _, target = link.partition("-")
+        if not (source.isdecimal() and target.isdecimal()):
+            raise UserError(f"{link!r} is no link of an alignment; it must look like 0-2")
+        links.append((int(source), int(target)))
+    return links

@@ -16,7 +16,7 @@ import torch
 from headway.decoding import BeamStep, Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
 from headway.errors import UserError
 from headway.glass.analysing import Analyst
-from headway.glass.record import ShownRecord
+from headway.glass.standalone import ShownRecord
 from headway.insight import BeamTree, Moment, WordOrder, attention_names, find_word_order, record_pass, what_if
 from headway.insight.analyses import Analyses, AnalysisName, AskedAnalysis, Reading, read_analyses
 from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES

@@ -1,4 +1,5 @@
-"""One self-contained page for a record: its modules joined into one script, its numbers beside them.
+"""A record that shows itself: as JSON, in a notebook, and as one self-contained page, its modules joined into one
+script, its numbers beside them.
 
 The modules are those of `page/`, plain ES modules that a server hands out as they are. To be joined they keep to a
 small part of the language, and anything else is refused. At the start of a line there may be
@@ -16,11 +17,12 @@ import json
 import posixpath
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
-from headway.glass.document import record_document
+from headway.glass.document import Arrays, record_document
 from headway.insight import TranslationRecord
 
 ENTRY, STYLE = "standalone.js", "glass.css"
@@ -35,6 +37,28 @@ _EXPORTED_NAME = re.compile(
 _EXPORT_LIST = re.compile(r"^export\s*\{([^{}]*)\};?[ \t]*$", re.M)
 _IMPORTED_SHEET = re.compile(r'^@import "([\w.]+)";$', re.M)
 _LEFT_OVER = re.compile(r"^\s*(?:import\b|export\b).*$|\bimport\s*[(.].*$", re.M)
+
+
+@dataclass(frozen=True)
+class ShownRecord(TranslationRecord):
+    """What `Translator.inspect` returns: a record with its JSON form and its page."""
+
+    def to_dict(self, arrays: Arrays = "all") -> dict[str, Any]:
+        """The JSON form, docs/record.md."""
+        return record_document(self, arrays)
+
+    def to_json(self, arrays: Arrays = "all") -> str:
+        """The JSON form as one line of text."""
+        return json.dumps(self.to_dict(arrays), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+    def to_page(self, language: str | None = None) -> str:
+        """A self-contained page that shows the record, as HTML. `language`: `en` or `ko`; None: the reader's."""
+        return record_page(self, language)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the page, in a frame of its own."""
+        frame = 'sandbox="allow-scripts" style="width: 100%; height: 900px; border: 0"'
+        return f'<iframe {frame} srcdoc="{html.escape(self.to_page())}"></iframe>'
 
 
 def record_page(record: TranslationRecord, language: str | None = None) -> str:

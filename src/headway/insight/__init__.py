@@ -24,6 +24,8 @@ from headway.insight.what_if import (
     sees_ahead,
     usual_cases,
 )
+from headway.translator.aligning import align, choose_aligner
+from headway.translator.confidence import confidence_features, fit_weights, probabilities
 
 __all__ = [
     "KINDS",
@@ -46,14 +48,19 @@ __all__ = [
     "WhatIf",
     "Word",
     "WordOrder",
+    "align",
     "attention_names",
     "changes_model",
+    "choose_aligner",
+    "confidence_features",
     "draw_map",
     "edited_model",
     "edited_text",
     "find_word_order",
+    "fit_weights",
     "log_probabilities",
     "measure_heads",
+    "probabilities",
     "read_edits",
     "record_pass",
     "sees_ahead",

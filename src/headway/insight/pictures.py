@@ -35,6 +35,12 @@ PALETTES = {
     "sign": ("#8a3b00", "#d9822b", "#f6d3ac", "#ffffff", "#b5d2f2", "#3a7cc9", "#0b3a75"),
 }
 """Those of the page (glass/page/colours.js): for shares, and for numbers below and above zero."""
+AXES = {
+    "encoder": ("source token that asks", "source token that answers"),
+    "decoder": ("token that is written", "token that is read"),
+    "cross": ("token that is written", "source token"),
+}
+"""What the rows and columns of a kind of attention are."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +57,6 @@ class HeatMap:
     """What rows and columns are."""
 
 
-def axes_of(kind: AttentionKind) -> dict[str, str]:
-    """What the rows and columns of a kind of attention are, as HeatMap takes it."""
-    rows, columns = {
-        "encoder": ("source token that asks", "source token that answers"),
-        "decoder": ("token that is written", "token that is read"),
-        "cross": ("token that is written", "source token"),
-    }[kind]
-    return {"row_axis": rows, "column_axis": columns}
-
-
 def heat_maps(
     maps: AttentionMaps,
     kind: AttentionKind = "cross",
@@ -72,8 +68,7 @@ def heat_maps(
     labels = maps.labels(kind)
     numbers = range(1, len(maps.attention[kind]) + 1) if layers is None else layers
     found = [maps.of_layer(kind, layer, heads) for layer in numbers]
-    axes = axes_of(kind)
-    return [[HeatMap(title, matrix, *labels, **axes) for title, matrix in row.items()] for row in found]
+    return [[HeatMap(title, matrix, *labels, *AXES[kind]) for title, matrix in row.items()] for row in found]
 
 
 def draw_heat_maps(

@@ -29,11 +29,13 @@ SHORT = 8
 """Words of a text of which any two are swapped."""
 
 
-class _Edit(BaseModel):
+class StrictForm(BaseModel):
+    """A JSON object that has no other fields than these, and never changes."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class HeadOff(_Edit):
+class HeadOff(StrictForm):
     """One head is switched off: its rows of W_O are zero."""
 
     kind: Literal["head_off"] = "head_off"
@@ -42,25 +44,25 @@ class HeadOff(_Edit):
     head: int = Field(ge=0)
 
 
-class PositionsOff(_Edit):
+class PositionsOff(StrictForm):
     """Nothing is added to the embeddings, on either side."""
 
     kind: Literal["positions_off"] = "positions_off"
 
 
-class LookAheadOff(_Edit):
+class LookAheadOff(StrictForm):
     """The decoder's self-attention has no mask: each token sees all tokens so far."""
 
     kind: Literal["look_ahead_off"] = "look_ahead_off"
 
 
-class ScalingOff(_Edit):
+class ScalingOff(StrictForm):
     """Scores are not divided by sqrt(d_k), in any attention."""
 
     kind: Literal["scaling_off"] = "scaling_off"
 
 
-class SwapWords(_Edit):
+class SwapWords(StrictForm):
     """Two words of the source change places. Words are separated by spaces and numbered from 0."""
 
     kind: Literal["swap_words"] = "swap_words"

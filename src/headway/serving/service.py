@@ -21,7 +21,7 @@ from headway.documents.markup import blocks_of, elements_of
 from headway.documents.translator import found_in
 from headway.errors import UserError
 from headway.glass import Arrays
-from headway.insight.analyses import LONGEST_ANALYSED
+from headway.insight.analyses import LONGEST_ANALYSED, AskContrast, AskHeadImportance, AskPatching
 from headway.languages import read_code, same_language
 from headway.serving.batcher import Batcher, QueueFullError
 from headway.serving.guard import Metrics, places
@@ -232,14 +232,8 @@ class Service:
     def _call(self, search: Search, texts: list[str]) -> list[Found[str]]:
         """One call of the model, in a thread of its own."""
         start = time.perf_counter()
-        translations = search.translator.translate(
-            texts,
-            beam_size=search.beam_size,
-            n_best=search.n_best,
-            glossary=search.glossary,
-            alignments=search.alignments,
-            confidence=search.confidence,
-        )
+        options = {name: value for name, value in vars(search).items() if name != "translator"}
+        translations = search.translator.translate(texts, **options)
         self.metrics.model_seconds.observe(time.perf_counter() - start)
         self.metrics.batches.observe(len(texts))
         self.metrics.tokens.labels("source").inc(sum(len(one.source_tokens) for one in translations))
@@ -288,8 +282,16 @@ def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tupl
 def record(pair: LanguagePair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
     """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises UserError."""
     asked = options["analyses"]
-    sources = [text, *(source for one in asked for source in one.sources)]
-    targets = [options["target"] or "", *(target for one in asked for target in one.targets)]
+    sources, targets = [text], [options["target"] or ""]
+    for one in asked:
+        match one:
+            case AskContrast(instead=str(instead)):
+                targets.append(instead)
+            case AskPatching(other=other):
+                sources.append(other)
+            case AskHeadImportance(pairs=pairs):
+                sources += [source for source, _ in pairs]
+                targets += [target for _, target in pairs]
     longest = LONGEST_ANALYSED if asked else LONGEST_INSPECTED
     is_readable = pair.translator.is_readable
     readable = [is_readable(one, longest) for one in sources]

@@ -35,10 +35,9 @@ class Aligner:
     @classmethod
     def from_dict(cls, document: Any, config: ModelConfig) -> Aligner:
         """Of a model of this config. Raises UserError."""
-        heads = config.decoder_num_heads or config.num_heads
-        limits = {"layer": config.decoder_layers, "head": heads}
-        if not isinstance(document, dict) or document.keys() != cls().to_dict().keys():
-            raise UserError(f"alignment must have the members {', '.join(cls().to_dict())}")
+        limits = {"layer": config.decoder_layers, "head": config.decoder_num_heads or config.num_heads}
+        if not isinstance(document, dict) or document.keys() != asdict(cls()).keys():
+            raise UserError(f"alignment must have the members {', '.join(asdict(cls()))}")
         for name, value in document.items():
             if name not in limits:
                 if not isinstance(value, bool):

@@ -31,14 +31,20 @@ def write_directory(path: Path, size: int = 0) -> Iterator[Path]:
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
     shutil.rmtree(temporary, ignore_errors=True)
     if size > shutil.disk_usage(path.parent).free:
-        raise _no_space(path, size, None)
+        raise _no_space(path, size)
     temporary.mkdir()
     try:
         yield temporary
         for file in temporary.rglob("*"):
             sync(file)
         sync(temporary)
-        _put_in_place(temporary, path)
+        old = path.with_name(path.name + REPLACED_SUFFIX)
+        shutil.rmtree(old, ignore_errors=True)
+        if path.exists():
+            path.rename(old)
+        temporary.rename(path)
+        sync(path.parent)
+        shutil.rmtree(old, ignore_errors=True)
     except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
         if is_out_of_space(error):
@@ -58,28 +64,12 @@ def _number(error: BaseException) -> int | None:
     return int(found[1]) if found else None
 
 
-def _no_space(path: Path, size: int, error: BaseException | None) -> UserError:
-    needed = f"about {_megabytes(size)} needed, " if size else ""
-    free = _megabytes(shutil.disk_usage(path.parent).free)
-    remedy = "make room"
-    if error is not None and _number(error) != errno.ENOSPC:
-        remedy = f"raise what limits it ({os.strerror(_number(error) or 0)})"
-    return UserError(f"{path}: no space to write it: {needed}{free} free; what was there before is intact, {remedy}")
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"
-
-
-def _put_in_place(folder: Path, path: Path) -> None:
-    """Renames the folder to `path`; what was there moves aside before, and goes after."""
-    old = path.with_name(path.name + REPLACED_SUFFIX)
-    shutil.rmtree(old, ignore_errors=True)
-    if path.exists():
-        path.rename(old)
-    folder.rename(path)
-    sync(path.parent)
-    shutil.rmtree(old, ignore_errors=True)
+def _no_space(path: Path, size: int, error: BaseException | None = None) -> UserError:
+    needed = f"about {size / 1e6:,.1f} MB needed, " if size else ""
+    free = f"{shutil.disk_usage(path.parent).free / 1e6:,.1f} MB free"
+    number = errno.ENOSPC if error is None else _number(error) or 0
+    remedy = "make room" if number == errno.ENOSPC else f"raise what limits it ({os.strerror(number)})"
+    return UserError(f"{path}: no space to write it: {needed}{free}; what was there before is intact, {remedy}")
 
 
 def remove_directory(path: Path) -> None:
@@ -118,7 +108,7 @@ def remove_leftovers(folder: Path) -> None:
         if not path.exists():
             old.rename(path)
     for leftover in folder.glob(f"*{TEMPORARY_SUFFIX}"):
-        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:

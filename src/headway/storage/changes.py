@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import json
+from itertools import takewhile
 from typing import Any
 
 SHOWN = 60
 """Characters that are shown of a value."""
 
 
-def first_change(before: Any, now: Any) -> str | None:
+def first_change(before: Any, now: Any, place: str = "") -> str | None:
     """The first key whose values differ, as `filters.words ([1, 9] -> [3, 9])`; None if all are equal. The values are
-    those of JSON; keys of objects in objects are joined by dots."""
-    return _first_change("", before, now)
-
-
-def _first_change(place: str, before: Any, now: Any) -> str | None:
+    those of JSON, at this `place` in a record; keys of objects in objects are joined by dots."""
     if isinstance(before, dict) and isinstance(now, dict):
-        inner = (
-            _first_change(f"{place}.{key}" if place else key, before.get(key), now.get(key))
-            for key in sorted(before.keys() | now.keys())
-        )
+        keys, prefix = sorted(before.keys() | now.keys()), f"{place}." if place else ""
+        inner = (first_change(before.get(key), now.get(key), f"{prefix}{key}") for key in keys)
         return next((found for found in inner if found is not None), None)
-    if before == now:
-        return None
-    return f"{place} ({' -> '.join(_short(before, now))})"
+    return None if before == now else f"{place} ({' -> '.join(_short(before, now))})"
 
 
 def _short(before: Any, now: Any) -> list[str]:
@@ -32,11 +25,7 @@ def _short(before: Any, now: Any) -> list[str]:
     texts = [json.dumps(value, ensure_ascii=False) for value in (before, now)]
     if max(map(len, texts)) <= SHOWN:
         return texts
-    alike = next(
-        (place for place, (one, other) in enumerate(zip(*texts, strict=False)) if one != other), min(map(len, texts))
-    )
+    alike = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(*texts, strict=False)))
     start = max(0, alike - SHOWN // 4)
-    return [
-        f"{'...' if start else ''}{text[start : start + SHOWN]}{'...' if len(text) > start + SHOWN else ''}"
-        for text in texts
-    ]
+    end = start + SHOWN
+    return [f"{'...' if start else ''}{text[start:end]}{'...' if len(text) > end else ''}" for text in texts]

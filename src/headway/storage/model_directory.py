@@ -29,8 +29,7 @@ from headway.storage.atomic import write_directory, write_json
 from headway.storage.calibration import Calibration, parse_calibration
 from headway.storage.checksums import checksum
 from headway.storage.foreign import refuse_foreign
-from headway.storage.shortlist_file import load_shortlist, save_shortlist
-from headway.storage.tensors import LARGEST_HEADER, TensorKind, load_arrays, save_arrays
+from headway.storage.tensors import LARGEST_HEADER, TensorKind, load_arrays, read_header, save_arrays
 from headway.storage.untrusted import (
     LARGEST_JSON,
     check_version,
@@ -53,6 +52,8 @@ SIDES = ("source", "target")
 TOKENIZER_SUFFIXES = (SubwordTokenizer.suffix, WordTokenizer.suffix)
 WEIGHTS_FILE, DECODING_FILE, CARD_FILE = "model.safetensors", "decoding.json", "README.md"
 SHORTLIST_FILE, CALIBRATION_FILE = "shortlist.safetensors", "calibration.json"
+LONGEST_SHORTLIST = 256
+"""Target tokens of a source token, at most."""
 
 
 @dataclass(kw_only=True)
@@ -89,17 +90,14 @@ class ModelDirectory(ModelInfo):
     config: ModelConfig
 
     @property
-    def weights_file(self) -> Path:
-        return self.folder / WEIGHTS_FILE
-
-    @property
     def num_parameters(self) -> int:
         """Weights that are shared count once."""
         return sum(math.prod(shape) for shape in weight_shapes(self.config).values())
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """The weights by name; one that several modules share goes by its first name. Raises UserError."""
-        return load_arrays(self.weights_file, _expected_weights(self.config))
+        expected = {name: TensorKind("F32", shape) for name, shape in weight_shapes(self.config).items()}
+        return load_arrays(self.folder / WEIGHTS_FILE, expected)
 
 
 def write_model(path: Path, info: ModelInfo, config: ModelConfig, weights: Mapping[str, NDArray[Any]]) -> None:
@@ -110,7 +108,8 @@ def write_model(path: Path, info: ModelInfo, config: ModelConfig, weights: Mappi
         write_json(folder / DECODING_FILE, info.decoding)
         (folder / CARD_FILE).write_text(info.card, encoding="utf-8")
         if info.shortlist is not None:
-            save_shortlist(folder / SHORTLIST_FILE, info.shortlist)
+            tables = {"of_token": info.shortlist.of_token, "always": info.shortlist.always}
+            save_arrays(folder / SHORTLIST_FILE, tables)
         if info.calibration is not None:
             write_json(folder / CALIBRATION_FILE, info.calibration.to_dict())
         write_json(
@@ -141,7 +140,9 @@ def read_model(path: Path) -> ModelDirectory:
     folder = find_model(path)
     config = _read_config(folder / "config.json")
     weights_file = folder / WEIGHTS_FILE
-    _check_size(weights_file, _expected_weights(config.model))
+    size, wanted = plain_size(weights_file), sum(4 * math.prod(shape) for shape in weight_shapes(config.model).values())
+    if not wanted < size <= wanted + 8 + LARGEST_HEADER:
+        raise UserError(f"{weights_file}: has {size:,} bytes, but the model of config.json has weights of {wanted:,}")
     files = {name: read_plain(folder / name) for name in config.checksums if name != WEIGHTS_FILE}
     found = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     for name, checksum_found in {**found, WEIGHTS_FILE: checksum(weights_file)}.items():
@@ -158,7 +159,7 @@ def read_model(path: Path) -> ModelDirectory:
     _check_decoding(decoding, folder / DECODING_FILE)
     shortlist = calibration = None
     if SHORTLIST_FILE in config.checksums:
-        shortlist = load_shortlist(folder / SHORTLIST_FILE, *sizes)
+        shortlist = _load_shortlist(folder / SHORTLIST_FILE, *sizes)
     if CALIBRATION_FILE in config.checksums:
         calibration = parse_calibration(files[CALIBRATION_FILE], folder / CALIBRATION_FILE, sizes[0])
     return ModelDirectory(
@@ -181,15 +182,10 @@ def model_fingerprint(path: Path) -> str:
     return hashlib.sha256(read_plain(find_model(path) / "config.json", LARGEST_JSON)).hexdigest()
 
 
-def training_work(path: Path) -> float | None:
-    """`StoredModel.training_flops` without loading the model. Raises UserError."""
-    return _read_config(find_model(path) / "config.json").info["training_flops"]
-
-
-def model_languages(path: Path) -> tuple[str, str]:
-    """Source and target language of a model, without loading it. Raises UserError."""
-    info = _read_config(find_model(path) / "config.json").info
-    return info["source_language"], info["target_language"]
+def model_info(path: Path) -> dict[str, Any]:
+    """Fields of `ModelInfo` that config.json has: languages, domain, training_flops and aligner; the model isn't
+    loaded. Raises UserError."""
+    return _read_config(find_model(path) / "config.json").info
 
 
 def find_model(path: Path) -> Path:
@@ -216,13 +212,10 @@ def find_model(path: Path) -> Path:
 
 def save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> dict[str, str]:
     """Writes one file, or one for each side, and returns the name of each side's."""
-    joint = fingerprint(source) == fingerprint(target)
-    names = {
-        side: f"{'tokenizer' if joint else side}{tokenizer.suffix}"
-        for side, tokenizer in (("source", source), ("target", target))
-    }
-    (folder / names["source"]).write_bytes(source.to_bytes())
-    (folder / names["target"]).write_bytes(target.to_bytes())
+    joint, names = fingerprint(source) == fingerprint(target), {}
+    for side, tokenizer in (("source", source), ("target", target)):
+        names[side] = f"{'tokenizer' if joint else side}{tokenizer.suffix}"
+        (folder / names[side]).write_bytes(tokenizer.to_bytes())
     return names
 
 
@@ -297,12 +290,19 @@ def _check_decoding(options: dict[str, Any], file: Path) -> None:
         raise UserError(f"{file}: {clipped(str(error))}") from None
 
 
-def _expected_weights(config: ModelConfig) -> dict[str, TensorKind]:
-    return {name: TensorKind("F32", shape) for name, shape in weight_shapes(config).items()}
-
-
-def _check_size(file: Path, expected: Mapping[str, TensorKind]) -> None:
-    """Raises UserError unless the file can be one of such weights."""
-    size, wanted = plain_size(file), sum(4 * math.prod(kind.shape) for kind in expected.values())
-    if not wanted < size <= wanted + 8 + LARGEST_HEADER:
-        raise UserError(f"{file}: has {size:,} bytes, but the model of config.json has weights of {wanted:,}")
+def _load_shortlist(file: Path, source_vocabulary: int, target_vocabulary: int) -> Shortlist:
+    """Raises UserError unless it is one of such vocabularies."""
+    kinds = read_header(file)
+    match kinds.get("of_token"), kinds.get("always"):
+        case TensorKind("I32", (rows, width)), TensorKind("I32", (count,)) if (
+            rows == source_vocabulary and width <= LONGEST_SHORTLIST and count <= target_vocabulary
+        ):
+            expected = {"of_token": TensorKind("I32", (rows, width)), "always": TensorKind("I32", (count,))}
+        case _:
+            raise UserError(f"{file}: is not a shortlist of this model's vocabularies")
+    tables = load_arrays(file, expected)
+    for name, least in (("of_token", -1), ("always", 0)):
+        table = tables[name]
+        if table.size and not least <= table.min() <= table.max() < target_vocabulary:
+            raise UserError(f"{file}: {name} has an id that is not in the target vocabulary")
+    return Shortlist(tables["of_token"], tables["always"], target_vocabulary)

@@ -12,7 +12,7 @@ from torch import Tensor
 from headway.errors import UserError
 from headway.model.config import ModelConfig
 from headway.model.transformer import Transformer
-from headway.storage.model_directory import ModelInfo, read_model, write_model
+from headway.storage.model_directory import WEIGHTS_FILE, ModelInfo, read_model, write_model
 from headway.storage.tensors import check_kinds, kind_of
 
 
@@ -44,7 +44,7 @@ def load_model(path: Path) -> StoredModel:
     directory = read_model(path)
     weights = {name: torch.from_numpy(weight) for name, weight in directory.weights().items()}
     model = Transformer(directory.config)
-    load_named_weights(model, weights, str(directory.weights_file))
+    load_named_weights(model, weights, str(directory.folder / WEIGHTS_FILE))
     info = {one.name: getattr(directory, one.name) for one in fields(ModelInfo)}
     return StoredModel(model=model.eval(), **info)
 

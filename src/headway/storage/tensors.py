@@ -24,16 +24,8 @@ if TYPE_CHECKING:
 LARGEST_HEADER = 8 * 2**20
 """Bytes of a header; one of 60,000 tensors has as many."""
 
-_NAMES = {
-    "float32": "F32",
-    "float64": "F64",
-    "float16": "F16",
-    "bfloat16": "BF16",
-    "int64": "I64",
-    "int32": "I32",
-    "uint8": "U8",
-    "bool": "BOOL",
-}
+_NAMES = {"float32": "F32", "float64": "F64", "float16": "F16", "bfloat16": "BF16"}
+_NAMES |= {"int64": "I64", "int32": "I32", "uint8": "U8", "bool": "BOOL"}
 """What safetensors calls the types of torch and numpy."""
 
 
@@ -73,11 +65,8 @@ def read_header(file: Path) -> dict[str, TensorKind]:
 def check_kinds(found: Mapping[str, TensorKind], expected: Mapping[str, TensorKind], origin: object) -> None:
     """Raises UserError, with the `origin`, unless the tensors that were found are exactly those that are expected: the
     same names, shapes and types."""
-    for verb, names in (
-        ("lacks", expected.keys() - found.keys()),
-        ("has unknown", found.keys() - expected.keys()),
-    ):
-        if names:
+    for verb, one, other in (("lacks", expected, found), ("has unknown", found, expected)):
+        if names := one.keys() - other.keys():
             raise UserError(f"{origin}: {verb} tensor {clipped(repr(min(names)))} (one of {len(names)})")
     for name, wanted in expected.items():
         if found[name] != wanted:

@@ -7,11 +7,9 @@ and kernels are compiled for few shapes.
 
 from __future__ import annotations
 
-import gc
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -67,19 +65,6 @@ class MicroBatch:
         return len(self.rows) * (self.source_length + self.target_length)
 
 
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Turns off Python's garbage collection for the block. It would scan the rows of a part again and again, and none
-    of them is in a cycle."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
-
-
 @dataclass(frozen=True)
 class Plan:
     """The optimizer steps of every epoch, a function of seed and epoch, made as they are needed.
@@ -122,7 +107,6 @@ class Plan:
         empty: list[list[int]] = [[] for _ in range(self._rows // size - 1)]
         return MicroBatch(size * self._shape[0], size * self._shape[1], [[pair], *empty])
 
-    @_without_collection()
     def _steps(self, order: Order, part: int) -> list[list[MicroBatch]]:
         random = np.random.default_rng((self.seed, order.epoch, part))
         pairs = random.permutation(order.pairs(part)) * self.versions + order.epoch % self.versions

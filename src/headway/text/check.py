@@ -6,12 +6,12 @@ Nothing here is an error: a corpus may have all of it and be good. Each finding 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from headway.text.characters import has_invisible, is_blank
 from headway.text.corpus import Pair
-from headway.text.detection import SCRIPTS
+from headway.text.detection import script_of_character
 from headway.text.filters import HeldOut, Test, either, is_copy, other_script, outside, uneven, words
 
 EXAMPLES = 5
@@ -69,26 +69,28 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
     full = [pair for pair in pairs if not is_blank(pair.source) and not is_blank(pair.target)]
     source, target = _summary(full, "source"), _summary(full, "target")
     ratio = target.characters / max(1, source.characters)
-    bad_bytes, lost = either(_is_bytes, _is_bytes), either(_is_lost, _is_lost)
-    odd_ratio, invisible = uneven(LONG_RATIO, ratio), either(has_invisible, has_invisible)
+    bad_bytes, lost, mojibake, invisible = (
+        either(test, test) for test in (_is_bytes, _is_lost, _was_utf8, has_invisible)
+    )
+    odd_ratio, too_good = uneven(LONG_RATIO, ratio), "of the held-out text: scores will be too good"
+    other_source, other_target = other_script(source.script), other_script(target.script)
     known = HeldOut.of([(pair.source, pair.target) for pair in held_out])
-    known_source, known_target = _of_source(_among(known.sources)), _of_target(_among(known.targets))
     half_blank = Finding("blank", "one side is blank, or all invisible; training drops the pair")
     blank = Finding("both blank", "both sides are blank, or all invisible; training drops the pair")
     tests: list[tuple[str, str, Test]] = [
         ("long", f"more than {LONG_WORDS} words on a side", outside((0, LONG_WORDS), words)),
         ("ratio", f"lengths differ {LONG_RATIO:.0f} times more than usual; perhaps not a translation", odd_ratio),
         ("copied", "source and target are the same text", is_copy),
-        ("source script", f"source not mainly in {source.script}", _of_source(other_script(source.script))),
-        ("target script", f"target not mainly in {target.script}", _of_target(other_script(target.script))),
+        ("source script", f"source not mainly in {source.script}", lambda text, _: other_source(text)),
+        ("target script", f"target not mainly in {target.script}", lambda _, text: other_target(text)),
         ("not UTF-8", "bytes that aren't UTF-8: training refuses the file; convert it, as with iconv", bad_bytes),
         ("replaced characters", "U+FFFD: an earlier conversion lost characters; convert the original", lost),
-        ("encoding", "text that was once decoded wrongly", either(_was_utf8, _was_utf8)),
+        ("encoding", "text that was once decoded wrongly", mojibake),
         ("invisible characters", "controls, zero-width spaces, soft hyphens: a model doesn't get them", invisible),
         ("repeated pair", "the pair stands in the corpus already", _repeats()),
         ("repeated source", "the source stands there already, with another translation", _another_translation()),
-        ("held-out source", "a source of the held-out text: scores will be too good", known_source),
-        ("held-out target", "a target of the held-out text: scores will be too good", known_target),
+        ("held-out source", f"a source {too_good}", lambda text, _: text.strip() in known.sources),
+        ("held-out target", f"a target {too_good}", lambda _, text: text.strip() in known.targets),
     ]
     findings = [(Finding(name, meaning), test) for name, meaning, test in tests]
     for pair in pairs:
@@ -109,25 +111,13 @@ def _summary(pairs: Sequence[Pair], side: str) -> SideSummary:
     for pair in pairs:
         text: str = getattr(pair, side)
         count, characters = count + words(text), characters + len(text)
-        scripts.update(map(SCRIPTS.__getitem__, text))
+        scripts.update(map(script_of_character, text))
         if words(text) > longest:
             file = pair.target_file if side == "target" and pair.target_file else pair.file
             longest, place = words(text), f"{file}:{pair.line}"
     del scripts[""]
     script = scripts.most_common(1)[0][0] if scripts else "any script"
     return SideSummary(count, characters, longest, place, script)
-
-
-def _of_source(test: Callable[[str], bool]) -> Test:
-    return lambda source, _: test(source)
-
-
-def _of_target(test: Callable[[str], bool]) -> Test:
-    return lambda _, target: test(target)
-
-
-def _among(texts: Collection[str]) -> Callable[[str], bool]:
-    return lambda text: text.strip() in texts
 
 
 def _is_bytes(text: str) -> bool:

@@ -96,7 +96,17 @@ def damages(path: Path) -> tuple[type[Exception], ...]:
 def open_text(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a file, decompressed. Raises UserError where the file can't be opened, or was another one when the
     block ended."""
-    with closing(_opened(path)) as stream:
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder, a text file is needed")
+    try:
+        opened = open_bytes(path)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except OSError as error:
+        raise UserError(f"{path}: can't be read ({error.strerror})") from None
+    except ValueError:  # NUL, which a recipe may spell
+        raise UserError(f"{str(path)!r}: is no name of a file") from None
+    with closing(opened) as stream:
         before = os.fstat(stream.fileno())
         yield stream
         if stat.S_ISREG(before.st_mode) and _version(os.fstat(stream.fileno())) != _version(before):
@@ -150,19 +160,6 @@ def _package(suffix: str, path: Path) -> ModuleType:
         except ImportError:
             raise UserError(f"{path}: .zst needs an extra package: pip install 'headway[zst]'") from None
     return zstd
-
-
-def _opened(path: Path) -> IO[bytes]:
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder, a text file is needed")
-    try:
-        return open_bytes(path)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except OSError as error:
-        raise UserError(f"{path}: can't be read ({error.strerror})") from None
-    except ValueError:  # NUL, which a recipe may spell
-        raise UserError(f"{str(path)!r}: is no name of a file") from None
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:

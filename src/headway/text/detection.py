@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from headway.languages import read_code, script_family
@@ -44,7 +44,8 @@ def detect(words: str, candidates: Sequence[str]) -> list[Detected] | None:
         return None
     shares = {code: len(_pattern(code).findall(words)) / letters for code in candidates}
     possible = [code for code, share in shares.items() if share >= LEAST_SHARE]
-    possible = [code for code in possible if _own_letters(code, words) >= OWN_SHARE * letters] or possible
+    own = {code: _pattern_of(scripts) for code in possible if (scripts := _OWN.get(script_family(code)))}
+    possible = [code for code, one in own.items() if len(one.findall(words)) >= OWN_SHARE * letters] or possible
     found: list[Detected] = []
     for share in dict.fromkeys(shares[code] for code in possible):  # the same where the script is
         told = _told_apart(words, tuple(code for code in possible if shares[code] == share))
@@ -58,12 +59,6 @@ def _told_apart(words: str, codes: tuple[str, ...]) -> list[tuple[str, float]]:
     if detector is None:
         return [(code, 1 / len(codes)) for code in codes]
     return [(code, detector.compute_language_confidence(words, lingua_language(code))) for code in codes]
-
-
-def _own_letters(code: str, words: str) -> float:
-    """The number of letters in the language's own scripts; -1 if it has none."""
-    own = _OWN.get(script_family(code))
-    return -1.0 if own is None else len(_pattern_of(own).findall(words))
 
 
 @lru_cache
@@ -117,26 +112,20 @@ _TOGETHER = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "FULLWIDTH": "LATIN"}
 """Scripts that one text mixes; Japanese would be in two of them otherwise."""
 
 
-class _Scripts(dict[str, str]):
-    """The script of each character that was asked for, "" of one that is no letter."""
-
-    def __missing__(self, char: str) -> str:
-        name = unicodedata.name(char, "") if char.isalpha() else ""
-        script = name.split(" ")[0].split("-")[0]
-        self[char] = _TOGETHER.get(script, script)
-        return self[char]
-
-
-SCRIPTS = _Scripts()
+@cache
+def script_of_character(char: str) -> str:
+    """As `script_of`; empty for what is no letter."""
+    name = unicodedata.name(char, "") if char.isalpha() else ""
+    script = name.split(" ")[0].split("-")[0]
+    return _TOGETHER.get(script, script)
 
 
 def script_of(text: str) -> str:
     """The script that most letters of the text are in, by the first word of their Unicode names; "" without letters."""
     if text.isascii():  # whose letters are all of one script
         return "LATIN" if any(map(str.isalpha, text)) else ""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for char, count in Counter(text).items():
-        script = SCRIPTS[char]
-        counts[script] = counts.get(script, 0) + count
-    counts.pop("", None)
+        counts[script_of_character(char)] += count
+    del counts[""]
     return max(counts, key=counts.__getitem__, default="")

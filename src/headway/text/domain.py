@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,9 +72,8 @@ def learn_domain(texts: Sequence[str], ids: Sequence[Sequence[int]], vocab_size:
     looks = np.array([_look(*one) for one in zip(texts, ids, surprises, strict=True)])
     ((of_first, between), (_, of_second)) = np.linalg.inv(np.cov(looks.T) + LEAST_VARIANCE * np.eye(2)).tolist()
     mean = (float(looks[:, 0].mean()), float(looks[:, 1].mean()))
-    found = Domain(counts, vocab_size, mean, (of_first, between, of_second), 1.0)
-    farthest = float(np.quantile(found._mahalanobis(looks), 1 - FALSE_ALARMS))
-    return Domain(counts, vocab_size, mean, found.precision, max(farthest, 1.0))
+    found = replace(unfitted, mean=mean, precision=(of_first, between, of_second))
+    return replace(found, farthest=max(1.0, float(np.quantile(found._mahalanobis(looks), 1 - FALSE_ALARMS))))
 
 
 def _look(text: str, ids: Sequence[int], surprise: float) -> tuple[float, float]:

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,9 +51,6 @@ class PairCounts:
     def too_long(self) -> int:
         return self.dropped.get(TOO_LONG, 0)
 
-    def drop(self, reason: str, file: Path, line: int) -> None:
-        self.add(PairCounts(0, {reason: 1}, {reason: [f"{file}:{line}"]}))
-
     def add(self, others: PairCounts) -> None:
         """Adds the counts of later text."""
         self.kept += others.kept
@@ -69,9 +65,8 @@ class PairCounts:
         if self.blank:
             text += f", {self.blank:,} dropped because a side is blank"
         if self.too_long:
-            text += (
-                f", {self.too_long:,} dropped because they are too long (first: {', '.join(self.examples[TOO_LONG])})"
-            )
+            first = ", ".join(self.examples[TOO_LONG])
+            text += f", {self.too_long:,} dropped because they are too long (first: {first})"
         return text
 
     def filter_lines(self) -> list[str]:
@@ -181,7 +176,7 @@ class ChunkEncoder:
         texts, sources, targets = list(compress(texts, fit)), list(compress(sources, fit)), list(compress(targets, fit))
         counts = PairCounts(kept=len(sources))
         for line in sorted(dropped):
-            counts.drop(dropped[line], chunk.source_file, line)
+            counts.add(PairCounts(0, {dropped[line]: 1}, {dropped[line]: [f"{chunk.source_file}:{line}"]}))
         if self._settings.noise is not None:
             prefix = self._prefixes[chunk.corpus]
             sources, targets = self._versions(self._settings.noise, texts, sources, targets, prefix)

@@ -68,8 +68,11 @@ def filter_tests(filters: Filters, languages: tuple[str, str], held_out: HeldOut
     """The chosen filters with their keys, the cheap ones first. languages: codes of source and target. Raises UserError
     if a filter doesn't know a language or lacks its package."""
     tests: list[tuple[str, Test]] = []
-    if filters.overlap is not None:
-        tests.append(("overlap", _overlaps(filters.overlap, held_out)))
+    if filters.overlap == "pair":
+        tests.append(("overlap", lambda one, other: (one.strip(), other.strip()) in held_out.pairs))
+    elif filters.overlap == "side":
+        known, given = held_out.sources, held_out.targets
+        tests.append(("overlap", lambda one, other: one.strip() in known or other.strip() in given))
     if filters.copies:
         tests.append(("copies", is_copy))
     if filters.characters is not None:
@@ -94,12 +97,6 @@ def script_names(language: str) -> tuple[str, ...]:
         )
     name = Locale("en").scripts.get(script, script)
     return _SCRIPTS.get(script, (name.split(" ")[0].upper(),))
-
-
-def _overlaps(overlap: Overlap, held_out: HeldOut) -> Test:
-    if overlap == "pair":
-        return lambda source, target: (source.strip(), target.strip()) in held_out.pairs
-    return lambda source, target: source.strip() in held_out.sources or target.strip() in held_out.targets
 
 
 def words(text: str) -> int:

@@ -195,18 +195,12 @@ def _size(path: Path) -> int:
 def _boundaries(stream: IO[bytes], positions: list[int]) -> list[tuple[int, int]]:
     """For each position, in ascending order: how many lines begin before it, and at which byte the next one begins."""
     found: list[tuple[int, int]] = []
-    at, ends = 0, 0
+    at, ends, last = 0, 0, (0, 0)
     for position in positions:
-        if position == 0:
-            found.append((0, 0))
+        if at >= position:  # 0, or the line at the previous position extends beyond this one
+            found.append(last)
             continue
-        if found and at >= position:  # the line at the previous position extends beyond this one
-            found.append(found[-1])
-            continue
-        while at < position - 1:
-            block = stream.read(min(BLOCK, position - 1 - at))
-            if not block:
-                break
+        while block := stream.read(min(BLOCK, position - 1 - at)):
             at += len(block)
             ends += block.count(b"\n")
         before = ends + 1
@@ -215,5 +209,5 @@ def _boundaries(stream: IO[bytes], positions: list[int]) -> list[tuple[int, int]
             if rest.endswith(b"\n"):
                 ends += 1
                 break
-        found.append((before, at))
+        found.append(last := (before, at))
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal, get_args
@@ -64,16 +64,16 @@ def perturbed(text: str, kind: NoiseKind, seed: int, typos: float = TYPOS) -> st
     """The text with noise of one kind, protected text as it is; unchanged if nothing else would be left of it. typos:
     the share of the words that get one; of those with a single letter, none does."""
     random, elements = Random(f"{seed}\n{text}"), split_protected(text)
-    if kind == "lower":
-        found = _with_words(elements, str.lower)
-    elif kind == "upper":
-        found = _with_words(elements, str.upper)
-    elif kind == "punctuation":
+    changes: dict[NoiseKind, Callable[[str], str]] = {
+        "lower": str.lower,
+        "upper": str.upper,
+        "typos": lambda words: _with_typos(words, random, typos),
+        "diacritics": _without_diacritics,
+    }
+    if kind == "punctuation":
         found = joined(elements[:-1]) + _with_words(elements[-1:], _without_final_punctuation)
-    elif kind == "diacritics":
-        found = _with_words(elements, _without_diacritics)
     else:
-        found = _with_words(elements, lambda words: _with_typos(words, random, typos))
+        found = _with_words(elements, changes[kind])
     return found if found.strip() else text
 
 
@@ -130,13 +130,9 @@ def _beside(word: str, place: int, random: Random) -> str:
 EDITS: tuple[Callable[[str, int, Random], str], ...] = (_swapped, _dropped, _repeated, _beside)
 
 
-def _neighbours() -> Mapping[str, str]:
-    """For each key those to its left and right."""
-    rows = f" {QWERTY} {DUBEOLSIK} "
-    return {key: (rows[i - 1] + rows[i + 1]).replace(" ", "") for i, key in enumerate(rows) if key != " "}
-
-
-NEIGHBOURS = _neighbours()
+_KEYS = f" {QWERTY} {DUBEOLSIK} "
+NEIGHBOURS = {key: (_KEYS[i - 1] + _KEYS[i + 1]).replace(" ", "") for i, key in enumerate(_KEYS) if key != " "}
+"""For each key those to its left and right."""
 
 
 def _jamo_of(char: str) -> tuple[int, int, int] | None:

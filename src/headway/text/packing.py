@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,42 +16,27 @@ Room = tuple[int, int]
 
 
 class _OpenRows:
-    """Rows by the room that they have left. An integer holds a set of numbers: its bits are the members."""
+    """Rows by the room that they have left."""
 
     def __init__(self) -> None:
         self._rows: dict[Room, list[list[int]]] = {}
-        self._targets: defaultdict[int, int] = defaultdict(int)
-        """For each source room, the target rooms of rows that have no more source room than target room."""
-        self._sources: defaultdict[int, int] = defaultdict(int)
-        """For each target room, the source rooms of rows that have less target room than source room."""
-        self._rooms = 0
-        """The smaller of the two rooms of each row."""
+        self._tightest_first: list[tuple[int, bool, Room]] = []
+        """Each room after the smaller of its sides, and whether that is the target."""
 
     def add(self, room: Room, rows: list[list[int]]) -> None:
-        source, target = room
-        if not (source and target and rows):
+        if not (all(room) and rows):
             return
-        if alike := self._rows.get(room):
-            alike += rows
-            return
-        self._rows[room] = rows
-        if source <= target:
-            self._targets[source] |= 1 << target
-        else:
-            self._sources[target] |= 1 << source
-        self._rooms |= 1 << min(source, target)
+        if room not in self._rows:
+            insort(self._tightest_first, _tightness(room))
+        self._rows.setdefault(room, []).extend(rows)
 
     def best(self, source: int, target: int) -> Room | None:
         """The tightest room for the pair: the one whose smaller side is smallest."""
-        least = min(source, target)
-        rooms = self._rooms >> least << least
-        while rooms:
-            room = (rooms & -rooms).bit_length() - 1
-            if room >= source and (fitting := self._targets[room] >> target << target):
-                return room, (fitting & -fitting).bit_length() - 1
-            if room >= target and (fitting := self._sources[room] >> source << source):
-                return (fitting & -fitting).bit_length() - 1, room
-            rooms &= rooms - 1
+        order = self._tightest_first
+        for place in range(bisect_left(order, (min(source, target),)), len(order)):
+            room = order[place][2]
+            if room[0] >= source and room[1] >= target:
+                return room
         return None
 
     def take(self, room: Room, count: int) -> list[list[int]]:
@@ -58,18 +44,13 @@ class _OpenRows:
         alike = self._rows[room]
         taken = alike[: -count - 1 : -1]
         del alike[-count:]
-        if alike:
-            return taken
-        del self._rows[room]
-        source, target = room
-        if source <= target:
-            self._targets[source] ^= 1 << target
-        else:
-            self._sources[target] ^= 1 << source
-        less = min(room)
-        if not (self._targets[less] or self._sources[less]):
-            self._rooms ^= 1 << less
+        if not alike:
+            del self._rows[room], self._tightest_first[bisect_left(self._tightest_first, _tightness(room))]
         return taken
+
+
+def _tightness(room: Room) -> tuple[int, bool, Room]:
+    return min(room), room[0] > room[1], room
 
 
 def pack(
@@ -88,7 +69,11 @@ def pack(
     packed: defaultdict[int, list[list[int]]] = defaultdict(list)
     open_rows = _OpenRows()
     before = 1
-    for source, target, alike in _longest_first(pairs, source_lengths, target_lengths, shape):
+    needed = np.maximum(source_lengths / shape[0], target_lengths / shape[1])  # rows, at least
+    order = np.lexsort((target_lengths, source_lengths, -needed))
+    columns = (column[order].tolist() for column in (source_lengths, target_lengths, pairs))
+    for (source, target), group in groupby(zip(*columns, strict=True), key=itemgetter(0, 1)):
+        alike = [pair for *_, pair in group]
         size = row_size(source, target, shape)
         if size < before:
             longer = packed.get(before, [])
@@ -122,20 +107,3 @@ def pack(
 def row_size(source: int, target: int, shape: tuple[int, int]) -> int:
     """The multiple of the shape that a row must have for the pair: 1, 2, 4, ..."""
     return 2 ** math.ceil(math.log2(max(source / shape[0], target / shape[1], 1)))
-
-
-def _longest_first(
-    pairs: NDArray[np.int64],
-    source_lengths: NDArray[np.int64],
-    target_lengths: NDArray[np.int64],
-    shape: tuple[int, int],
-) -> Iterator[tuple[int, int, list[int]]]:
-    """Source length, target length and the pairs that have them. The longest as a share of a row come first."""
-    needed = np.maximum(source_lengths / shape[0], target_lengths / shape[1])
-    order = np.lexsort((target_lengths, source_lengths, -needed))
-    sources, targets = source_lengths[order], target_lengths[order]
-    changes = ((np.diff(sources) != 0) | (np.diff(targets) != 0)).nonzero()[0] + 1
-    ordered = pairs[order].tolist()
-    for start, end in itertools.pairwise([0, *changes.tolist(), len(ordered)]):
-        if start < end:
-            yield int(sources[start]), int(targets[start]), ordered[start:end]

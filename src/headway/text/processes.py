@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -78,7 +78,8 @@ class _Workers:
         self, chunks: Iterator[Chunk], first_of: FirstOf, look_around: Callable[[], None]
     ) -> Iterator[EncodedChunk]:
         for worker, connection in self._chunks.items():
-            self._send(worker, connection, self._settings)
+            with self._talking_to(worker):
+                connection.send(self._settings)
         in_hand = {worker: deque[int]() for worker in self._processes}  # the numbers of the chunks that each holds
         asking: dict[int, tuple[Any, NDArray[np.uint64]]] = {}
         results: dict[int, EncodedChunk | UserError] = {}
@@ -90,19 +91,23 @@ class _Workers:
                 worker = min(in_hand, key=lambda one: len(in_hand[one]))
                 if len(in_hand[worker]) == IN_HAND:
                     break
-                self._send(worker, self._chunks[worker], upcoming)
+                with self._talking_to(worker):
+                    self._chunks[worker].send(upcoming)
                 in_hand[worker].append(given)
                 given += 1
                 upcoming = next(chunks, None)
-            for worker in wait([one for one, held in in_hand.items() if held], timeout=LOOK_AROUND_EVERY):
-                message = self._received(worker)
+            ready: list[Any] = wait([one for one, held in in_hand.items() if held], timeout=LOOK_AROUND_EVERY)
+            for worker in ready:
+                with self._talking_to(worker):
+                    message = worker.recv()
                 if isinstance(message, np.ndarray):
                     asking[in_hand[worker][0]] = worker, message
                 else:
                     results[in_hand[worker].popleft()] = message
             while answered in asking:
                 worker, hashes = asking.pop(answered)
-                self._send(worker, worker, first_of(hashes))
+                with self._talking_to(worker):
+                    worker.send(first_of(hashes))
                 answered += 1
             while turn in results:
                 result = results.pop(turn)
@@ -119,25 +124,18 @@ class _Workers:
         for process in self._processes.values():
             process.join()
 
-    def _send(self, worker: Any, connection: Any, message: Any) -> None:
+    @contextmanager
+    def _talking_to(self, worker: Any) -> Iterator[None]:
+        """Raises UserError where the process has ended."""
         try:
-            connection.send(message)
-        except OSError:
-            raise self._gone(worker) from None
-
-    def _received(self, worker: Any) -> Any:
-        try:
-            return worker.recv()
+            yield
         except (EOFError, OSError):
-            raise self._gone(worker) from None
-
-    def _gone(self, worker: Any) -> UserError:
-        process = self._processes[worker]
-        process.join(1)
-        return UserError(
-            f"a process that prepares text was ended (exit code {process.exitcode}), perhaps because memory ran out; "
-            "try again with fewer processes"
-        )
+            process = self._processes[worker]
+            process.join(1)
+            raise UserError(
+                f"a process that prepares text was ended (exit code {process.exitcode}), perhaps because memory ran "
+                "out; try again with fewer processes"
+            ) from None
 
 
 def _work(chunks: Connection, answers: Connection) -> None:

@@ -136,15 +136,6 @@ def normalization_rules(charsmap: bytes) -> dict[str, str]:
         raise UserError("a rule of normalisation is not UTF-8") from None
 
 
-def _check_normalizers(model: bytes) -> None:
-    """Raises UserError unless every rule of normalisation in the model gives a short text."""
-    for number, normalizer in _fields(model):
-        if number in _NORMALIZERS:
-            for inner_number, rules in _fields(normalizer):
-                if inner_number == _CHARSMAP and rules:
-                    _check_rules(rules)
-
-
 def text_pieces(model: bytes) -> list[str]:
     """The pieces that the model finds in text, by id: neither control symbols nor <unk>. Raises UserError."""
     processor = load_processor(model)
@@ -187,7 +178,9 @@ def load_processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
     """sentencepiece with the model, which may come from anybody. Raises UserError."""
     if not model:
         raise UserError("not a sentencepiece model (it is empty)")
-    _check_normalizers(model)
+    for normalizer in (message for number, message in _fields(model) if number in _NORMALIZERS):
+        for rules in (message for number, message in _fields(normalizer) if number == _CHARSMAP and message):
+            _check_rules(rules)
     try:
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         processor.id_to_piece(list(range(processor.get_piece_size())))  # raises for what is no text
@@ -214,6 +207,7 @@ def _field(number: int, message: bytes) -> bytes:
 
 
 def _check_rules(charsmap: bytes) -> None:
+    """Raises UserError unless every rule gives a short text."""
     trie, texts = _trie_and_texts(charsmap)
     begins = np.concatenate([[0], 1 + np.flatnonzero(np.frombuffer(texts, np.uint8) == 0)])
     leaves = trie[trie >= _LEAF] & ~np.uint32(_LEAF)

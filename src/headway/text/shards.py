@@ -25,8 +25,6 @@ from headway.text.encoding import IDS_DTYPE, EncodedChunk
 
 OFFSETS_DTYPE = np.dtype("<i8")
 SIDES = ("source", "target")
-LOOKED_AT_ONCE = 2**20
-"""Sequences whose lengths are in memory at the same time."""
 PAIRS = 2**23
 """A shard ends after the chunk that brings it to this many pairs. Files then have up to a gigabyte, and are few."""
 DESCRIPTION = "shards.json"
@@ -56,8 +54,6 @@ class Sequences:
 
     def lengths_of(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
         """The lengths of these sequences."""
-        if len(self._ids) == 1:
-            return self._offsets[0][indices + 1] - self._offsets[0][indices]
         shards = np.searchsorted(self._starts, indices, side="right") - 1
         lengths = np.empty(len(indices), dtype=np.int64)
         for shard in np.unique(shards):
@@ -103,13 +99,8 @@ class ParallelIds:
 
     def longest_pair(self) -> int:
         """The index of the pair with the most tokens."""
-        if self._longest is None:
-            longest, most = 0, -1
-            for start in range(0, len(self), LOOKED_AT_ONCE):
-                source, target = self.lengths_of(np.arange(start, min(start + LOOKED_AT_ONCE, len(self))))
-                if (tokens := source + target).max() > most:
-                    longest, most = start + int(tokens.argmax()), int(tokens.max())
-            self._longest = longest
+        if self._longest is None:  # in ids of an earlier version
+            self._longest = int(np.add(*self.lengths_of(np.arange(len(self)))).argmax())
         return self._longest
 
     @property
@@ -130,10 +121,6 @@ class Shard:
     pairs: int = 0
     source_tokens: int = 0
     target_tokens: int = 0
-
-    @property
-    def full(self) -> bool:
-        return self.pairs >= PAIRS
 
 
 @dataclass(frozen=True)
@@ -184,10 +171,8 @@ class ShardsWriter:
         shard = self._count(chunk.corpus, entry)
         if len(self._shards) > before:
             self._open(before, Shard())
-        for side, ids, lengths in (
-            ("source", chunk.source, chunk.source_lengths),
-            ("target", chunk.target, chunk.target_lengths),
-        ):
+        for side in SIDES:
+            ids, lengths = getattr(chunk, side), getattr(chunk, f"{side}_lengths")
             start = getattr(shard, f"{side}_tokens") - len(ids)
             self._files[f"{side}.ids"].write(ids.astype(self._dtype, copy=False).tobytes())
             self._files[f"{side}.offsets"].write((start + np.cumsum(lengths)).astype(OFFSETS_DTYPE).tobytes())
@@ -200,7 +185,7 @@ class ShardsWriter:
             self._longest, self._longest_tokens = sum(self._sizes) + entry.longest, entry.longest_tokens
         self._sizes += [0] * (corpus + 1 - len(self._sizes))
         self._sizes[corpus] += entry.pairs
-        if not self._shards or self._shards[-1].full:
+        if not self._shards or self._shards[-1].pairs >= PAIRS:
             self._shards.append(Shard())
         shard = self._shards[-1]
         shard.pairs += entry.pairs
@@ -211,7 +196,7 @@ class ShardsWriter:
     @property
     def full(self) -> bool:
         """Whether the open shard must be closed before the next `add`."""
-        return bool(self._files) and self._shards[-1].full
+        return bool(self._files) and self._shards[-1].pairs >= PAIRS
 
     def sync(self) -> None:
         """Returns when everything that was added is on disk."""

@@ -146,10 +146,8 @@ class SubwordTokenizer:
         cls, lines: Iterable[str], kind: Literal["bpe", "unigram"], vocab_size: int, target_tags: Sequence[str] = ()
     ) -> SubwordTokenizer:
         """Learns at most `vocab_size` tokens, fewer if the text doesn't have as many. Lines have no tags in front."""
-        lines, tags = (
-            [_normalized(line).replace(_SKIPPED, " ") for line in lines],
-            [language_tag(language) for language in target_tags],
-        )
+        lines = [_normalized(line).replace(_SKIPPED, " ") for line in lines]
+        tags = [language_tag(language) for language in target_tags]
         try:
             return cls(_train_sentencepiece(lines, kind, vocab_size, tags))
         except RuntimeError as error:
@@ -215,17 +213,12 @@ def _placed(pieces: Sequence[str], offsets: Sequence[tuple[int, int]], text: str
     placed: list[Piece] = []
     end_of_character = 0
     for piece, (start, end) in zip(reversed(pieces), reversed(offsets), strict=True):
-        if start == end and piece != "▁":
-            span = (start, end_of_character)
-        else:
-            span = (start, end)
+        if start < end or piece == "▁":
             end_of_character = end
-        while span[0] < span[1] and text[span[0]].isspace():
-            span = (span[0] + 1, span[1])
-        while span[0] < span[1] and text[span[1] - 1].isspace():
-            span = (span[0], span[1] - 1)
+        inside = text[start:end_of_character]
+        first = shift + end_of_character - len(inside.lstrip())
         name = piece.replace(_SPACE_MARK_IN_TEXT, _SPACE_MARK)
-        placed.append(Piece(name, span[0] + shift, span[1] + shift))
+        placed.append(Piece(name, first, first + len(inside.strip())))
     return placed[::-1]
 
 

@@ -39,8 +39,8 @@ KEPT = 2
 DAMAGED_SUFFIX = ".damaged"
 """What is added to the name of one that can't be used, when the one before it is."""
 FORMAT_VERSION = 1
-GENERATORS = ("cpu", "cuda", "mps")
-"""Devices that draw random numbers of their own."""
+GENERATORS = {"cpu": torch.random, "cuda": torch.cuda, "mps": torch.mps}
+"""The random generators, by the devices that draw numbers of their own."""
 
 
 @dataclass
@@ -205,12 +205,8 @@ def _load_optimizers(model: Transformer, optimizers: Sequence[torch.optim.Optimi
 
 
 def random_states() -> dict[str, Tensor]:
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states["cuda"] = torch.cuda.get_rng_state()
-    if torch.backends.mps.is_available():
-        states["mps"] = torch.mps.get_rng_state()
-    return states
+    here = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    return {name: generator.get_rng_state() for name, generator in GENERATORS.items() if here[name]}
 
 
 def states_of_ranks(ranks: Alone) -> dict[str, Tensor]:
@@ -249,8 +245,5 @@ def _load_random_states(file: Path, rank: int) -> None:
 
 
 def restore_random_states(states: dict[str, Tensor]) -> None:
-    torch.set_rng_state(states["cpu"])
-    if "cuda" in states and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states["cuda"])
-    if "mps" in states and torch.backends.mps.is_available():
-        torch.mps.set_rng_state(states["mps"])
+    for name in states.keys() & random_states().keys():
+        GENERATORS[name].set_rng_state(states[name])

@@ -14,7 +14,7 @@ from dataclasses import replace
 import torch
 
 from headway.errors import UserError
-from headway.model import ModelConfig, Transformer
+from headway.model import Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.storage import StoredModel
 from headway.storage.stored_model import load_named_weights, named_weights
@@ -49,13 +49,20 @@ def extend_model(
         else:
             sides = grow(source, learned[0], tags), grow(target, learned[1])
     model = _grown_model(stored.model, *sides)
+    before, now = stored.model.config, model.config
+    added = f" and tags of target languages ({', '.join(tags)})" if tags else ""
+    note = (
+        f"Its vocabulary was extended{added}, from {before.source_vocab_size:,} source and "
+        f"{before.target_vocab_size:,} target tokens to {now.source_vocab_size:,} and {now.target_vocab_size:,}; the "
+        "scores above are those before."
+    )
     return replace(
         stored,
         model=model,
         source_tokenizer=sides[0].tokenizer,
         target_tokenizer=sides[1].tokenizer,
         target_language="mul" if tags else stored.target_language,
-        card=f"{stored.card.rstrip()}\n\n{_note(stored.model.config, model.config, tags)}\n",
+        card=f"{stored.card.rstrip()}\n\n{note}\n",
         shortlist=None,
         calibration=None,
     )
@@ -91,10 +98,7 @@ def _grown_together(
 
 def _grown_model(model: Transformer, source: Grown, target: Grown) -> Transformer:
     """With a row for each id of the larger vocabularies."""
-    sizes = {
-        "source_vocab_size": source.tokenizer.vocab_size,
-        "target_vocab_size": target.tokenizer.vocab_size,
-    }
+    sizes = {"source_vocab_size": source.tokenizer.vocab_size, "target_vocab_size": target.tokenizer.vocab_size}
     larger, weights = Transformer(replace(model.config, **sizes)), named_weights(model)
     for name, rows in (
         ("source_embedding.weight", source.rows),
@@ -108,12 +112,3 @@ def _grown_model(model: Transformer, source: Grown, target: Grown) -> Transforme
         weights["output.bias"] = torch.stack([(possible if ids[1:] else bias)[ids].mean() for ids in target.rows])
     load_named_weights(larger, weights, "the extended model")
     return larger.eval()
-
-
-def _note(before: ModelConfig, now: ModelConfig, tags: Sequence[str]) -> str:
-    added = f" and tags of target languages ({', '.join(tags)})" if tags else ""
-    return (
-        f"Its vocabulary was extended{added}, from {before.source_vocab_size:,} source and "
-        f"{before.target_vocab_size:,} target tokens to {now.source_vocab_size:,} and {now.target_vocab_size:,}; the "
-        "scores above are those before."
-    )

@@ -14,7 +14,7 @@ from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.storage import StoredModel, load_model
-from headway.storage.model_directory import model_fingerprint, training_work
+from headway.storage.model_directory import model_fingerprint, model_info
 from headway.storage.steps import step_folders
 from headway.storage.stored_model import load_named_weights, named_weights
 from headway.text.tokenizer import BOS_ID, UNK_ID, Tokenizer
@@ -79,12 +79,12 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
 
 def differences(recipe: Recipe, config: ModelConfig, initial: StoredModel) -> list[str]:
     """What to say where the recipe's model is smaller than the one it starts from."""
-    start, said = recipe.training.init_from, []
-    for name in MAY_BE_FEWER:
-        wanted, layers = getattr(config, name), getattr(initial.model.config, name)
-        if wanted != layers:
-            said.append(f"notice: {start}: {name.replace('_', ' ')} 1 to {wanted} of its {layers} are taken")
-    return said
+    layers = [(name, getattr(config, name), getattr(initial.model.config, name)) for name in MAY_BE_FEWER]
+    return [
+        f"notice: {recipe.training.init_from}: {name.replace('_', ' ')} 1 to {wanted} of its {found} are taken"
+        for name, wanted, found in layers
+        if wanted != found
+    ]
 
 
 def _trainable(stored: StoredModel) -> StoredModel:
@@ -121,14 +121,11 @@ def work_before(recipe: Recipe) -> float | None:
 
     Equal models count once; two that start from the same third one both count it. Translating isn't training, and isn't
     counted."""
-    paths = [synthesis.writer for synthesis in recipe.data.syntheses]
-    if recipe.training.init_from is not None:
-        paths.append(recipe.training.init_from)
-    work: dict[str, float | None] = {}
-    for path in paths:
-        if not path.exists():
-            return None
-        work[model_fingerprint(path)] = _work_of(path)
+    start = recipe.training.init_from
+    paths = [*(synthesis.writer for synthesis in recipe.data.syntheses), *([start] if start else [])]
+    if not all(path.exists() for path in paths):
+        return None
+    work = {model_fingerprint(path): _work_of(path) for path in paths}
     known = [flops for flops in work.values() if flops is not None]
     return sum(known) if len(known) == len(work) else None
 
@@ -138,4 +135,4 @@ def _work_of(path: Path) -> float | None:
     for checkpoint in reversed(step_folders(path / "checkpoints")):
         with suppress(UserError):
             return read_state(checkpoint).progress.flops
-    return training_work(path)
+    return model_info(path)["training_flops"]

@@ -46,10 +46,10 @@ def begin(folder: Path, recipe: Recipe, max_length: int, files: Sequence[Path]) 
         write_json(begun, {**now, "text": text})
         return text
     before = json.loads(begun.read_bytes())
-    refuse_other_recipe(folder, before["made_from"], now["made_from"])
-    for key in ("tokens_per_batch", "init_from"):
-        if before[key] != now[key]:
-            raise _other_recipe(folder, f"training.{key} ({before[key]} -> {now[key]})")
+    keys = ("tokens_per_batch", "init_from")
+    refuse_other_recipe(
+        folder, *({**one["made_from"], "training": {key: one[key] for key in keys}} for one in (before, now))
+    )
     refuse_other_text(folder, before["text"], files)
     return before["text"]
 
@@ -57,7 +57,7 @@ def begin(folder: Path, recipe: Recipe, max_length: int, files: Sequence[Path]) 
 def refuse_other_recipe(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     """Raises UserError if the two results of `made_from` differ."""
     if changed := first_change(before, now):
-        raise _other_recipe(folder, changed)
+        raise UserError(f"{folder}: was begun with another recipe: {changed}; choose another --output, or delete it")
 
 
 def refuse_other_text(folder: Path, before: list[list[Any]], files: Sequence[Path]) -> None:
@@ -68,10 +68,6 @@ def refuse_other_text(folder: Path, before: list[list[Any]], files: Sequence[Pat
     for file, then in zip(files, before, strict=True):
         if change := change_of_text(file, then):
             raise UserError(f"{file}: {change} since {folder} was begun; {remedy}")
-
-
-def _other_recipe(folder: Path, changed: str) -> UserError:
-    return UserError(f"{folder}: was begun with another recipe: {changed}; choose another --output, or delete it")
 
 
 class Journal:
@@ -86,8 +82,6 @@ class Journal:
         """The indices of the validation pairs that are also training pairs."""
         self.pairs = 0
         """Pairs read so far, including dropped ones."""
-        self.corpus = 0
-        """The corpus of the last chunk."""
         self._seen = [SeenHashes() for _ in kinds]
         self._log = open(work / "chunks.jsonl", "a+b")  # noqa: SIM115 - open as long as this lives
         self._hashes: list[IO[bytes]] = [open(work / f"{kind}.hashes", "a+b") for kind in kinds]  # noqa: SIM115
@@ -142,10 +136,9 @@ class Journal:
                 seen.first(np.frombuffer(part, dtype="<u8").astype(np.uint64))
 
     def _count(self, document: dict[str, Any]) -> None:
-        self.corpus = document["corpus"]
-        self.entries.append((self.corpus, ChunkEntry(**document["entry"])))
-        counts = PairCounts(**document["counts"])
-        self.counts[self.corpus].add(counts)
+        corpus, counts = document["corpus"], PairCounts(**document["counts"])
+        self.entries.append((corpus, ChunkEntry(**document["entry"])))
+        self.counts[corpus].add(counts)
         self.pairs += counts.read
         self.valid.update(document["valid"])
 

@@ -10,17 +10,16 @@ from pathlib import Path
 from headway.errors import UserError
 from headway.text.batches import MicroBatch
 from headway.training.checkpoint import Progress
+from headway.training.processes import Interrupted, StopRequests
 from headway.training.ranks import join
 from headway.training.rates import rate_of_step
 from headway.training.recipe import Recipe
 from headway.training.reporter import Reporter, RunLog
-from headway.training.run import Run, check_fit_to_keep, keep_model, outlook, reached, save_run, stored_model
+from headway.training.run import Run, check_fit_to_keep, keep_model, outlook, reached, save_run, stored_model, validate
 from headway.training.run_directory import only_trainer
 from headway.training.sizes import work_of_update
 from headway.training.start import start
 from headway.training.step import naming_batch, train_step, try_batch
-from headway.training.stopping import Interrupted, StopRequests
-from headway.training.validation import validate
 
 
 def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:

@@ -21,10 +21,9 @@ from headway.evaluation import sentence_bleu
 from headway.model import Transformer
 from headway.text.batches import CorpusShare, MicroBatch, Plan, collate
 from headway.text.tokenizer import Tokenizer
-from headway.training.batches import Batches, WeightedBatch, on_device
 from headway.training.ranks import Alone
 from headway.training.sizes import forward_work, work_of_step
-from headway.training.step import StepBatches
+from headway.training.step import Batches, StepBatches, WeightedBatch, on_device
 
 ROUNDING = 1e-9
 """A smaller difference of risks is rounding."""

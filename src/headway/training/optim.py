@@ -79,19 +79,15 @@ class Muon(torch.optim.Optimizer):
             updates = []
             for matrix in matrices:
                 assert matrix.grad is not None
-                momentum = self._momentum(matrix)
+                momentum = self.state[matrix].get("momentum")
+                if momentum is None:
+                    momentum = self.state[matrix]["momentum"] = torch.zeros_like(matrix)
                 gradient = torch.where(broken, momentum, matrix.grad)  # leaves the momentum as it was
                 momentum.lerp_(gradient, 1 - MOMENTUM)
                 updates.append(_wide(gradient.lerp(momentum, MOMENTUM)))
             size = -LIKE_ADAM * length**0.5 * group["lr"] * ~broken
             for matrix, update in zip(matrices, orthogonalized(torch.stack(updates), self.dtype), strict=True):
                 _wide(matrix).add_(update * size)
-
-    def _momentum(self, matrix: nn.Parameter) -> Tensor:
-        state = self.state[matrix]
-        if not state:
-            state["momentum"] = torch.zeros_like(matrix)
-        return state["momentum"]
 
 
 def orthogonalized(matrices: Tensor, dtype: torch.dtype) -> Tensor:

@@ -84,8 +84,6 @@ class Devices:
     efficiency: float | None = None
     measured: float | None = None
     """Target tokens of a training, or sentences, that one device processes in a second."""
-    sharded: bool = False
-    """Whether each holds a part of weights, gradients and optimizer (FSDP2), not everything (DDP)."""
 
     def reached(self, work: float) -> dict[str, Any]:
         """The speed of one device in FLOP/s, and its efficiency. work: of a target token or a sentence."""
@@ -142,9 +140,8 @@ def precision_and_peak(precision: Precision, hardware: str | None, peak: float |
     """Whether products are in bf16, and the peak of a device in FLOP/s. peak: in TFLOP/s, instead of the published."""
     known = HARDWARE.get(hardware or "cpu")
     if known is None:
-        raise UserError(
-            f"--hardware {hardware}: unknown; choose one of {', '.join(HARDWARE)}; for any other give only its --peak"
-        )
+        choice = f"choose one of {', '.join(HARDWARE)}; for any other give only its --peak"
+        raise UserError(f"--hardware {hardware}: unknown; {choice}")
     has_bf16 = known.bf16 is not None or hardware in (None, "cpu") or peak is not None
     if precision == "bf16" and not has_bf16:
         raise UserError(f"training.precision=bf16: {hardware} has no bf16; use fp32, or give its --peak")
@@ -178,8 +175,13 @@ def plan_training(config: ModelConfig, corpus: Corpus, options: TrainingSection,
     micro_batches = math.ceil(share / options.micro_batch_budget)
     places = math.ceil(share / micro_batches)
     memory = training_memory(config, corpus, options, devices, micro_batches, places)
+    parameters, network = count(on_meta(config).parameters()), None
+    if devices.count > 1:  # each sends, and receives, all parts of the gradients but one, twice (a ring all-reduce)
+        sent = 2 * FP32 * parameters * (devices.count - 1) / devices.count
+        last_backward = seconds / steps / micro_batches * 2 / 3  # hides it behind work
+        network = {"bytes_per_step": sent, "bandwidth": sent / last_backward}
     return {
-        "parameters": count(on_meta(config).parameters()),
+        "parameters": parameters,
         "parameters_in_products": weights_in_products(config),
         "steps": steps,
         "steps_per_epoch": math.ceil(steps_of_epoch),
@@ -195,29 +197,12 @@ def plan_training(config: ModelConfig, corpus: Corpus, options: TrainingSection,
         "memory_peak": memory["peak"],
         "micro_batches": micro_batches,  # of a step on each device
         "tokens_per_micro_batch": places,
-        "network": _network(config, devices, micro_batches, seconds / steps),
+        "network": network,
         "disk": {
             "bytes": corpus.versions * (corpus.pairs * corpus.bytes_of_pair + OFFSETS),
             "bandwidth": pairs * corpus.bytes_of_pair / seconds,  # of all devices together
         },
     }
-
-
-def _network(config: ModelConfig, devices: Devices, micro_batches: int, seconds: float) -> dict[str, float] | None:
-    """What each device sends, and receives, in a step of so many seconds, and the bandwidth that hides it behind work.
-
-    By rings: to gather or to scatter, each device sends all parts but one; an all-reduce does both. DDP reduces
-    gradients during the last backward pass, two thirds of that micro-batch's time. FSDP2 gathers weights for each
-    forward and each backward pass, and scatters gradients, all the time.
-    """
-    if devices.count == 1:
-        return None
-    passed_on = count(on_meta(config).parameters()) * (devices.count - 1) / devices.count
-    if devices.sharded:
-        sent = micro_batches * (2 * (BF16 if devices.bf16 else FP32) + FP32) * passed_on
-    else:
-        sent, seconds = 2 * FP32 * passed_on, seconds / micro_batches * 2 / 3
-    return {"bytes_per_step": sent, "bandwidth": sent / seconds}
 
 
 def training_memory(
@@ -226,21 +211,14 @@ def training_memory(
     """Bytes on one device, and `peak`, the most at once. micro_batches: of a step on each device. places: of a
     micro-batch, both sides."""
     model = on_meta(config)
-    parameters, share = count(model.parameters()), devices.count if devices.sharded else 1
-    with_one_moment = count(layer_matrices(model)) if options.optimizer == "muon" else 0
-    weights, optimizer = FP32 * parameters / share, FP32 * (2 * parameters - with_one_moment) / share
-    copies = BF16 * weights_in_products(config) if devices.bf16 else 0  # autocast's
-    if devices.sharded:  # gathered: what is outside of the layers, two layers; and the gradient of one
-        layers = [count(layer.parameters()) for layer in (*model.encoder.layers, *model.decoder.layers)]
-        outside, largest = parameters - sum(layers), max(layers, default=0)
-        copies = (BF16 if devices.bf16 else FP32) * (outside + min(2, len(layers)) * largest)
-        copies += FP32 * max(largest, outside)
+    weights = FP32 * count(model.parameters())
+    with_one_moment = FP32 * count(layer_matrices(model)) if options.optimizer == "muon" else 0
     sizes = {
         "weights": weights,
         "gradients": weights,
-        "optimizer": optimizer,
+        "optimizer": 2 * weights - with_one_moment,
         "average": weights if options.ema_decay else 0,
-        "copies": copies,
+        "copies": BF16 * weights_in_products(config) if devices.bf16 else 0,  # autocast's
         "activations": activation_bytes(config, places, corpus.lengths, devices),
     }
     keeps_gradients = devices.count > 1 or micro_batches > 1  # else they come after the activations are freed
@@ -292,7 +270,7 @@ def plan_translating(lines: float, devices: Devices, work: float, within_hours: 
     reached = devices.reached(work)
     rate = reached["speed"] / work
     device_hours = lines / rate / 3600
-    count = devices.count if within_hours is None else max(1, math.ceil(device_hours / within_hours))
+    count = math.ceil(device_hours / within_hours) if within_hours else devices.count
     plan = {"lines": lines, "devices": count, "sentences_per_second": rate, **reached}
     return {**plan, "hours": device_hours / count, "device_hours": device_hours}
 
@@ -302,6 +280,6 @@ def plan_serving(sentences_per_minute: float, devices: Devices, work: float) -> 
     reached = devices.reached(work)
     rate = reached["speed"] / work
     needed = sentences_per_minute / 60 / rate
-    count = max(1, math.ceil(needed / BUSY))
+    count = math.ceil(needed / BUSY)
     plan = {"sentences_per_minute": sentences_per_minute, "devices": count, "sentences_per_second": rate}
     return {**plan, **reached, "busy": needed / count}

@@ -7,22 +7,26 @@ The result depends on recipe and text alone, not on the number of processes or o
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
+
 from headway.errors import UserError
+from headway.storage import StoredModel, load_model
 from headway.storage.atomic import write_directory, write_file, write_json
+from headway.storage.steps import step_folders
 from headway.text.compressed import is_plain, unchanged
 from headway.text.corpus import CorpusFiles, read_chunks, read_lines, same_text
 from headway.text.encoding import ChunkEncoder, CorpusKind, EncodingSettings, PairCounts, Texts, total
 from headway.text.filters import HeldOut
 from headway.text.processes import LOOK_AROUND_EVERY, encode_chunks
 from headway.text.shards import ShardsWriter
+from headway.training.checkpoint import State
 from headway.training.journal import Clock, Journal, Show, begin, refuse_other_recipe, refuse_other_text
 from headway.training.prepared import (
     REPORT,
@@ -35,6 +39,7 @@ from headway.training.prepared import (
     made_from,
     read_manifest,
     read_prepared,
+    read_prepared_for,
     undamaged_sums,
     write_manifest,
 )
@@ -70,6 +75,30 @@ def prepare(
             "or start a new run with another --output"
         )
     return read_prepared(folder, fingerprint)
+
+
+def data_of_run(
+    recipe: Recipe,
+    run: Path,
+    max_length: int,
+    notice: Notice,
+    initial: StoredModel | None,
+    state: State | None,
+    show: Show | None,
+) -> PreparedData:
+    """The data that a run reads, from `data.prepared` or from its own folder, which is made where it is missing: with
+    the vocabulary of the model that the run starts from, if there is one, or has come to already. Raises UserError."""
+    prepared, expected = recipe.data.prepared, state and state.data
+    models = step_folders(run / "models")
+    if state is not None and prepared is None and models and not (run / "data").exists():
+        initial = load_model(models[-1])
+    tokenizers = (initial.source_tokenizer, initial.target_tokenizer) if initial else None
+    if prepared is None:
+        cores = torch.get_num_threads()
+        return prepare(recipe, run / "data", max_length, notice, tokenizers, expected, processes=cores, show=show)
+    if state is None:
+        check_synthetic(recipe.data, prepared)
+    return read_prepared_for(recipe, prepared, max_length, tokenizers, expected)
 
 
 def prepare_folder(
@@ -114,19 +143,21 @@ def _text_of(recipe: Recipe) -> list[Path]:
         return []
 
 
-def changes_of_text(recipe: Recipe, folder: Path) -> list[str]:
-    """How the recipe's text differs from what the folder was prepared from, as far as it is still there."""
+def tell_changes(recipe: Recipe, folder: Path, notice: Notice) -> None:
+    """Prints a notice if the recipe's text differs from what the folder was prepared from, as far as it is there."""
     manifest, files = read_manifest(folder), _text_of(recipe)
     if manifest is None or not files:  # an earlier version prepared the folder, or its text is gone
-        return []
-    if len(files) != len(manifest["text"]):
-        return [f"{folder}: was prepared from {len(manifest['text'])} files of text, now there are {len(files)}"]
-    changes = []
-    for file, then in zip(files, manifest["text"], strict=True):
+        return
+    then, changes = manifest["text"], []
+    if len(files) != len(then):
+        changes.append(f"{folder}: was prepared from {len(then)} files of text, now there are {len(files)}")
+    for file, state in zip(files, then, strict=True) if not changes else ():
         with suppress(OSError):
-            if change := change_of_text(file, then):
+            if change := change_of_text(file, state):
                 changes.append(f"{file}: {change} since {folder} was prepared from it")
-    return changes
+    if changes:
+        more = f" (and {len(changes) - 1} more like this)" if len(changes) > 1 else ""
+        notice(f"notice: {changes[0]}{more}; training and validation use the text as it was prepared")
 
 
 @dataclass
@@ -143,16 +174,13 @@ class _Preparing:
     train: list[CorpusFiles] = field(init=False)
     valid: list[CorpusFiles] = field(init=False)
     held_out: list[CorpusFiles] = field(init=False)
+    work: Path = field(init=False)
 
     def __post_init__(self) -> None:
-        data = self.recipe.data
+        data, self.work = self.recipe.data, self.folder / WORK
         self.train, self.valid, self.held_out = (
             [data.files_of(corpus) for corpus in corpora] for corpora in (data.corpora, data.valid, data.held_out)
         )
-
-    @property
-    def work(self) -> Path:
-        return self.folder / WORK
 
     def finish(self, tokenizers: Tokenizers | None) -> None:
         """Makes everything that isn't there yet. Raises UserError."""
@@ -189,20 +217,21 @@ class _Preparing:
 
     def _tokenizers(self, tokenizers: Tokenizers | None, held_out: Texts) -> Tokenizers:
         """The folder's tokenizers. If it has none yet, writes the given ones or learns them from the training text."""
+
+        def learned() -> tuple[Tokenizers, list[str]]:
+            texts = sampled_texts(self.recipe, self.train, HeldOut.of(held_out), self.max_length)
+            return learn_tokenizers(self.recipe, texts, self.max_length)
+
         done = self.work / "tokenizers"
         if not done.exists():
             if tokenizers is None:
-                tokenizers, notices = _in_thread(lambda: self._learned(held_out), self.look_around)
+                tokenizers, notices = _in_thread(learned, self.look_around)
                 for line in notices:
                     self.notice(line)
             for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
                 write_file(self.folder / f"{side}{tokenizer.suffix}", tokenizer.to_bytes())
             write_file(done, b"")
         return find_tokenizer(self.folder, "source"), find_tokenizer(self.folder, "target")
-
-    def _learned(self, held_out: Texts) -> tuple[Tokenizers, list[str]]:
-        texts = sampled_texts(self.recipe, self.train, HeldOut.of(held_out), self.max_length)
-        return learn_tokenizers(self.recipe, texts, self.max_length)
 
     def _encode_valid(self, tokenizers: Tokenizers) -> tuple[PairCounts, Texts]:
         """Writes the ids, and the texts that have both sides, with their tags. Returns the texts, too."""
@@ -325,16 +354,10 @@ def _has_lines(file: Path) -> bool:
 def _in_thread(work: Callable[[], Result], look_around: Callable[[], None]) -> Result:
     """Does the work in a thread and returns its result, so that signals are noticed meanwhile: sentencepiece may be
     busy for minutes. If `look_around` raises, the thread runs on until the process ends."""
-    future: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    while not future.done():
-        wait([future], LOOK_AROUND_EVERY)
+    pool = ThreadPool(1)
+    result = pool.apply_async(work)
+    pool.close()
+    while not result.ready():
+        result.wait(LOOK_AROUND_EVERY)
         look_around()
-    return future.result()
+    return result.get()

@@ -24,7 +24,6 @@ from headway.text.tokenizer import Tokenizer, fingerprint
 from headway.text.tokenizer_files import read_tokenizer
 from headway.text.words import WordTokenizer
 from headway.training.recipe import Recipe
-from headway.training.recipe_data import ParallelFiles
 from headway.training.vocabulary import Tokenizers
 
 MANIFEST = "prepared.json"
@@ -66,25 +65,19 @@ def made_from(recipe: Recipe, max_length: int) -> dict[str, Any]:
     def names(paths: Sequence[Path]) -> list[str]:
         return [Path(os.path.relpath(path, top)).as_posix() if top else path.as_posix() for path in paths]
 
-    def described(one: ParallelFiles) -> dict[str, Any]:
-        return {"source": names(one.source), "target": names(one.target), "tag": one.tag}
-
+    described: dict[str, Any] = {
+        key: [{"source": names(one.source), "target": names(one.target), "tag": one.tag} for one in listed]
+        for key, listed in corpora.items()
+    }
     tokenizer = recipe.tokenizer.model_dump(mode="json")
-    if data.noise:  # folders from before tokenizers were learned from noisy text lack this
-        tokenizer["from_noise"] = True
     filters = {key: value for key, value in data.filters.model_dump(mode="json").items() if value}
     if filters.keys() & {"script", "language"}:
         filters["languages"] = [list(pair) for pair in data.languages]
-    noise = {"noise": data.noise.model_dump(mode="json")} if data.noise else {}
-    return {
-        "data": {
-            **{key: [described(one) for one in listed] for key, listed in corpora.items()},
-            "filters": filters,
-            **noise,
-        },
-        "tokenizer": tokenizer,
-        "model": {"max_length": max_length},
-    }
+    described["filters"] = filters
+    if data.noise:
+        described["noise"] = data.noise.model_dump(mode="json")
+        tokenizer["from_noise"] = True  # folders from before tokenizers were learned from noisy text lack this
+    return {"data": described, "tokenizer": tokenizer, "model": {"max_length": max_length}}
 
 
 def state_of_text(files: Sequence[Path]) -> list[list[Any]]:
@@ -109,15 +102,12 @@ def change_of_text(file: Path, then: list[Any]) -> str:
 
 def write_manifest(folder: Path, made: dict[str, Any], text: list[list[Any]]) -> None:
     """Marks the folder as finished. text: the `state_of_text` that it was made from."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
-    described = {file.relative_to(folder).as_posix(): [file.stat().st_size, checksum(file)] for file in files}
-    document = {
-        "format_version": FORMAT_VERSION,
-        "made_from": made,
-        "text": text,
-        "files": {name: found for name, found in described.items() if Path(name).parts[0] != WORK},
+    files = {
+        file.relative_to(folder).as_posix(): [file.stat().st_size, checksum(file)]
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and folder / WORK not in file.parents
     }
-    write_json(folder / MANIFEST, document)
+    write_json(folder / MANIFEST, {"format_version": FORMAT_VERSION, "made_from": made, "text": text, "files": files})
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:

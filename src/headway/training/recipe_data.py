@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from headway.text.batches import CorpusShare
 from headway.text.corpus import CorpusFiles, as_corpus, is_pattern, is_two_sided
 from headway.text.domain import LONGEST_DOMAIN
 from headway.text.filters import DuplicateOf, Filters, Overlap
@@ -44,11 +46,9 @@ def _without_brackets(code: str) -> str:
     return code
 
 
-Corpus = TypeVar("Corpus")
 OptionalFiles = Annotated[list[Path], BeforeValidator(_listed)]
 Files = Annotated[OptionalFiles, Field(min_length=1)]
 LanguageName = Annotated[str, AfterValidator(_without_brackets)]
-OneOrMore = Annotated[list[Corpus], BeforeValidator(_listed), Field(min_length=1)]
 
 
 class ParallelFiles(Section):
@@ -181,7 +181,7 @@ class DataSection(Section):
     distilled: Annotated[list[DistilledFiles], BeforeValidator(_listed)] = []
     """Source text, one corpus or a list, for sequence-level distillation. Preparation translates it with a teacher, and
     training uses these pairs together with those of `data.train`."""
-    valid: OneOrMore[ParallelFiles]
+    valid: Annotated[list[ParallelFiles], BeforeValidator(_listed), Field(min_length=1)]
     """Validation text, one corpus or a list. The run is never trained on it; it chooses the best model and decides when
     to stop."""
     held_out: Annotated[list[ParallelFiles], BeforeValidator(_listed)] = []
@@ -254,6 +254,15 @@ class DataSection(Section):
     def files_of(self, corpus: ParallelFiles) -> CorpusFiles:
         """The corpus's files on disk. Raises UserError for a pattern that matches nothing."""
         return as_corpus(corpus.source, corpus.target, self.languages_of(corpus))
+
+    def shares_of(self, sizes: Sequence[int]) -> list[CorpusShare]:
+        """How often an epoch has the pairs of each training corpus, by weights and temperature; sizes: their pairs."""
+        weights = [corpus.weight for corpus in self.corpora]
+        if self.temperature != 1:
+            pairs = [size * weight for size, weight in zip(sizes, weights, strict=True)]
+            tempered = [count ** (1 / self.temperature) for count in pairs]
+            weights = [share / sum(tempered) * sum(pairs) / size for share, size in zip(tempered, sizes, strict=True)]
+        return [CorpusShare(size, weight) for size, weight in zip(sizes, weights, strict=True)]
 
     @property
     def tags(self) -> list[str]:

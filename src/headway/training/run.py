@@ -1,11 +1,12 @@
-"""A run in progress, as one record; when it validates, when it ends, and what it keeps: checkpoints, its best and its
-last models, each with its card, and `best.json`, which names the best."""
+"""A run in progress, as one record; when it ends; its validations, on text that it is never trained on; and what it
+keeps: checkpoints, its best and its last models, each with its card, and `best.json`, which names the best."""
 
 from __future__ import annotations
 
 import math
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -13,22 +14,22 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from headway.devices import autocast
 from headway.errors import UserError
-from headway.evaluation import Scores
+from headway.evaluation import Scores, score_translations, tokenization
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
 from headway.storage.atomic import remove_directory, write_json
 from headway.storage.steps import step_folders, step_name, step_of
 from headway.text.batches import MicroBatch
 from headway.training.averaging import MovingAverage
-from headway.training.batches import Batches
 from headway.training.checkpoint import Progress, State, best_steps, conditions, save_checkpoint, states_of_ranks
 from headway.training.minimum_risk import RiskSampler
 from headway.training.prepared import PreparedData
 from headway.training.ranks import Alone
 from headway.training.recipe import BestBy, Recipe, TrainingSection
-from headway.training.run_directory import check_in_place
-from headway.training.step import TeacherForcing
+from headway.training.step import Batches, TeacherForcing, naming_batch, naming_memory
+from headway.translator import Translator
 from headway.translator.aligning import choose_aligner
 
 MODELS_KEPT = 5
@@ -100,14 +101,6 @@ class Validation(NamedTuple):
     """Of greedy translations."""
 
 
-class Outlook(NamedTuple):
-    """How far a run is, by its nearest limit; None where no limit tells."""
-
-    done: float | None
-    """The share of the run that is done, 0 to 1."""
-    minutes_left: float | None
-
-
 def steps_between_validations(options: TrainingSection, steps_per_epoch: int) -> int:
     """As the recipe says, or once an epoch."""
     return options.validate_every or min(max(steps_per_epoch, EPOCH_LIMITS[0]), EPOCH_LIMITS[1])
@@ -142,17 +135,51 @@ def reached(options: TrainingSection, progress: Progress, minutes: float, *, epo
     return None
 
 
-def outlook(options: TrainingSection, progress: Progress, last_step: int | None) -> Outlook:
-    """How far the run is, by the steps and the minutes that it may have."""
-    shares = []
-    if last_step is not None:
-        shares.append(progress.step / last_step)
-    if options.max_minutes is not None:
-        shares.append(progress.minutes / options.max_minutes)
+def outlook(options: TrainingSection, progress: Progress, last_step: int | None) -> tuple[float | None, float | None]:
+    """The share of the run that is done, 0 to 1, and the minutes left, by the steps and the minutes that it may have;
+    None where neither has a limit."""
+    limits = ((progress.step, last_step), (progress.minutes, options.max_minutes))
+    shares = [spent / limit for spent, limit in limits if limit is not None]
     if not shares:
-        return Outlook(None, None)
+        return None, None
     done = min(1.0, max(shares))
-    return Outlook(done, progress.minutes * (1 - done) / done)
+    return done, progress.minutes * (1 - done) / done
+
+
+def tokenization_of(recipe: Recipe) -> str:
+    """sacreBLEU's tokenisation of the text that is translated into."""
+    languages = recipe.data.tags or [recipe.data.target_language]
+    return tokenization(*languages, tokenized=recipe.tokenizer.kind == "word")
+
+
+def validate(run: Run, stored: StoredModel) -> Validation:
+    """The loss of the run's model, with the weights that it has now, and the scores of its translations. Ranks share
+    the work, and find the same. stored: the model. Raises UserError where memory runs out."""
+    batches, ranks = run.valid, run.ranks
+    loss = mean_loss(run.loss_of, batches, run.dtype, ranks)
+    translator = Translator(stored, device=batches.device)
+    longest, _ = batches.longest(batches.plan.alone(batches.corpus.longest_pair()))
+    remedy = "begin a new run with a lower decoding.max_length, or without the longest pairs of data.valid"
+    with naming_memory(lambda: f"translating data.valid, a pair of {longest} source tokens among them; {remedy}"):
+        scores = score(translator, run.data.valid_texts, tokenization_of(run.recipe), ranks)
+    return Validation(loss, scores)
+
+
+@torch.inference_mode()
+def mean_loss(loss_of: nn.Module, batches: Batches, dtype: torch.dtype, ranks: Alone) -> float:
+    """Cross-entropy a target token in nats, without label smoothing."""
+    loss_of.eval()
+    plan = [one for step in batches.plan.steps(0) for one in step]
+    with naming_batch(batches, plan), autocast(batches.device, dtype):
+        losses = [loss_of(*batches.tensors(one)).item() for one in ranks.part(plan)]
+    return sum(ranks.joined(losses)) / batches.target_tokens(plan)
+
+
+def score(translator: Translator, texts: Sequence[tuple[str, str]], tokenize: str, ranks: Alone) -> Scores:
+    """Of greedy translations, by the translator that everybody uses."""
+    sources, references = zip(*texts, strict=True)
+    mine = [translation.text for translation in translator.translate(ranks.part(sources), beam_size=1)]
+    return score_translations(ranks.joined(mine), references, tokenize)
 
 
 def stored_model(run: Run) -> StoredModel:
@@ -205,8 +232,7 @@ def write_best(folder: Path, progress: Progress, best_by: BestBy) -> None:
     if progress.best_score is None:
         (folder / "best.json").unlink(missing_ok=True)
     else:
-        best = {"model": step_name(progress.best_step), best_by: abs(progress.best_score)}
-        write_json(folder / "best.json", best)
+        write_json(folder / "best.json", {"model": step_name(progress.best_step), best_by: abs(progress.best_score)})
 
 
 def take_back_models(folder: Path, step: int) -> None:
@@ -245,7 +271,12 @@ def sweep_models(folder: Path) -> None:
 def check_fit_to_keep(run: Run) -> None:
     """Raises UserError where the run's folder was moved away, or where a weight is not finite: such a model is never
     saved."""
-    check_in_place(run.folder, run.identity)
+    try:
+        in_place = os.path.samestat(run.folder.stat(), run.identity)
+    except OSError:
+        in_place = False
+    if not in_place:
+        raise UserError(f"{run.folder}: was moved or removed while it trained; go on with --resume where it is now")
     for name, parameter in run.model.named_parameters():
         if not torch.isfinite(parameter).all():
             raise UserError(

@@ -13,7 +13,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from headway.errors import UserError
-from headway.storage import StoredModel, load_model
 from headway.storage.atomic import remove_leftovers, write_file
 from headway.storage.locks import try_lock
 from headway.storage.steps import step_folders
@@ -41,16 +40,6 @@ def only_trainer(run: Path, doing: str = "trains") -> Iterator[None]:
         yield
     finally:
         os.close(folder)
-
-
-def check_in_place(run: Path, identity: os.stat_result) -> None:
-    """Raises UserError where the folder `run` is no longer the one that had this `os.stat` when training began."""
-    try:
-        same = os.path.samestat(run.stat(), identity)
-    except OSError:
-        same = False
-    if not same:
-        raise UserError(f"{run}: was moved or removed while it trained; go on with --resume where it is now")
 
 
 def check_name(path: Path) -> None:
@@ -113,12 +102,6 @@ def removed_where_refused(run: Path) -> Iterator[None]:
                 (run / "recipe.yaml").unlink()
                 run.rmdir()
         raise
-
-
-def last_model(run: Path) -> StoredModel | None:
-    """The last model that the run has kept; its vocabulary is the run's, should the prepared data be gone."""
-    models = step_folders(run / "models")
-    return load_model(models[-1]) if models and not (run / "data").exists() else None
 
 
 LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience", "save_every", "validate_every")

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-import torch
-
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.model import ModelConfig
-from headway.storage import StoredModel
-from headway.text.batches import CorpusShare
 from headway.training.averaging import MovingAverage
-from headway.training.batches import Batches
 from headway.training.checkpoint import (
     Progress,
-    State,
     conditions,
     last_checkpoint,
     load_checkpoint,
@@ -28,19 +21,13 @@ from headway.training.journal import Show
 from headway.training.loss import TranslationLoss
 from headway.training.minimum_risk import RiskSampler
 from headway.training.optim import make_optimizers
-from headway.training.prepare import changes_of_text, prepare
-from headway.training.prepared import PreparedData, read_prepared_for
+from headway.training.prepare import Notice, data_of_run, tell_changes
 from headway.training.ranks import Alone
 from headway.training.recipe import Recipe
-from headway.training.recipe_data import DataSection
 from headway.training.reporter import check_tensorboard
-from headway.training.run import Run, take_back_models, write_best
-from headway.training.run_directory import check_same_run, last_model, open_run, removed_where_refused, write_recipe
-from headway.training.step import TeacherForcing
-from headway.training.synthetic import check_synthetic
-from headway.training.validation import tokenization_of
-
-Notice = Callable[[str], None]
+from headway.training.run import Run, take_back_models, tokenization_of, write_best
+from headway.training.run_directory import check_same_run, open_run, removed_where_refused, write_recipe
+from headway.training.step import Batches, TeacherForcing
 
 
 def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show | None = None) -> Run:
@@ -66,9 +53,9 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
             initial = load_initial_model(recipe, config) if state is None else None
             for difference in differences(recipe, config, initial) if initial else ():
                 notice(difference)
-            data = _prepare(recipe, folder, config, initial, state, notice, show)
+            data = data_of_run(recipe, folder, config.max_length, notice, initial, state, show)
         if ranks.leads and (state is not None or recipe.data.prepared is not None):
-            _tell_changes(changes_of_text(recipe, recipe.data.prepared or folder / "data"), notice)
+            tell_changes(recipe, recipe.data.prepared or folder / "data", notice)
     model = make_model(config, data.source_tokenizer, data.target_tokenizer, initial, options.seed).to(device)
     loss_of = TranslationLoss(model, options.label_smoothing)
     optimizers = make_optimizers(model, options.optimizer, options.adam_beta2, dtype)
@@ -85,7 +72,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
         notice(f"resuming after step {progress.step:,}")
     else:
         seed_rank(ranks.number)
-    budget, shares = options.micro_batch_budget, shares_of(recipe.data, data.train.sizes)
+    budget, shares = options.micro_batch_budget, recipe.data.shares_of(data.train.sizes)
     train = Batches(data.train, device, options.tokens_per_batch, budget, options.seed, shares)
     objective = TeacherForcing(train, model.config)
     if options.risk_samples:
@@ -121,44 +108,3 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
             f"(training.warmup_steps={options.warmup_steps})"
         )
     return run
-
-
-def _tell_changes(changes: Sequence[str], notice: Notice) -> None:
-    """Prints a notice if the text has changed since the run's data were prepared from it."""
-    if changes:
-        more = f" (and {len(changes) - 1} more like this)" if len(changes) > 1 else ""
-        notice(f"notice: {changes[0]}{more}; training and validation use the text as it was prepared")
-
-
-def _prepare(
-    recipe: Recipe,
-    folder: Path,
-    config: ModelConfig,
-    initial: StoredModel | None,
-    state: State | None,
-    notice: Notice,
-    show: Show | None,
-) -> PreparedData:
-    """With the vocabulary of the model that the run starts from, if there is one, or has come to already."""
-    prepared, fingerprint = recipe.data.prepared, None if state is None else state.data
-    if state is not None and prepared is None:
-        initial = last_model(folder)
-    tokenizers = (initial.source_tokenizer, initial.target_tokenizer) if initial else None
-    if prepared is not None:
-        if state is None:
-            check_synthetic(recipe.data, prepared)
-        return read_prepared_for(recipe, prepared, config.max_length, tokenizers, fingerprint)
-    cores = torch.get_num_threads()
-    return prepare(
-        recipe, folder / "data", config.max_length, notice, tokenizers, fingerprint, processes=cores, show=show
-    )
-
-
-def shares_of(data: DataSection, sizes: Sequence[int]) -> list[CorpusShare]:
-    """How often an epoch has the pairs of each corpus, by weights and temperature; sizes: their pairs."""
-    weights = [corpus.weight for corpus in data.corpora]
-    if data.temperature != 1:
-        pairs = [size * weight for size, weight in zip(sizes, weights, strict=True)]
-        tempered = [count ** (1 / data.temperature) for count in pairs]
-        weights = [share / sum(tempered) * sum(pairs) / size for share, size in zip(tempered, sizes, strict=True)]
-    return [CorpusShare(size, weight) for size, weight in zip(sizes, weights, strict=True)]

@@ -29,6 +29,15 @@ from headway.translator.lines import LineOptions, LineTranslator, Written
 def write_synthetic(data: DataSection, notice: Callable[[str], None], look_around: Callable[[], None]) -> None:
     """Writes the translations of `data.syntheses` that don't exist yet. look_around: called between chunks of lines,
     and may raise. Raises UserError before it translates, also where a file exists that isn't such a translation."""
+    faults = 0
+
+    def translate(lines: list[Line]) -> Written:
+        nonlocal faults
+        look_around()
+        written = translator.translate(lines)
+        faults += len(written.notices)
+        return replace(written, notices=[])
+
     for synthesis in data.syntheses:
         _translator(synthesis)  # all are checked before the first translates
         _jobs(synthesis)
@@ -36,7 +45,10 @@ def write_synthetic(data: DataSection, notice: Callable[[str], None], look_aroun
         translator = _translator(synthesis)
         for text, job in zip(synthesis.given, _jobs(synthesis), strict=True):
             notice(f"{text}: translated by {synthesis.writer}")
-            _translate_file(translator, text, job, notice, look_around)
+            faults = 0
+            job.run(Layout().lines(read_lines(text)), translate, resume=True, notice=notice)
+            if faults:
+                notice(f"{text}: {faults:,} translations are missing or were cut off")
 
 
 def check_synthetic(data: DataSection, folder: Path) -> None:
@@ -52,10 +64,8 @@ def _translator(synthesis: Synthesis) -> LineTranslator:
     stored = load_model(synthesis.writer)
     source, target = synthesis.languages
     if (stored.source_language, stored.target_language) == (target, source) and source != target:
-        raise UserError(
-            f"{synthesis.writer}: translates {target} to {source}; {synthesis.key} needs a model from {source} to "
-            f"{target}"
-        )
+        needed = f"{synthesis.key} needs a model from {source} to {target}"
+        raise UserError(f"{synthesis.writer}: translates {target} to {source}; {needed}")
     options = LineOptions(
         sample=Sampling() if synthesis.sample else None,
         target_language=target if stored.source_tokenizer.target_tags else None,
@@ -70,15 +80,14 @@ def _jobs(
     """One for each file. Raises UserError for a file that exists and isn't the translation."""
     jobs = []
     for text, translations in zip(synthesis.given, synthesis.written, strict=True):
-        identity = {
-            "model": model_fingerprint(synthesis.writer),
-            "sample": synthesis.sample,
-            "target_language": synthesis.languages[1],
-            "text": checksum(text),
-        }
         job = Job(
             translations,
-            identity,
+            {
+                "model": model_fingerprint(synthesis.writer),
+                "sample": synthesis.sample,
+                "target_language": synthesis.languages[1],
+                "text": checksum(text),
+            },
             how_to_continue="the same command",
             how_to_restart="delete it",
             state_of=checksum,  # a copy of the folder is as good
@@ -89,24 +98,3 @@ def _jobs(
             )
         jobs.append(job)
     return jobs
-
-
-def _translate_file(
-    translator: LineTranslator,
-    text: Path,
-    job: Job,
-    notice: Callable[[str], None],
-    look_around: Callable[[], None],
-) -> None:
-    faults = 0
-
-    def translate(lines: list[Line]) -> Written:
-        nonlocal faults
-        look_around()
-        written = translator.translate(lines)
-        faults += len(written.notices)
-        return replace(written, notices=[])
-
-    job.run(Layout().lines(read_lines(text)), translate, resume=True, notice=notice)
-    if faults:
-        notice(f"{text}: {faults:,} translations are missing or were cut off")

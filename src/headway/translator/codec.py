@@ -46,21 +46,15 @@ class Codec:
         ids = self.source(text) if side == "source" else self.target(text)
         return ids is not None and len(ids) <= min(self.longest_source, most or self.longest_source)
 
-    @property
-    def target_languages(self) -> list[str]:
-        """The languages that a tag in front of a source may ask for; none for a model of one."""
-        return self.stored.source_tokenizer.target_tags
-
     def sources(self, texts: Sequence[str]) -> list[list[int] | None]:
         """The ids of each source, without <eos>; None for one that is so long that it isn't tokenised. Raises UserError
         for a text that doesn't say into which language."""
         ids = [self.source(text) for text in texts]
         for number, text in enumerate(texts, start=1):
             if self.lacks_tag(text):
-                tags = " ".join(map(language_tag, self.target_languages))
-                raise UserError(
-                    f"text {number}: this model has several target languages, begin each text with one of {tags}"
-                )
+                known = " ".join(map(language_tag, self.stored.source_tokenizer.target_tags))
+                several = "this model has several target languages"
+                raise UserError(f"text {number}: {several}, begin each text with one of {known}")
         return ids
 
     def lacks_tag(self, text: str) -> bool:
@@ -89,10 +83,10 @@ class Codec:
                 size = f"{len(text):,} characters" if ids is None else f"{len(ids)} tokens"
                 raise UserError(f"a prefix of {size} leaves no room: a translation has at most {room} tokens")
             if UNK_ID in ids:
-                shown = clipped(", ".join(map(repr, self._unknown_parts(text))))
-                raise UserError(
-                    f"a prefix has {shown}, which the model's vocabulary can't write; choose another prefix"
-                )
+                pieces = zip(ids, self.stored.target_tokenizer.encoded_pieces(text), strict=True)
+                unknown = dict.fromkeys(repr(text[one.start : one.end]) for id_, one in pieces if id_ == UNK_ID)
+                shown = f"a prefix has {clipped(', '.join(unknown))}"
+                raise UserError(f"{shown}, which the model's vocabulary can't write; choose another prefix")
             known[text] = ids
         return [known[text] for text in texts]
 
@@ -126,14 +120,9 @@ class Codec:
         """The text of a translation, as one line."""
         return self.stored.target_tokenizer.decode(ids).translate(_LINE_BREAKS)
 
-    def _unknown_parts(self, text: str) -> list[str]:
-        """Parts of a target without a token in the vocabulary, each once: characters, or words if tokens are words."""
-        tokenizer = self.stored.target_tokenizer
-        pieces = zip(tokenizer.encode(text), tokenizer.encoded_pieces(text), strict=True)
-        return list(dict.fromkeys(text[piece.start : piece.end] for id_, piece in pieces if id_ == UNK_ID))
-
     def _ids(self, tokenizer: Tokenizer, text: str, *, tagged: bool = False) -> list[int] | None:
-        _check_characters(text)
+        if not is_unicode(text):  # no file could hold it
+            raise UserError(f"{text!r}: holds half of a surrogate pair, or bytes that are not UTF-8")
         return None if is_too_long(text, self.max_length) else tokenizer.encode(text, tagged=tagged)
 
 
@@ -144,9 +133,3 @@ def _is_word_part(piece: str) -> bool:
         return True
     first = chr(int(byte[1], 16)) if byte else piece[0]
     return goes_on(first)
-
-
-def _check_characters(text: str) -> None:
-    """Raises UserError for what no file could hold."""
-    if not is_unicode(text):
-        raise UserError(f"{text!r}: holds half of a surrogate pair, or bytes that are not UTF-8")

@@ -22,7 +22,7 @@ from headway.storage import StoredModel
 from headway.storage.calibration import FEATURES, Calibration
 from headway.text.by_length import batches_by_length
 from headway.text.domain import learn_domain
-from headway.translator.translation import Translation
+from headway.translator.translation import Translation, with_alternatives
 
 ACCEPTABLE = 60.0
 """The sentence chrF against a reference from which on a translation is acceptable."""
@@ -44,14 +44,16 @@ def with_confidence(
 ) -> list[Translation]:
     """The translations and their alternatives with `confidence` and `out_of_domain`, both None where the model can't
     read source and translation: a blank source, one without words, and where either is too long."""
-    flat = [one for first in translations for one in (first, *first.alternatives)]
-    judged = _judged(model, calibration, flat)
-    following = iter(judged)
-    found = []
-    for first in translations:
-        best = next(following)
-        found.append(replace(best, alternatives=[next(following) for _ in first.alternatives]))
-    return found
+
+    def judged(every: Sequence[Translation]) -> list[Translation]:
+        known = [one for one in every if _source_ids(one)]
+        chances = probabilities(calibration, _features(model, known)).tolist()
+        distances = calibration.domain.distances(*_sources(known)).tolist()
+        pairs = zip(chances, distances, strict=True)
+        found = ({"confidence": chance, "out_of_domain": distance > 1} for chance, distance in pairs)
+        return [replace(one, **next(found)) if _source_ids(one) else one for one in every]
+
+    return with_alternatives(translations, judged)
 
 
 def learn_calibration(
@@ -71,30 +73,17 @@ def learn_calibration(
             f"calibrate on text that is {'harder' if acceptable.all() else 'easier'} for the model"
         )
     weights, bias = fit_weights(_features(stored.model, translated), acceptable)
-    domain = learn_domain(
-        [one._pieces.source_text for one in translated],
-        [_source_ids(one) for one in translated],
-        stored.source_tokenizer.vocab_size,
-    )
-    return Calibration(weights, bias, domain)
-
-
-def _judged(model: Transformer, calibration: Calibration, translations: Sequence[Translation]) -> list[Translation]:
-    judged = list(translations)
-    places = [place for place, one in enumerate(translations) if _source_ids(one)]
-    known = [translations[place] for place in places]
-    chances = probabilities(calibration, _features(model, known)).tolist()
-    distances = calibration.domain.distances(
-        [one._pieces.source_text for one in known], [_source_ids(one) for one in known]
-    )
-    for place, chance, distance in zip(places, chances, distances.tolist(), strict=True):
-        judged[place] = replace(translations[place], confidence=chance, out_of_domain=distance > 1)
-    return judged
+    return Calibration(weights, bias, learn_domain(*_sources(translated), stored.source_tokenizer.vocab_size))
 
 
 def _features(model: Transformer, translations: Sequence[Translation]) -> np.ndarray:
     sides = ([one._pieces.ids[side] for one in translations] for side in (0, 1))
     return confidence_features(model, *sides)
+
+
+def _sources(translations: Sequence[Translation]) -> tuple[list[str], list[list[int]]]:
+    """Texts and ids."""
+    return [one._pieces.source_text for one in translations], [_source_ids(one) for one in translations]
 
 
 def _source_ids(translation: Translation) -> list[int]:

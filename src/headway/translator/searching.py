@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from headway.decoding import Hypothesis, Phrase, PhraseSearcher, Searcher, SearchOptions
+from headway.decoding import Demands, Hypothesis, Phrase, PhraseSearcher, Searcher, SearchOptions
 from headway.devices import EngineName
 from headway.errors import UserError
 from headway.storage import Aligner
@@ -17,7 +17,7 @@ from headway.text.protected import joined, may_hold_protected
 from headway.text.tokenizer import Piece
 from headway.translator.alignments import character_links
 from headway.translator.codec import Codec
-from headway.translator.translation import Pieces, Translation
+from headway.translator.translation import Pieces, Translation, with_alternatives
 from headway.translator.wanted import Demanding, ProtectedText
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ class TextSearcher:
             if glossary.terms or may_hold_protected(text)
         }
         sources = self._codec.sources(texts)
-        enclosing = self._enclosing(given, sources, options, prefixes, glossaries)
         readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self._codec.longest_source}
         searched = [i for i in readable if i not in given or not given[i].goes_by_runs]
         hypotheses = self._search(
@@ -55,28 +54,28 @@ class TextSearcher:
             options,
             [prefixes[i] for i in searched],
             [self._demanding.phrases(given[i], glossaries[i]) if i in given else () for i in searched],
-            [
-                i not in given or not given[i].spans for i in searched
-            ],  # the model seldom copies protected text by itself
+            # the model seldom copies protected text by itself
+            [i not in given or not given[i].spans for i in searched],
         )
-        found = dict(zip(searched, hypotheses, strict=True))
-        translations = [
-            enclosing.get(i)
-            or (
-                self._translation(text, ids, found.get(i, []), given.get(i))
-                if i in found or i not in readable
-                else None
-            )
-            for i, (text, ids) in enumerate(zip(texts, sources, strict=True))
-        ]
-        lost = [i for i, one in enumerate(translations) if one is None]
-        runs = [(run, glossaries[i]) for i in lost for run in given[i].runs]
-        texts_of_runs, glossaries_of_runs = [run for run, _ in runs], [glossary for _, glossary in runs]
-        of_runs = iter(self.translate(texts_of_runs, options, [[] for _ in runs], glossaries_of_runs) if runs else ())
-        made = {i: [next(of_runs) for _ in given[i].runs] for i in lost}
-        rebuilt = [self._from_runs(given[i], sources[i] or [], prefixes[i], made[i], glossaries[i]) for i in lost]
-        following = iter(self._scored(rebuilt))
-        return [one or next(following) for one in translations]
+        translations = self._enclosing(given, sources, options, prefixes, glossaries)
+        for i, some in zip(searched, hypotheses, strict=True):
+            every = [self._from_hypothesis(one, texts[i], readable[i]) for one in some]
+            best, *others = [one for one in every if i not in given or given[i].is_kept_by(one.text)] or [None]
+            if best is not None:
+                translations[i] = replace(best, alternatives=others)
+        lost = [i for i in readable if i in given and i not in translations]
+        if lost:
+            runs = [(run, glossaries[i]) for i in lost for run in given[i].runs]
+            texts_of_runs, glossaries_of_runs = [run for run, _ in runs], [glossary for _, glossary in runs]
+            of_runs = iter(self.translate(texts_of_runs, options, [[]] * len(runs), glossaries_of_runs))
+            rebuilt = []
+            for i in lost:
+                made = [next(of_runs) for _ in given[i].runs]
+                one = given[i].from_runs(self._codec.decode(prefixes[i]), made, glossaries[i])
+                reread = partial(self._reread, texts[i], readable[i])
+                rebuilt += with_alternatives([one], partial(map, reread)) if made else [one]
+            translations.update(zip(lost, with_alternatives(rebuilt, self._scored), strict=True))
+        return [translations.get(i) or self._untranslated(text, sources[i]) for i, text in enumerate(texts)]
 
     def _enclosing(
         self,
@@ -103,7 +102,7 @@ class TextSearcher:
                 elements = layout.placed(each.text, links, len(given[i].tag))
                 if elements is not None and given[i].is_kept_by(text := joined(elements)):
                     plain = replace(each, text=text, alternatives=[], _pieces=Pieces())
-                    every.append(self._reread(plain, given[i].text, sources[i] or []))
+                    every.append(self._reread(given[i].text, sources[i] or [], plain))
             if every:
                 made[i] = replace(every[0], alternatives=every[1:])
         return made
@@ -138,7 +137,7 @@ class TextSearcher:
         searcher = self._searcher
         if not any(phrases) or options.sample is not None or not isinstance(searcher, PhraseSearcher):
             return searcher.search(sources, options, caps, prefixes)
-        demands = self._demanding.demands(phrases)
+        demands = Demands(phrases, self._codec.word_parts)
 
         def work(chosen: list[int]) -> tuple[list[list[int]], SearchOptions, list[int], list[list[int]]]:
             return [sources[i] for i in chosen], options, [caps[i] for i in chosen], [prefixes[i] for i in chosen]
@@ -151,21 +150,10 @@ class TextSearcher:
         found.update(zip(left, searcher.search_with_phrases(*work(left), demands.of(left)), strict=True))
         return [found[i] for i in range(len(sources))]
 
-    def _translation(
-        self,
-        text: str,
-        source: list[int] | None,
-        hypotheses: list[Hypothesis],
-        protected: ProtectedText | None,
-    ) -> Translation | None:
-        """Of a text with these ids. Without hypotheses it was blank, or too long. None where no hypothesis has all
-        protected text."""
-        if not hypotheses:
-            pieces = Pieces(find_source=partial(self._source_pieces, text) if source else list)
-            return Translation("", None, "blank" if source == [] else "too_long", _pieces=pieces)
-        every = [self._from_hypothesis(one, text, source or []) for one in hypotheses]
-        best, *others = [one for one in every if protected is None or protected.is_kept_by(one.text)] or [None]
-        return replace(best, alternatives=others) if best and others else best
+    def _untranslated(self, text: str, source: list[int] | None) -> Translation:
+        """Of a text that is blank, or too long."""
+        pieces = Pieces(find_source=partial(self._source_pieces, text) if source else list)
+        return Translation("", None, "blank" if source == [] else "too_long", _pieces=pieces)
 
     def _source_pieces(self, text: str) -> list[Piece]:
         return self._stored.source_tokenizer.encoded_pieces(text, tagged=True)
@@ -176,29 +164,13 @@ class TextSearcher:
         text = self._codec.decode(hypothesis.ids)
         return Translation(text, hypothesis.score, hypothesis.stopped, _pieces=pieces)
 
-    def _from_runs(
-        self,
-        text: ProtectedText,
-        source: list[int],
-        prefix: list[int],
-        runs: Sequence[Translation],
-        glossary: Glossary,
-    ) -> Translation:
-        """The translation that is made of those of its runs. Where it has words, and isn't longer than the model can
-        read, it has the pieces that its text is encoded to."""
-        made = text.from_runs(self._codec.decode(prefix), runs, glossary)
-        best, *others = (self._reread(one, text.text, source) if runs else one for one in (made, *made.alternatives))
-        return replace(best, alternatives=others)
-
     def _scored(self, translations: Sequence[Translation]) -> list[Translation]:
-        """The translations and their alternatives with the scores of their texts, where the model can read these."""
-        every = [one for first in translations for one in (first, *first.alternatives)]
-        pairs = [one._pieces.ids for one in every if one._pieces.ids[0]]
+        """With the scores of their texts, where the model can read these."""
+        pairs = [one._pieces.ids for one in translations if one._pieces.ids[0]]
         scores = iter(self._searcher.score([source for source, _ in pairs], [target for _, target in pairs]))
-        scored = iter([replace(one, score=next(scores)) if one._pieces.ids[0] else one for one in every])
-        return [replace(next(scored), alternatives=[next(scored) for _ in one.alternatives]) for one in translations]
+        return [replace(one, score=next(scores)) if one._pieces.ids[0] else one for one in translations]
 
-    def _reread(self, translation: Translation, source_text: str, source: list[int]) -> Translation:
+    def _reread(self, source_text: str, source: list[int], translation: Translation) -> Translation:
         """The translation with the pieces of its text, if the model can read it and its source."""
         target = self._codec.target(translation.text)
         if target is None or max(len(source), len(target)) > self._codec.longest_source:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -107,6 +107,14 @@ class Translation:
             "stopped": self.stopped,
             "alternatives": [one.to_dict() for one in self.alternatives],
         }
+
+
+def with_alternatives(
+    translations: Sequence[Translation], change: Callable[[Sequence[Translation]], Iterable[Translation]]
+) -> list[Translation]:
+    """Changes the translations and their alternatives, all in one call."""
+    changed = iter(change([one for first in translations for one in (first, *first.alternatives)]))
+    return [replace(next(changed), alternatives=[next(changed) for _ in one.alternatives]) for one in translations]
 
 
 @dataclass(frozen=True)

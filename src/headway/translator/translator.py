@@ -102,7 +102,7 @@ class Translator:
     @property
     def target_languages(self) -> list[str]:
         """The languages that a tag such as `>>ko<<` in front of a text can choose; empty if the model has only one."""
-        return self.codec.target_languages
+        return self.stored.source_tokenizer.target_tags
 
     def lacks_tag(self, text: str) -> bool:
         """Whether `translate` raises UserError because the text doesn't begin with such a tag."""

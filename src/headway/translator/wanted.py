@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from headway.decoding import Demands, Phrase
+from headway.decoding import Phrase
 from headway.errors import UserError
 from headway.text.glossary import Glossary, Term, goes_on
 from headway.text.placing import TagLayout
@@ -166,9 +166,6 @@ class Demanding:
             if self._phrase(term.target, capital=True) is None:
                 raise UserError(f"glossary: the model's vocabulary can't write {term.target!r}; choose another target")
         self._checked = glossary
-
-    def demands(self, phrases: Sequence[tuple[Phrase, ...]]) -> Demands:
-        return Demands(phrases, self._codec.word_parts)
 
     def _phrase(self, text: str, **how: bool) -> Phrase | None:
         """As `Codec.phrase`."""

@@ -1,27 +1,20 @@
-"""Analyses of a translation that go beyond attention: what it needs, where it comes from, what each layer would say."""
+"""Analyses of a translation that go beyond attention: what it needs, where it comes from, what each layer would say.
 
-from headway.insight.analyses.asking import (
-    LONGEST_ANALYSED,
-    MOST_PAIRS,
-    NAMES,
-    Analyses,
-    AnalysisName,
-    AskContrast,
-    AskedAnalysis,
-    AskHeadImportance,
-    AskPatching,
-    Plain,
-    read_analyses,
-)
+Here they are asked for, and gathered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter
+
 from headway.insight.analyses.contributions import Contributions, contributions
-from headway.insight.analyses.erasing import (
-    Contrast,
-    Erasure,
-    Faithfulness,
-    contrast,
-    erasure,
-    faithfulness,
-)
+from headway.insight.analyses.erasing import Contrast, Erasure, Faithfulness, contrast, erasure, faithfulness
 from headway.insight.analyses.head_importance import HeadImportance, head_importance
 from headway.insight.analyses.layers import (
     DecoderLens,
@@ -33,6 +26,7 @@ from headway.insight.analyses.layers import (
     patching,
 )
 from headway.insight.analyses.reading import Reading
+from headway.insight.what_if import StrictForm, read_as
 
 __all__ = [
     "LONGEST_ANALYSED",
@@ -52,7 +46,6 @@ __all__ = [
     "HeadImportance",
     "LogitLens",
     "Patching",
-    "Plain",
     "Reading",
     "contrast",
     "contributions",
@@ -65,3 +58,87 @@ __all__ = [
     "patching",
     "read_analyses",
 ]
+
+AnalysisName = Literal[
+    "contributions",
+    "erasure",
+    "contrast",
+    "logit_lens",
+    "decoder_lens",
+    "patching",
+    "head_importance",
+    "faithfulness",
+]
+NAMES: tuple[AnalysisName, ...] = get_args(AnalysisName)
+MOST_PAIRS = 100
+"""Over which the importance of heads is measured."""
+LONGEST_ANALYSED = 40
+"""Tokens of a text that is analysed for a page; the work grows with their cube."""
+
+
+class Plain(StrictForm):
+    """An analysis that needs nothing but the translation."""
+
+    kind: Literal["contributions", "erasure", "logit_lens", "decoder_lens", "faithfulness"]
+
+
+class AskContrast(StrictForm):
+    """Why this word, and not another one."""
+
+    kind: Literal["contrast"] = "contrast"
+    instead: str | None = None
+    """Another translation: where it first differs, its token is the foil. All other steps, or all where it isn't given,
+    are compared with the likeliest other token."""
+
+
+class AskPatching(StrictForm):
+    """Which place in the model makes the word another that another sentence has."""
+
+    kind: Literal["patching"] = "patching"
+    other: str
+    """The other sentence, of as many tokens."""
+
+
+class AskHeadImportance(StrictForm):
+    """How much the model needs each of its heads, over many sentences."""
+
+    kind: Literal["head_importance"] = "head_importance"
+    pairs: list[tuple[str, str]] = Field(min_length=1, max_length=MOST_PAIRS)
+    """Sources and their translations."""
+
+
+AskedAnalysis = Annotated[Plain | AskContrast | AskPatching | AskHeadImportance, Field(discriminator="kind")]
+_ASKED: TypeAdapter[list[AskedAnalysis]] = TypeAdapter(list[AskedAnalysis])
+
+
+@dataclass(frozen=True)
+class Analyses:
+    """What was asked for; None for the others."""
+
+    contributions: Contributions | None = None
+    erasure: Erasure | None = None
+    contrast: Contrast | None = None
+    logit_lens: LogitLens | None = None
+    decoder_lens: DecoderLens | None = None
+    patching: Patching | None = None
+    head_importance: HeadImportance | None = None
+    faithfulness: Faithfulness | None = None
+
+    def found(self) -> dict[AnalysisName, Any]:
+        """Those that there are."""
+        return {name: one for name in NAMES if (one := getattr(self, name)) is not None}
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
+        """Every array with its name in a record, such as `analyses.contributions.source`."""
+        for name, one in self.found().items():
+            for field, value in vars(one).items():
+                for kind, array in value.items() if isinstance(value, Mapping) else [("", value)]:
+                    if isinstance(array, np.ndarray):
+                        yield ".".join(filter(None, ("analyses", name, field, kind))), array
+
+
+def read_analyses(document: Any) -> list[AskedAnalysis]:
+    """Analyses from their JSON form, a list of names, or of objects with `kind`. Raises UserError."""
+    if isinstance(document, Sequence) and not isinstance(document, str):
+        document = [{"kind": one} if isinstance(one, str) else one for one in document]
+    return read_as(_ASKED, document, "analyses")

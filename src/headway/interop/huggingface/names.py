@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
@@ -66,30 +64,23 @@ _WRITERS = ("norm", "output", "outer")
 """Layers whose outputs are channels of the residual stream, or added to it; all others read it."""
 
 
-class WeightName(NamedTuple):
-    """A weight as they have it."""
-
-    name: str
-    residual: int | None
-    """The dimension that is a channel of the residual stream, if there is one."""
-
-
-def weight_names(config: ModelConfig) -> dict[str, WeightName]:
-    """Every weight by our name, one that several modules share by each of its names."""
-    found = {
-        "source_embedding.weight": WeightName(SOURCE, 1),
-        "target_embedding.weight": WeightName(TARGET, 1),
-        "output.weight": WeightName(OUTPUT, 1),
+def weight_names(config: ModelConfig) -> dict[str, tuple[str, int | None]]:
+    """Every weight by our name, one that several modules share by each of its names: their name, and the dimension that
+    is a channel of the residual stream, if there is one."""
+    found: dict[str, tuple[str, int | None]] = {
+        "source_embedding.weight": (SOURCE, 1),
+        "target_embedding.weight": (TARGET, 1),
+        "output.weight": (OUTPUT, 1),
     }
     if config.output_bias:
-        found["output.bias"] = WeightName(BIAS, None)
+        found["output.bias"] = (BIAS, None)
     for mine in weight_shapes(config):
         side, name = mine.split(".", maxsplit=1)
         if side in ("encoder", "decoder"):
             name, kind = name.rsplit(".", maxsplit=1)
             reads = 1 if kind == "weight" else None
             residual = 0 if name.endswith(_WRITERS) else reads
-            found[mine] = WeightName(f"model.{side}.{_their_module(name)}.{kind}", residual)
+            found[mine] = (f"model.{side}.{_their_module(name)}.{kind}", residual)
     return found
 
 
