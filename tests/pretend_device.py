@@ -123,9 +123,9 @@ def pretend_device(monkeypatch: pytest.MonkeyPatch) -> Callable[[Kind], torch.de
         monkeypatch.setattr(torch.cuda, "is_available", lambda: kind == "cuda")
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True)
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda: kind == "mps")
-        for module in (torch.cuda, torch.mps):
-            monkeypatch.setattr(module, "get_rng_state", lambda *_: torch.get_rng_state())
-            monkeypatch.setattr(module, "set_rng_state", lambda state, *_: torch.set_rng_state(state))
+        own = torch.Generator()  # its state can be taken and put back; what is drawn comes from the CPU's
+        monkeypatch.setattr(getattr(torch, kind), "get_rng_state", lambda *_: own.get_state())
+        monkeypatch.setattr(getattr(torch, kind), "set_rng_state", lambda state, *_: own.set_state(state))
         # A module's parameters keep their identity when it moves, as they do on real devices.
         monkeypatch.setattr(torch.__future__, "_swap_module_params_on_conversion", True)
         return torch.device(kind)

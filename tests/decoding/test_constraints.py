@@ -13,9 +13,13 @@ CAPS = [20, 30, 12]
 
 @pytest.fixture(scope="module")
 def engine() -> TorchEngine:
+    return TorchEngine(random_model())
+
+
+def random_model() -> Transformer:
     torch.manual_seed(0)
     options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1}
-    return TorchEngine(Transformer(ModelConfig(source_vocab_size=12, target_vocab_size=12, **options)).eval())
+    return Transformer(ModelConfig(source_vocab_size=12, target_vocab_size=12, **options)).eval()
 
 
 SOURCE = padded([[5, 6, 3], [7, 3], [8, 9, 4, 3]], 0)
@@ -46,6 +50,15 @@ def test_forbidden_tokens_by_hand():
     tokens = torch.tensor([[2, 4, 5, 4], [2, 6, 6, 6]])
     allowed = Constraints(no_repeat_ngram=2).apply(torch.zeros(2, 8), tokens, [0, 1]).isfinite()
     assert allowed.logical_not().nonzero().tolist() == [[0, 5], [1, 6]]
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+def test_constraints_on_a_device_are_those_of_the_cpu(pretend_device, kind):
+    here, there = random_model(), random_model().to(pretend_device(kind))
+    constraints = Constraints([[4, 4, 4], [], [9]], no_repeat_ngram=2)
+    found = greedy(TorchEngine(there), SOURCE.to(kind), CAPS, constraints)
+    wanted = greedy(TorchEngine(here), SOURCE, CAPS, constraints)
+    assert [one.ids for one in found] == [one.ids for one in wanted]
 
 
 def test_prefixes_are_the_beginning_and_count_in_the_score(engine):

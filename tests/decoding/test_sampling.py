@@ -1,8 +1,12 @@
 """Sampling: frequencies are the probabilities, and the options cut and sharpen them as they say."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from headway.decoding import EnsembleEngine, Sampling, TorchEngine, greedy, sample
 from headway.decoding.engine import padded
@@ -36,6 +40,42 @@ def frequencies(sampling: Sampling, probabilities=PROBABILITIES) -> torch.Tensor
 )
 def test_frequencies_are_the_probabilities(sampling, wanted):
     torch.testing.assert_close(frequencies(sampling), torch.tensor(wanted, dtype=torch.float32), atol=2e-4, rtol=0)
+
+
+def by_definition(probabilities: Sequence[float], sampling: Sampling) -> np.ndarray:
+    """What is drawn how often: the k likeliest tokens, then as few of them, likeliest first, as have top_p together;
+    all by the probabilities at this temperature."""
+    at_temperature = np.array(probabilities) ** (1 / sampling.temperature)
+    at_temperature /= at_temperature.sum()
+    left, together = np.zeros(len(probabilities)), 0.0
+    for token in np.argsort(-at_temperature)[: sampling.top_k or None]:
+        assume(abs(together - sampling.top_p) > 1e-4)  # so that rounding decides nothing
+        if together < sampling.top_p:
+            left[token] = at_temperature[token]
+        together += at_temperature[token]
+    return left / left.sum()
+
+
+@given(
+    weights=st.lists(st.integers(1, 60), min_size=2, max_size=6, unique=True),
+    sampling=st.builds(
+        Sampling, st.sampled_from([0.3, 0.5, 1.0, 2.0, 4.0]), st.integers(0, 4), st.sampled_from([0.2, 0.5, 0.8, 1.0])
+    ),
+)
+def test_the_nucleus_is_of_the_probabilities_at_the_temperature(weights, sampling):
+    probabilities = [weight / sum(weights) for weight in weights]
+    wanted = by_definition(probabilities, sampling)
+    np.testing.assert_allclose(frequencies(sampling, torch.tensor(probabilities)), wanted, atol=3e-4)
+
+
+def test_the_nucleus_ends_where_it_has_just_top_p():
+    """Of two tokens that are equally likely, the first has the half by itself."""
+    log_probabilities = torch.zeros(1, 2).log_softmax(-1)
+    half = log_probabilities.log_softmax(-1).double().exp()[0, 0].item()
+    chances = torch.tensor([[0.1], [0.9]])
+    for top_p, count in [(half, 1), (np.nextafter(half, 1.0), 2)]:
+        drawn = draw_tokens(log_probabilities.expand(2, -1), chances, Sampling(top_p=float(top_p)))
+        assert len(set(drawn.tolist())) == count
 
 
 def test_what_is_impossible_is_never_drawn():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headway.decoding import SearchOptions, TorchEngine, TorchSearcher
+from headway.decoding import Demands, Phrase, SearchOptions, TorchEngine, TorchSearcher
 from headway.decoding.shortlist import ShortlistEngine
 from headway.model import ModelConfig, Transformer
 
@@ -14,12 +14,19 @@ SOURCES = [[7, 9, 30], [50, 8], [7, 9, 30, 11, 12, 300], [5]]
 
 @pytest.fixture(scope="module")
 def engine():
+    return random_engine()
+
+
+def random_engine(likely: int | None = None) -> TorchEngine:
+    """A token that is given is far likelier than the others."""
     torch.manual_seed(3)
     options = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 2, "output_bias": True}
     model = Transformer(ModelConfig(VOCABULARY, VOCABULARY, **options)).eval()
     with torch.no_grad():
         model.output.bias.normal_()
         model.output.bias[3] = 2.0  # <eos> is likely enough
+        if likely is not None:
+            model.output.bias[likely] = 30.0
     return TorchEngine(model, never=[1])
 
 
@@ -27,7 +34,7 @@ def allowed_for(source: np.ndarray) -> np.ndarray:
     """Other tokens for each source, as a function of it alone."""
     allowed = np.zeros((len(source), VOCABULARY), dtype=bool)
     for row, ids in zip(allowed, source, strict=True):
-        row[[(7 * id_ + k) % VOCABULARY for id_ in ids.tolist() if id_ for k in range(9)]] = True
+        row[[(7 * id_ + 200 + k) % VOCABULARY for id_ in ids.tolist() if id_ for k in range(9)]] = True
     return allowed
 
 
@@ -119,6 +126,41 @@ def test_prefixes_need_not_be_in_the_list(engine):
         [[(ids, score, _)]] = found(engine, [SOURCES[1]], allowed_for, prefixes=[prefix], beam_size=width)
         assert ids[:2] == prefix
         assert np.isfinite(score)
+
+
+WANTED = [
+    (Phrase((370, 371)),),
+    (Phrase((372,), ends_word=True),),
+    (Phrase((380,), ends_word=True), Phrase((381, 382), initial=(383,))),
+    (Phrase((373,), initial=(374, 375)),),
+]
+"""Phrases of each source."""
+
+
+def with_phrases(engine, sources, phrases, allowed=None):
+    parts = np.random.default_rng(2).random(VOCABULARY) < 0.5
+    options, none = SearchOptions(beam_size=4, n_best=4), [[] for _ in sources]
+    hypotheses = searcher(engine, allowed).search_with_phrases(
+        sources, options, [14] * len(sources), none, Demands(phrases, parts)
+    )
+    return [[(one.ids, one.score, one.stopped) for one in each] for each in hypotheses]
+
+
+def test_phrases_need_not_be_in_the_list(engine):
+    """Neither do the forms that begin a translation; each sentence may have its own alone."""
+    together = with_phrases(engine, SOURCES, WANTED, allowed_for)
+    for source, phrases, ours in zip(SOURCES, WANTED, together, strict=True):
+        allowed = allowed_for(np.array([[*source, 3]]))
+        assert not allowed[:, 370:384].any()
+        allowed[:, [id_ for one in phrases for id_ in (*one.ids, *one.initial)]] = True
+        same([ours], with_phrases(masked(engine, allowed), [source], [phrases]))
+
+
+def test_a_translation_may_begin_with_the_other_form_of_a_phrase():
+    """With a shortlist as without, where the model would rather have it there."""
+    for allowed in (None, allowed_for):
+        [found] = with_phrases(random_engine(likely=383), SOURCES[:1], [WANTED[2][1:]], allowed)
+        assert found[0][0][0] == 383
 
 
 def test_tokens_of_a_batch_are_a_multiple(engine):

@@ -41,6 +41,37 @@ def test_impossible(changes, names):
     assert "\n" not in str(error.value)
 
 
+BOUNDS = {
+    "source_vocab_size": (4, 2**24),
+    "target_vocab_size": (4, 2**24),
+    "d_model": (1, 2**16),
+    "num_heads": (1, 512),
+    "decoder_num_heads": (1, 512),
+    "d_ff": (1, 2**20),
+    "decoder_d_ff": (1, 2**20),
+    "encoder_layers": (0, 256),
+    "decoder_layers": (0, 256),
+    "max_length": (1, 2**20),
+}
+"""The least and the most of each size; more heads than `d_model` can't divide it."""
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_the_least_and_the_most_of_each_size(name):
+    """Files of strangers have sizes, which must not ask for all of the memory."""
+
+    def config(size: int) -> ModelConfig:
+        sizes = {"d_model": 512, "num_heads": 1, name: size}
+        return ModelConfig(**{"source_vocab_size": 9, "target_vocab_size": 9, "share_embeddings": "none", **sizes})
+
+    least, most = BOUNDS[name]
+    assert getattr(config(least), name) == least
+    assert getattr(config(most), name) == most
+    for beyond in (least - 1, most + 1):
+        with pytest.raises(ValueError, match=name):
+            config(beyond)
+
+
 def test_missing_vocabulary_size():
     with pytest.raises(ValueError, match="target_vocab_size"):
         ModelConfig.from_dict({"source_vocab_size": 100})

@@ -57,6 +57,39 @@ def test_lengths_are_odd_against_what_is_usual_for_the_corpus():
     assert found == {"ratio": ["a.de:51"]}
 
 
+@pytest.mark.parametrize(
+    ("texts", "ratio"), [([("a", "bcd")], 3.0), ([("ab", "c"), ("cd", "")], 0.5), ([("", "")], 0.0)]
+)
+def test_the_ratio_is_of_all_characters_of_whole_pairs(texts, ratio):
+    assert check_corpus([Pair(*both, Path("a.de"), 1) for both in texts]).character_ratio == ratio
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "is_odd"),
+    [
+        (100, 390, False),
+        (100, 410, True),
+        (390, 100, False),
+        (410, 100, True),
+        (20, 3, False),
+        (21, 3, True),
+        (3, 20, False),
+    ],
+)
+def test_a_pair_is_odd_where_its_sides_differ_four_times_more_than_usual(source, target, is_odd):
+    """Here both sides have the same number of characters. Short pairs are never odd."""
+    usual = [Pair(f"{number:0999}", f"{number:0999}", Path("a.de"), number) for number in range(1, 100)]
+    pair = Pair("a" * source, "b" * target, Path("a.de"), 100)
+    found = {finding.name: finding.places for finding in check_corpus([*usual, pair]).findings}
+    assert found.get("ratio", []) == ["a.de:100"] * is_odd
+
+
+@pytest.mark.parametrize(("source", "target", "is_long"), [(200, 200, False), (201, 1, True), (1, 201, True)])
+def test_a_pair_is_long_with_more_than_200_words_on_a_side(source, target, is_long):
+    pair = Pair("ja " * source, "yes " * target, Path("a.de"), 1)
+    assert any(finding.name == "long" for finding in check_corpus([pair]).findings) == is_long
+
+
 def test_overlap_with_what_is_held_out():
     held_out = [(GOOD[3][0] + " ", "Else."), ("Anders.", GOOD[9][1])]
     assert findings(held_out=held_out) == {"held-out source": ["a.de:4"], "held-out target": ["a.de:10"]}

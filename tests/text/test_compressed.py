@@ -22,6 +22,11 @@ def test_members_are_one_file(tmp_path, suffix):
     assert [compress(Path(f"other{suffix}"), part) for part in PARTS] == members
 
 
+def test_a_gzip_file_says_no_time():
+    """RFC 1952: MTIME 0 means that no time is given."""
+    assert compress(Path("file.gz"), b"a\n")[4:8] == bytes(4)
+
+
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
 def test_a_file_is_written_as_another_name_says(tmp_path, suffix):
     with open_bytes(tmp_path / "file.partial", "wb", as_named=tmp_path / f"file{suffix}") as stream:

@@ -75,6 +75,15 @@ def test_white_space_and_unicode_forms_do_not_matter(domain):
     assert distances == pytest.approx(distances[0])
 
 
+def test_every_text_needs_its_pieces(domain):
+    texts = sentences(9, 4)
+    for fewer in (texts, encoded(texts)[:-1]), (texts[:-1], encoded(texts)):
+        with pytest.raises(ValueError, match="zip"):
+            domain.distances(*fewer)
+        with pytest.raises(ValueError, match="zip"):
+            learn_domain(*fewer, TOKENIZER.vocab_size)
+
+
 def test_text_that_is_all_alike_has_a_domain():
     domain = learn_domain(["der hund"] * 200, encoded(["der hund"] * 200), TOKENIZER.vocab_size)
     near, far = domain.distances(["der hund", "xyz"], encoded(["der hund", "xyz"]))

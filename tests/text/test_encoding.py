@@ -65,12 +65,14 @@ def encoded(corpus, processes, wanted, look_around=lambda: None):
     return found, counts
 
 
-def by_hand(duplicates):
+def by_hand(duplicates, words=range(1, 99)):
     found, reasons, seen = [], {}, {kind: set() for kind in duplicates}
     for line, (source, target) in enumerate(PAIRS, start=1):
         keys = {"pair": (source, target), "source": source, "target": target}
         if not source or not target:
             reason = "blank"
+        elif any(len(text.split()) not in words for text in (source, target)):
+            reason = "words"
         else:
             reason = "duplicates" if any(keys[kind] in seen[kind] for kind in duplicates) else None
             for kind in duplicates:
@@ -85,10 +87,11 @@ def by_hand(duplicates):
 
 
 @pytest.mark.parametrize("duplicates", [(), ("pair",), ("source",), ("target", "pair")])
-def test_one_process_and_three_do_what_a_plain_loop_does(duplicates, corpus):
-    wanted = settings(filters=Filters(duplicates=duplicates))
-    expected, reasons = by_hand(duplicates)
-    assert len(reasons) == 2 + bool(duplicates)
+@pytest.mark.parametrize("words", [None, (1, 3), (2, 4)])
+def test_one_process_and_three_do_what_a_plain_loop_does(duplicates, words, corpus):
+    wanted = settings(filters=Filters(words=words, duplicates=duplicates))
+    expected, reasons = by_hand(duplicates, range(words[0], words[1] + 1) if words else range(1, 99))
+    assert len(reasons) == (1 if words == (1, 3) else 2) + bool(duplicates) + bool(words)
     for processes in (1, 3):
         found, counts = encoded(corpus, processes, wanted)
         assert found == expected

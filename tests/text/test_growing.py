@@ -4,6 +4,7 @@ import random
 from collections import Counter
 
 import pytest
+from sentencepiece import sentencepiece_model_pb2
 from tests.text.test_sentencepiece_model import train as train_without_bytes
 
 from headway.text.growing import NewPiece, grow, learn_pieces
@@ -120,6 +121,18 @@ def test_the_other_sides_pieces_are_never_found(kind):
     larger = grow(old, new, never_found={piece.text for piece in new}).tokenizer
     assert larger.vocabulary[old.vocab_size :] == [piece.text for piece in new]
     assert larger.encode_all([*OLD, *NEW]) == old.encode_all([*OLD, *NEW])
+
+
+def test_new_pieces_are_of_the_formats_types(old):
+    """As its own generated code reads them."""
+    new = learn_pieces(old, NEW, 20)
+    grown = grow(old, new, ["ko"]).tokenizer
+    pieces = {one.piece: one for one in sentencepiece_model_pb2.ModelProto.FromString(grown.to_bytes()).pieces}
+    types = sentencepiece_model_pb2.ModelProto.SentencePiece
+    assert pieces[">>ko<<"].type == types.CONTROL
+    for piece in new:
+        assert pieces[piece.text].HasField("type")
+        assert pieces[piece.text].type == types.NORMAL
 
 
 def test_words_by_hand():

@@ -40,6 +40,18 @@ def test_protected_text_stays(kind):
         assert ("Schönen Gruß," in found) == (kind == "punctuation")
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Ja, {Hund} läuft, ja.", "Ja, {Hund} läuft, ja"),
+        ("Ja, {Hund} und {Katze}.", "Ja, {Hund} und {Katze}"),
+        ("Ja. Nein. {Hund}", "Ja. Nein. {Hund}"),
+    ],
+)
+def test_the_final_punctuation_alone_goes(text, found):
+    assert perturbed(text, "punctuation", 1) == found
+
+
 def test_punctuation_alone_stays():
     assert perturbed("...", "punctuation", 1) == "..."
 

@@ -156,6 +156,13 @@ def straight(count):
             id="the number of a note",
         ),
         pytest.param(
+            "Ein <b>Hund</b><wbr><a name=x></a> läuft.",
+            "A dog runs.",
+            straight(4),
+            "A <b>dog</b><wbr><a name=x></a> runs.",
+            id="empty elements just after another stay outside",
+        ),
+        pytest.param(
             "Ein Hund<b><sup>1</sup></b> läuft.",
             "A dog runs.",
             straight(4),

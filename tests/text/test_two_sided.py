@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from headway.errors import UserError
 from headway.text.corpus import CorpusFiles, read_chunks, read_pairs
+from headway.text.two_sided import HEAD
 
 DE_EN = ("de", "en")
 
@@ -121,6 +122,12 @@ def test_quotation_marks_of_text_stay(tmp_path, rows):
     path = table(tmp_path, *rows)
     assert [pair[:2] for pair in pairs_of(path)] == [tuple(row.split("\t")) for row in rows]
     assert list(CorpusFiles([path], []).notices()) == []
+
+
+def test_marks_after_a_head_of_blank_lines_are_text(tmp_path):
+    """Nothing shows there that fields are quoted."""
+    path = table(tmp_path, *[""] * HEAD, '"a"\t"b"')
+    assert pairs_of(path)[-1] == ('"a"', '"b"', HEAD + 1)
 
 
 def test_ten_rows_of_nothing_but_quoted_fields_are_quoted(tmp_path):

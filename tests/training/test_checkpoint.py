@@ -31,8 +31,10 @@ from headway.training.checkpoint import (
     random_states,
     read_state,
     save_checkpoint,
+    states_of_ranks,
 )
 from headway.training.optim import make_optimizers
+from headway.training.ranks import Alone
 from headway.training.run_directory import MARK, only_trainer, open_run
 
 pytestmark = pytest.mark.usefixtures("held_files_stay")
@@ -134,6 +136,12 @@ def test_the_checkpoint_before_a_damaged_one_is_used(folder):
     assert (folder / "step-00000020.damaged").is_dir()
     assert last_checkpoint(folder, notices.append) == folder / "step-00000010"
     assert len(notices) == 1
+
+
+def test_the_last_checkpoint_and_the_one_before_it_are_kept(folder):
+    for step in (30, 40):
+        save_checkpoint(folder, *tiny(), None, State(Progress(step=step), {}, "data", {}))
+        assert [path.name for path in step_folders(folder)] == [f"step-{step - 10:08}", f"step-{step:08}"]
 
 
 def test_where_all_are_damaged_nothing_is_touched(folder):
@@ -275,6 +283,55 @@ def test_the_random_state_of_a_device_that_is_not_here_is_left_alone(folder):
     assert others
     save_file({**load_file(file), **others}, file)
     load_checkpoint(newest(folder), model, optimizers, None)
+
+
+class Three(Alone):
+    """Ranks that draw differently."""
+
+    count = 3
+
+    def joined(self, part):
+        [state] = part
+        return [state, *(torch.Generator().manual_seed(int(state.sum()) + rank).get_state() for rank in (1, 2))]
+
+
+def states_here(kind):
+    return {"cpu": torch.get_rng_state(), kind: getattr(torch, kind).get_rng_state()}
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+@pytest.mark.parametrize(("ranks", "rank"), [(Alone(), 0), (Three(), 0), (Three(), 1), (Three(), 2)])
+def test_every_device_of_a_rank_goes_on_drawing_where_it_was(tmp_path, pretend_device, kind, ranks, rank):
+    pretend_device(kind)
+    (model, optimizers), there = tiny(), getattr(torch, kind)
+    there.set_rng_state(torch.Generator().manual_seed(5).get_state())
+    wanted = {device: ranks.joined([state])[rank] for device, state in states_here(kind).items()}
+    given = states_of_ranks(ranks) if ranks.count > 1 else None
+    save_checkpoint(tmp_path, model, optimizers, None, State(Progress(step=20), {}, "data", {}), given)
+    torch.rand(1)
+    there.set_rng_state(torch.Generator().manual_seed(6).get_state())
+    load_checkpoint(newest(tmp_path), model, optimizers, None, rank)
+    for device, state in states_here(kind).items():
+        assert torch.equal(state, wanted[device]), device
+
+
+def test_a_rank_that_the_run_did_not_have_draws_anew(folder):
+    """The same whenever it is resumed, and other numbers than each rank beside it."""
+    model, optimizers = tiny()
+
+    def drawn(rank):
+        load_checkpoint(newest(folder), model, optimizers, None, rank)
+        return torch.rand(3).tolist()
+
+    assert len({tuple(drawn(rank)) for rank in range(4)}) == 4
+    assert drawn(1) == drawn(1)
+
+
+def test_a_checkpoint_of_the_cpu_goes_on_on_a_device(folder, pretend_device):
+    pretend_device("cuda")
+    before = torch.cuda.get_rng_state()
+    load_checkpoint(newest(folder), *tiny(), None)
+    assert torch.equal(torch.cuda.get_rng_state(), before)
 
 
 def test_an_old_checkpoint_goes_by_its_name_first(folder, monkeypatch):

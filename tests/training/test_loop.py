@@ -124,6 +124,15 @@ def weights(folder):
     return (folder / "checkpoints" / "step-00000024" / "weights.safetensors").read_bytes()
 
 
+def test_a_run_on_the_cpu_stays_there_whatever_device_there_is(files, tmp_path, pretend_device):
+    """With its validations."""
+    pretend_device("cuda")
+    opened = begin(recipe(files, max_steps=3, validate_every=1), tmp_path / "run")
+    finish(opened)
+    assert sum("valid_loss" in entry for entry in log(tmp_path / "run")) == 3
+    assert {parameter.device.type for parameter in opened.model.parameters()} == {"cpu"}
+
+
 def test_loss_falls_and_the_run_directory_is_complete(files, tmp_path):
     progress = run(recipe(files), tmp_path / "run")
     entries = [entry for entry in log(tmp_path / "run") if "loss" in entry]

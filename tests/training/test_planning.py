@@ -50,7 +50,10 @@ def on_cpu(**speed: float) -> Devices:
 
 def test_efficiencies_of_the_paper_by_hand():
     """0.945e18 FLOPs in 12 hours and 9.63e18 in 3.5 days, on 8 devices of 9.5 TFLOP/s."""
-    shares = {preset: one["efficiency"] for preset, one in paper_trainings().items()}
+    found = paper_trainings()
+    limits = {preset: (one["steps"], one["hours"]) for preset, one in found.items()}
+    assert limits == {"base": (100_000, 12), "big": (300_000, 84)}
+    shares = {preset: one["efficiency"] for preset, one in found.items()}
     assert shares["base"] == pytest.approx(0.945e18 / (12 * 3600 * 8 * 9.5e12), rel=0.01)
     assert shares["big"] == pytest.approx(9.63e18 / (3.5 * 86400 * 8 * 9.5e12), rel=0.01)
 
@@ -91,6 +94,8 @@ def test_the_first_limit_ends_it():
         return planned(corpus=corpus_of(1000, 10, 10), options=training(100, **limits))["steps"]
 
     assert steps() == steps(max_epochs=1) == 211
+    tiny = planned(corpus=corpus_of(1, 5, 5), options=training(100, max_epochs=3))
+    assert (tiny["steps"], tiny["steps_per_epoch"]) == (3, 1)  # an epoch has at least one
     assert steps(max_steps=5000) == 5000
     assert steps(max_steps=5000, max_epochs=2) == 422
     assert steps(max_steps=300, max_epochs=2) == 300

@@ -37,6 +37,66 @@ def test_defaults_file_and_command_line(recipe_file):
     assert (options["name"], options["norm"], options["d_model"]) == ("tiny", "pre", 128)
 
 
+@pytest.mark.parametrize(
+    ("key", "possible", "impossible"),
+    [
+        ("tokenizer.vocab_size", [1], [0]),
+        ("tokenizer.min_frequency", [1], [0]),
+        ("tokenizer.sample_pairs", [1], [0]),
+        ("training.max_steps", [1], [0]),
+        ("training.max_epochs", [1], [0]),
+        ("training.max_minutes", [1e-9], [0.0]),
+        ("training.tokens_per_batch", [1], [0]),
+        ("training.tokens_per_micro_batch", [1, 4096], [0, 4097]),
+        ("training.learning_rate", [1e-9], [0.0]),
+        ("training.warmup_steps", [0], [-1]),
+        ("training.adam_beta2", [1e-9, 0.999999], [0.0, 1.0]),
+        ("training.label_smoothing", [0.0, 0.999999], [-1e-9, 1.0]),
+        ("training.risk_samples", [0], [-1, 1, 1001]),
+        ("training.max_gradient_norm", [0.0], [-1e-9]),
+        ("training.seed", [0, 2**63 - 1], [-1, 2**63]),
+        ("training.validate_every", [1], [0]),
+        ("training.save_every", [1], [0]),
+        ("training.patience", [1], [0]),
+        ("training.ema_decay", [0.0, 0.999999], [-1e-9, 1.0]),
+        ("decoding.beam_size", [1, 1000], [0, 1001]),
+        ("decoding.length_penalty", [0.0, 10.0], [-1e-9, 10.000001]),
+        ("decoding.max_length", [1, 1023], [0, 1024, 2**20 + 1]),
+        ("decoding.no_repeat_ngram", [0], [-1]),
+        ("data.train.weight", [1e-9, 1000.0], [0.0, 1000.000001]),
+        ("data.temperature", [1.0, 100.0], [0.999999, 100.000001]),
+        ("data.filters.max_ratio", [1.000001], [1.0]),
+        ("data.filters.language", [1e-9, 0.999999], [0.0, 1.0]),
+        ("data.noise.share", [1e-9, 1.0], [0.0, 1.000001]),
+        ("data.noise.versions", [2, 1000], [1, 1001]),
+    ],
+)
+def test_the_least_and_the_most_of_each_number(recipe_file, key, possible, impossible):
+    needed = ["data.noise.share=0.5"] if key == "data.noise.versions" else []
+    for value in possible:
+        load_recipe(recipe_file, [*needed, f"{key}={value}"])
+    for value in impossible:
+        with pytest.raises(UserError, match=key.split(".")[-1]):
+            load_recipe(recipe_file, [*needed, f"{key}={value}"])
+
+
+def test_of_several_mistakes_one_is_told_as_if_it_were_alone():
+    files = {"source": "a.de", "target": "b.en"}
+
+    def told(mistakes: dict[str, str], *overrides: str) -> str:
+        document = {"data": {"train": files, "valid": files, **mistakes}, "training": {"max_steps": 1}}
+        with pytest.raises(UserError) as error:
+            make_recipe(document, overrides)
+        return str(error.value)
+
+    colour, shape = {"colour": "red"}, {"shape": "round"}
+    assert told({**colour, **shape}) in {told(colour), told(shape)}
+    assert told({}, "data.colour=red", "data.shape=round") in {
+        told({}, "data.colour=red"),
+        told({}, "data.shape=round"),
+    }
+
+
 def test_paths_are_relative_to_their_origin(recipe_file, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     recipe = load_recipe(recipe_file, ["data.train.source=mine.de"])

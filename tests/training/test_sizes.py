@@ -197,6 +197,17 @@ def test_activations_are_those_that_autograd_keeps(bf16, changes):
     assert said - buffers == pytest.approx(kept.bytes, rel=0.03)
 
 
+@pytest.mark.parametrize(("bf16", "wide"), [(False, 4), (True, 2)])
+@pytest.mark.parametrize(("on_cpu", "drawn"), [(False, 1), (True, 2)])
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_activations_without_layers_by_hand(bf16, wide, on_cpu, drawn, dropout):
+    """The output layer's input and logits in the type of products, two buffers of logits in fp32, and what dropout
+    draws for the embeddings of both sides."""
+    config = ModelConfig(10, 10, d_model=6, num_heads=1, encoder_layers=0, decoder_layers=0, dropout=dropout)
+    wanted = 500 * (6 + 10) * wide + 2 * 4 * 500 * 10 + (1000 * 6 * drawn if dropout else 0)
+    assert activation_bytes(config, 1000, (20, 20), Devices(bf16=bf16, on_cpu=on_cpu)) == wanted
+
+
 @pytest.mark.parametrize(("precision", "micro_batches"), [("fp32", 1), ("bf16", 1), ("bf16", 3)])
 def test_peak_is_what_torch_allocates(precision, micro_batches):
     """By its profiler, in steps of the preset small, within a tenth."""

@@ -1,5 +1,6 @@
 """The sample that tokenizers are learned from: even over the corpora, always the same, all of a small text."""
 
+import tracemalloc
 from collections import Counter
 
 import pytest
@@ -60,6 +61,24 @@ def test_the_draw_is_the_same_again_and_as_likely_everywhere(corpora):
     assert len(large) == 360
     quarters = Counter((line - 1) // 250 for line in large)
     assert all(60 < quarters[quarter] < 120 for quarter in range(4)), quarters  # 90, within four deviations
+
+
+def test_text_that_is_not_drawn_is_not_kept(tmp_path, monkeypatch):
+    """Of 3 MB on each side, in chunks of 1 MB."""
+    monkeypatch.setattr(corpus_module, "LINES", 100)
+    files = []
+    for side in "st":
+        files.append(tmp_path / side)
+        files[-1].write_text(f"{side * 10_000}\n" * 300)
+    corpora = [CorpusFiles((files[0],), (files[1],))]
+    tracemalloc.start()
+    try:
+        pairs = sample(corpora, 10)
+        next(pairs)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 1_000_000
 
 
 def test_what_filters_drop_is_not_learned_from(tmp_path):

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -11,11 +12,12 @@ from hypothesis import strategies as st
 from headway.decoding import Sampling
 from headway.decoding.beam import beam_search
 from headway.errors import UserError
-from headway.model import Transformer
+from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.text.glossary import Glossary
 from headway.text.lines import Line
 from headway.text.protected import Atom, split_protected
+from headway.text.shortlist import Shortlist
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.translator import Translator
@@ -67,6 +69,32 @@ def test_a_translation_that_has_the_terms_by_itself_stays(door, monkeypatch):
     found = door.translate(texts, prefix="the mat sat", glossary=glossaries)
     assert (found[0].text, found[0].score) == (free[0].text, free[0].score)
     assert searched == [[found[1]._pieces.ids[0]]]
+
+
+@pytest.mark.parametrize(("term", "begins"), [("mat", "Mat"), ("Mat", "Mat"), ("Hat", "Hat"), ("hat", "Hat")])
+def test_a_term_may_begin_a_translation_with_a_capital_that_no_shortlist_has(term, begins):
+    """Where the model would rather write it so."""
+    words = WordTokenizer(["the", "sat", "mat", "Mat", "hat", "Hat"])
+    shape = {"d_model": 8, "num_heads": 2, "d_ff": 8, "encoder_layers": 1, "decoder_layers": 1, "output_bias": True}
+    model = Transformer(ModelConfig(words.vocab_size, words.vocab_size, **shape))
+    with torch.no_grad():
+        model.output.bias[words.encode("Mat Hat")] = 30.0
+    listed = np.array(words.encode("the sat"), dtype=np.int32)
+    shortlist = Shortlist(np.full((words.vocab_size, 1), -1, dtype=np.int32), listed, words.vocab_size)
+    door = Translator(
+        StoredModel(
+            model=model,
+            source_tokenizer=words,
+            target_tokenizer=words,
+            source_language="en",
+            target_language="en",
+            shortlist=shortlist,
+        ),
+        device="cpu",
+    )
+    assert set(door.translate(["the"], max_length=4)[0].text.split()) <= {"the", "sat"}
+    [found] = door.translate(["the"], glossary=Glossary.of([("the", term)]), max_length=4)
+    assert found.text.split()[0] == begins
 
 
 def test_what_is_alone_is_the_same_among_others_with_other_terms(door):

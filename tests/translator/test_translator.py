@@ -226,6 +226,39 @@ def test_length_is_capped_by_the_source_by_default():
         door.translate(["the cat"], max_length=0)
 
 
+@pytest.mark.parametrize("options", [{"beam_size": 1}, {"beam_size": 3}, {"sample": Sampling(), "n_best": 2}])
+def test_a_prefix_counts_in_the_length_of_its_translation(options):
+    """Of a model that never ends by itself."""
+    door = translator(max_length=200, output_bias=True)
+    with torch.no_grad():
+        door.model.output.bias[door.model.config.eos_id] = -1000.0
+    for prefix in ("", "the cat", "a dog ran after the cat " * 5, "the cat " * 50):
+        size = len(door.stored.target_tokenizer.encode(prefix))
+        for most in (None, size + 2):
+            [best] = door.translate(["the cat"], prefix=prefix, max_length=most, **options)
+            wanted = most or min(max(2 * len(best.source_tokens), size) + 50, 199)
+            assert [len(one.tokens) for one in (best, *best.alternatives)] == [wanted] * options.get("n_best", 1)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+@pytest.mark.parametrize("lengths", [(20, 40, 30), (40, 20, 30), (40, 30, 20)])
+def test_an_ensemble_reads_and_writes_as_much_as_the_shortest_of_its_models(lengths, positions):
+    first, *others = (translator(length, positions=positions).stored for length in lengths)
+    for one in (first, *others):
+        with torch.no_grad():
+            one.model.output.weight[one.model.config.eos_id].zero_()  # ends late
+    door = Translator(first, device="cpu", ensemble=others)
+    assert door.longest_source == 19
+    texts = [" ".join(["the"] * count) for count in (18, 19, 20)]
+    assert [len(door.stored.source_tokenizer.encode(text)) for text in texts] == [18, 19, 20]
+    found = door.translate(texts)
+    assert [one.stopped == "too_long" for one in found] == [False, False, True]
+    assert all(0 < len(one.tokens) <= 19 for one in found[:2])
+    assert [math.isnan(score) for score in door.score(texts, texts)] == [False, False, True]
+    with pytest.raises(UserError, match="a translation has at most 19 tokens"):
+        door.translate(["the cat"], prefix=texts[1])
+
+
 def test_a_line_break_in_a_translation_becomes_a_space():
     words = WordTokenizer(["a\nb\rc"])
     config = ModelConfig(5, 5, d_model=8, num_heads=2, d_ff=8, encoder_layers=1, decoder_layers=1, output_bias=True)

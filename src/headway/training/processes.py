@@ -136,7 +136,7 @@ def _watch(ranks: Sequence[tuple[subprocess.Popen[bytes], IO[bytes] | None]]) ->
         time.sleep(0.05)
     failed = failed or next((process for process, _ in ranks if process.returncode), None)
     lead = ranks[0][0]
-    if lead.returncode not in (0, *(128 + number for number in SIGNALS)):
+    if lead.returncode not in [128 + number for number in SIGNALS]:
         for process, complaints in ranks[1:]:
             if complaints is not None and (process is failed or lead.returncode < 0):
                 complaints.seek(0)

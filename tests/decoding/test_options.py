@@ -1,0 +1,58 @@
+"""Options of search: the least and the most of each are possible, and nothing beyond."""
+
+import pytest
+
+from headway.decoding import Sampling, SearchOptions
+from headway.errors import UserError
+
+SAMPLING = {
+    "temperature": (0.001, 100.0, 0.0001),
+    "top_p": (1e-9, 1.0, 1e-9),
+    "top_k": (0, 10**9, 1),
+    "seed": (0, 2**64, 1),
+}
+SEARCH = {
+    "beam_size": (1, 1000, 1),
+    "length_penalty": (0.0, 10.0, 1e-9),
+    "max_length": (1, 2**20, 1),
+    "n_best": (1, 1000, 1),
+    "no_repeat_ngram": (0, 10**9, 1),
+}
+"""The least, the most, and a step beyond."""
+UNBOUNDED = ("top_k", "seed", "no_repeat_ngram")
+
+
+@pytest.mark.parametrize("name", [*SAMPLING, *SEARCH])
+def test_the_least_and_the_most_of_each_option(name):
+    def made(value):
+        if name in SAMPLING:
+            return Sampling(**{name: value})
+        return SearchOptions(**{"beam_size": 1000, name: value})
+
+    least, most, step = {**SAMPLING, **SEARCH}[name]
+    assert getattr(made(least), name) == least
+    assert getattr(made(most), name) == most
+    for beyond in (least - step, *([] if name in UNBOUNDED else [most + step])):
+        with pytest.raises(UserError, match=name):
+            made(beyond)
+
+
+WHOLE = ("beam_size", "max_length", "n_best", "no_repeat_ngram")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, value) for name in WHOLE for value in (True, "5", [5], 1.5)),
+        *(("length_penalty", value) for value in (True, "5", [5], float("nan"))),
+    ],
+)
+def test_an_option_is_a_number_of_its_kind(name, value):
+    with pytest.raises(UserError, match=f"{name}="):
+        SearchOptions(**{name: value})
+
+
+def test_samples_may_be_more_than_a_beam_has():
+    assert SearchOptions(beam_size=1, n_best=7, sample=Sampling()).n_best == 7
+    with pytest.raises(UserError, match="n_best=7 is more than beam_size=6"):
+        SearchOptions(beam_size=6, n_best=7)

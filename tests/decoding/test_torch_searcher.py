@@ -1,0 +1,72 @@
+"""The searcher on torch: each source with its own prefix, cap and number of hypotheses, in whatever batch it is."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.decoding import Demands, Phrase, Sampling, SearchOptions, TorchEngine, TorchSearcher
+from headway.model import ModelConfig
+from tests.properties.models import EOS, PAD, VOCABULARY, random_model
+
+WORDS = st.integers(EOS + 1, VOCABULARY - 1)
+SEARCHES = [
+    SearchOptions(beam_size=1),
+    SearchOptions(beam_size=3, n_best=3),
+    SearchOptions(sample=Sampling(temperature=2.0), n_best=3),
+]
+
+
+@pytest.fixture(scope="module")
+def searcher() -> TorchSearcher:
+    config = ModelConfig(VOCABULARY, VOCABULARY, d_model=16, num_heads=2, d_ff=16, encoder_layers=1, decoder_layers=1)
+    engine = TorchEngine(random_model(config, seed=1), dtype=torch.float64)
+    return TorchSearcher(engine, PAD, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("options", SEARCHES, ids=["greedy", "beam", "sample"])
+@given(
+    asked=st.lists(
+        st.tuples(st.lists(WORDS, min_size=1, max_size=6), st.lists(WORDS, max_size=3), st.integers(4, 9)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_each_source_has_its_own_prefix_and_cap(searcher, options, asked):
+    sources, prefixes, caps = map(list, zip(*asked, strict=True))
+    together = searcher.search(sources, options, caps, prefixes)
+    for (source, prefix, cap), found in zip(asked, together, strict=True):
+        assert len(found) == options.n_best
+        assert all(one.ids[: len(prefix)] == prefix and len(one.ids) <= cap for one in found)
+        [alone] = searcher.search([source], options, [cap], [prefix])
+        assert [one.ids for one in found] == [one.ids for one in alone]
+        assert [one.score for one in found] == pytest.approx([one.score for one in alone], abs=1e-5)
+        assert [one.score for one in found] == pytest.approx(
+            searcher.score([source] * len(found), [one.ids for one in found]), abs=1e-5
+        )
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_sources_that_are_done_leave_the_others_what_they_must_have(searcher, beam_size):
+    """Many are done before others; each has other phrases, another cap and another prefix."""
+    chance = np.random.default_rng(1)
+
+    def words(most: int) -> list[int]:
+        return chance.integers(EOS + 1, VOCABULARY, chance.integers(1, most + 1)).tolist()
+
+    sources, caps = [words(6) for _ in range(24)], [int(cap) for cap in chance.integers(8, 20, 24)]
+    prefixes = [words(2) if number % 3 == 0 else [] for number in range(24)]
+    phrases = [tuple(Phrase(tuple(words(2))) for _ in range(1 + number % 2)) for number in range(24)]
+    demands, options = Demands(phrases, np.zeros(VOCABULARY, dtype=bool)), SearchOptions(beam_size=beam_size)
+    together = searcher.search_with_phrases(sources, options, caps, prefixes, demands)
+    assert len({len(found[0].ids) for found in together}) > 4
+    for number, [found] in enumerate(together):
+        [[alone]] = searcher.search_with_phrases(
+            [sources[number]], options, [caps[number]], [prefixes[number]], demands.of([number])
+        )
+        assert found.ids == alone.ids
+        assert found.score == pytest.approx(alone.score, abs=1e-5)
+        assert demands.are_met(number, found.ids)
+        [score] = searcher.score([sources[number]], [found.ids])
+        assert found.score == pytest.approx(score, abs=1e-5)

@@ -1,0 +1,28 @@
+"""Languages by their scripts: how many of the letters must be in one."""
+
+import pytest
+
+from headway.text.detection import detect
+
+
+@pytest.mark.parametrize(
+    ("words", "candidates", "found"),
+    [
+        ("д" * 10 + "d" * 20, ["ru", "en"], {"en": 66.7, "ru": 33.3}),
+        ("д" * 9 + "d" * 21, ["ru", "en"], {"en": 70.0}),
+        ("д" * 21 + " , 12345 !" + "d" * 9, ["ru", "en"], {"ru": 70.0}),
+        ("漢" * 18 + "かな", ["zh-Hans", "ja"], {"ja": 100.0}),
+        ("漢" * 19 + "か", ["zh-Hans", "ja"], {"ja": 100.0, "zh-Hans": 95.0}),
+        ("漢" * 18 + "한글", ["zh-Hant", "ko"], {"ko": 100.0}),
+        ("д" * 30, ["en", "ko"], {}),
+    ],
+)
+def test_a_language_needs_a_third_of_the_letters_and_its_own_script_a_tenth(words, candidates, found):
+    told = detect(words, candidates)
+    assert told is not None
+    assert {one.language: one.confidence for one in told} == found
+    assert [one.language for one in told] == list(found)
+
+
+def test_text_without_letters_is_in_no_language():
+    assert detect("12, 3!", ["en", "ko"]) is None
