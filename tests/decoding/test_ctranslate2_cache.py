@@ -15,6 +15,7 @@ import torch
 
 from headway.decoding import ctranslate2_cache
 from headway.decoding.ctranslate2_cache import exported
+from headway.model import Transformer
 from headway.storage import StoredModel
 from headway.storage.checksums import find_damage
 from tests.decoding.test_ctranslate2_model import stored, with_shortlist
@@ -81,6 +82,17 @@ def test_another_model_another_package_and_another_exporter_are_another_copy(cac
     monkeypatch.setattr(module, "__file__", str(other))
     use(one)
     assert len(made) == len(list(cache.iterdir())) == 4
+
+
+def test_the_same_weights_in_a_model_of_another_config_are_another_copy(cache, made):
+    one = stored()
+    other = Transformer(replace(one.config, num_heads=1))
+    for model in (one, replace(one, model=other)):
+        with torch.no_grad():
+            for parameter in model.model.parameters():
+                parameter.fill_(0.5)
+        use(model)
+    assert len(made) == 2
 
 
 def test_two_may_make_the_same_copy_at_the_same_time(cache, made, monkeypatch):

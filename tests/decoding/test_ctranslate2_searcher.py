@@ -1,5 +1,6 @@
 """`engine="ctranslate2"` behind the same door: the same texts, scores and rules as ours, or a refusal by name."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -113,6 +114,23 @@ def test_hypotheses_are_different_ranked_and_no_longer_than_they_may_be(both):
         assert all(len(other.tokens) <= 2 * len(one.source_tokens) + 50 for other in every)
         worth = [other.score / (len(other.tokens) + 1) ** 0.6 for other in every if other.score is not None]
         assert worth == sorted(worth, reverse=True)
+
+
+@pytest.mark.parametrize("length_penalty", [1.0, 3.0])
+def test_hypotheses_that_were_cut_are_ranked_among_the_others(both, length_penalty):
+    """By CTranslate2's own penalty of the length with <eos>."""
+    _, theirs = both
+    texts = [
+        " ".join(words) for words in itertools.product(["the", "a"], ["cat", "dog", "mat"], ["sat", "ran", "after"])
+    ]
+    kinds = set()
+    for most in (2, 4, 6):
+        for one in theirs.translate(texts, beam_size=5, n_best=5, length_penalty=length_penalty, max_length=most):
+            every = [one, *one.alternatives]
+            kinds.add(len({other.stopped for other in every}))
+            worth = [other.score / (len(other.tokens) + 1) ** length_penalty for other in every]
+            assert worth == pytest.approx(sorted(worth, reverse=True))
+    assert 2 in kinds
 
 
 def total(translator, text, translation, suppressed=()):

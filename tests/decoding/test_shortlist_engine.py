@@ -163,6 +163,13 @@ def test_a_translation_may_begin_with_the_other_form_of_a_phrase():
         assert found[0][0][0] == 383
 
 
+def test_random_numbers_stay_what_they_were(engine):
+    """A training goes on drawing as if it had not translated anything in between."""
+    before = torch.get_rng_state()
+    found(engine, SOURCES, allowed_for, beam_size=2)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_tokens_of_a_batch_are_a_multiple(engine):
     for count in (1, 126, 127, 200):
         allowed = np.zeros((2, VOCABULARY), dtype=bool)

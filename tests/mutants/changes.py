@@ -194,7 +194,8 @@ def _is_for_people(node: ast.AST) -> bool:
             | ast.ImportFrom()
             | ast.Expr(value=ast.Constant())
             | ast.If(test=ast.Name(id="TYPE_CHECKING"))
-            | ast.Subscript(value=ast.Name(id="Literal" | "Annotated" | "TypeVar"))
+            | ast.Subscript(value=ast.Name(id="Literal" | "Annotated"))
+            | ast.Call(func=ast.Name(id="TypeVar"))
             | ast.Assign(targets=[ast.Name(id="__all__")])
         ):
             return True

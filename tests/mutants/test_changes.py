@@ -34,6 +34,7 @@ def told(source: str) -> set[str]:
         ("def f():\n    '''A text: 1 < 2.'''", set()),
         ("x = f'{a + 1}'", set()),
         ("x: Literal['a'] = y", set()),
+        ("T = TypeVar('T', A, B)", set()),
         ("self.x = y", {"self.x = y -> pass"}),
         ("x += y", {"x += y -> pass", "+= -> -="}),
         ("x = [a for a in b if c]", {"c -> (not (c))"}),
