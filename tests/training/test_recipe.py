@@ -8,6 +8,7 @@ from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
 from headway.text.words import WordTokenizer
+from headway.training.rates import rate_of_step
 from headway.training.reading import load_recipe, make_recipe
 from headway.training.run_directory import rate_will_jump, refuse_changes
 
@@ -95,6 +96,15 @@ def test_of_several_mistakes_one_is_told_as_if_it_were_alone():
         told({}, "data.colour=red"),
         told({}, "data.shape=round"),
     }
+
+
+def test_the_highest_learning_rate_that_the_reference_names_is_the_default(recipe_file):
+    """docs/reference/recipe.md; after a linear warm-up."""
+    training = load_recipe(recipe_file, ["training.learning_rate=null", "training.warmup_steps=1000"]).training
+    assert rate_of_step(1000, training, 512, None) == 1e-3
+    assert rate_of_step(3, training, 512, None) == pytest.approx(3e-6)
+    paper = load_recipe(recipe_file, ["training.learning_rate=null", "training.schedule=paper"]).training
+    assert rate_of_step(1000, paper, 512, None) == pytest.approx((512 * 1000) ** -0.5)
 
 
 def test_paths_are_relative_to_their_origin(recipe_file, monkeypatch, tmp_path):
