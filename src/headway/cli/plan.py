@@ -68,7 +68,8 @@ def plan(
     share = planning.ASSUMED_EFFICIENCY if guessed else efficiency
     if measured is None and (highest is None or share is None):
         timed = "target tokens of `headway train`" if in_training else "sentences of `headway translate`"
-        raise UserError(f"how fast is a device? --measured {timed} a second; or --efficiency and --hardware or --peak")
+        missing = f"--measured is missing, the {timed} in a second"
+        raise UserError(f"how fast is a device? {missing}; or give --efficiency and --hardware or --peak")
     using = planning.Devices(devices, hardware == "cpu", bf16, peak=highest, efficiency=share, measured=measured)
     beam = beam_size or recipe.decoding.beam_size
     work = planning.work_per_sentence(config, corpus, beam)
