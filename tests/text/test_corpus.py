@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headway.errors import UserError
 from headway.text.compressed import MAGIC, fault_of_line, unchanged
-from headway.text.corpus import CorpusFiles, Pair, read_lines, read_pairs, same_text
+from headway.text.corpus import CorpusFiles, Pair, read_chunks, read_lines, read_pairs, same_text
 
 
 def write(path, data: bytes):
@@ -164,7 +164,9 @@ def test_any_bytes_are_paired_rightly_or_named(tmp_path_factory, source, target)
 def test_a_line_without_end_is_not_read_whole(tmp_path, monkeypatch):
     monkeypatch.setattr("headway.text.compressed.LONGEST_LINE", 10)
     path = write(tmp_path / "a", b"123456789\n1234567890\n")
-    assert f"{path}, line 2: is longer than 10 bytes" in complaint(lambda: read_lines(path))
+    told = f"{path}, line 2: is longer than 10 bytes"
+    assert told in complaint(lambda: read_lines(path))
+    assert told in complaint(lambda: read_chunks([CorpusFiles((path,), (path,))]))
 
 
 def test_a_file_that_changes_while_it_is_read_is_told(tmp_path):

@@ -8,7 +8,7 @@ from sentencepiece import sentencepiece_model_pb2
 from tests.text.test_sentencepiece_model import train as train_without_bytes
 
 from headway.text.growing import NewPiece, grow, learn_pieces
-from headway.text.sentencepiece_model import renumbered, text_pieces
+from headway.text.sentencepiece_model import read_model, renumbered, text_pieces
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID
 from headway.text.words import WordTokenizer
@@ -83,6 +83,24 @@ def test_a_new_piece_stands_for_what_the_old_tokenizer_made_of_it(old):
         if all(vocabulary[id_] in piece.text for id_ in row):
             assert "".join(vocabulary[id_] for id_ in row) == piece.text
     assert grown.rows[: old.vocab_size] == [[id_] for id_ in range(old.vocab_size)]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_new_piece_is_worth_more_than_two_that_could_stand_in_its_place(kind):
+    """By unigram's sum of scores, so that it is found where it can be; by BPE's ranks the earlier ones come first."""
+    old = SubwordTokenizer.train(OLD, kind, 310)
+    new = learn_pieces(old, [*NEW, *["zq"] * 1000, *["zqe"] * 9], 60)
+    assert {"▁zq", "▁zqe"} <= {piece.text for piece in new}
+    model = read_model(grow(old, new).tokenizer.to_bytes())
+    scores = dict(zip(model.pieces, model.scores, strict=True))
+    assert any(len(piece.text) > 4 for piece in new)
+    if kind == "bpe":
+        assert [scores[piece.text] for piece in new] == sorted((scores[piece.text] for piece in new), reverse=True)
+        return
+    for text in (piece.text for piece in new):
+        for cut in range(1, len(text)):
+            if text[:cut] in scores and text[cut:] in scores:
+                assert scores[text] > scores[text[:cut]] + scores[text[cut:]], (text[:cut], text[cut:])
 
 
 def test_new_pieces_are_characters_or_letters_of_one_script(old):

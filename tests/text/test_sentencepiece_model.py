@@ -82,6 +82,17 @@ def test_what_a_model_says(kind, chosen):
     assert (*flags, read.treat_whitespace_as_suffix) == (chosen,) * 4
 
 
+@pytest.mark.parametrize(("size", "fault"), [(256, None), (257, "gives more than 256 bytes")])
+def test_a_rule_may_give_256_bytes(size, fault):
+    model = sentencepiece_model_pb2.ModelProto.FromString(train("bpe"))
+    model.normalizer_spec.precompiled_charsmap += b"a" * size + b"\0"
+    if fault is None:
+        assert text_pieces(model.SerializeToString()) == text_pieces(train("bpe"))
+    else:
+        with pytest.raises(UserError, match=fault):
+            text_pieces(model.SerializeToString())
+
+
 def test_what_a_model_leaves_out():
     model = sentencepiece_model_pb2.ModelProto()
     model.pieces.add(piece="a")
