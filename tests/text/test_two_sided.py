@@ -60,6 +60,16 @@ def test_a_first_row_of_names_is_no_pair_and_says_which_columns(tmp_path, row, l
     assert notice.startswith(f"{path}: the first row names the columns: `")
 
 
+SOURCES = ["source", "src", "Source Text", "src_text", "source_sentence", "text", "sentence", "original"]
+TARGETS = ["target", "tgt", "trg", "Target Text", "tgt_text", "target_sentence", "translation", "reference", "ref"]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_names_that_people_give_to_columns_are_known(tmp_path, source):
+    for target in TARGETS:
+        assert pairs_of(table(tmp_path, f"{target}\t{source}", "yes\tja")) == [("ja", "yes", 2)]
+
+
 @pytest.mark.parametrize(
     ("row", "languages"),
     [
