@@ -64,7 +64,7 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
     free = ("source_vocab_size", "target_vocab_size", *FREE_TO_CHANGE, *fewer)
     values = [(f"model.{name}", found[name], wanted[name]) for name in wanted if name not in free]
     values += [
-        (f"tokenizer.{name}", value, getattr(recipe.tokenizer, name))
+        (f"its tokenizer.{name}", value, getattr(recipe.tokenizer, name))
         for name, value in tokenizer_section(stored).items()
         if name != "vocab_size"
     ]

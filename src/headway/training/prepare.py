@@ -193,11 +193,13 @@ class _Preparing:
                 for line in corpus.notices():
                     self.notice(f"notice: {line}")
             self._warn_of_same_text()
-            held_out = [
+            overlap = data.filters.overlap
+            texts = [  # read before the work begins, which a mistake in them would make vain
                 (pair.source, pair.target)
-                for corpus in (self.valid + self.held_out if data.filters.overlap else [])
+                for corpus in (*self.valid, *(self.held_out if overlap else ()))
                 for pair in corpus.pairs()
             ]
+            held_out = texts if overlap else []
             tokenizers = self._tokenizers(tokenizers, held_out)
             valid, valid_texts = self._encode_valid(tokenizers)
             self._encode_train(tokenizers, valid_texts, held_out)
