@@ -230,7 +230,7 @@ class TestSet:
         return self.tokenize or tokenization_for(stored, self.target_language)
 
     def measured(self, translations: Sequence[str]) -> list[Measured]:
-        """What the metrics say of them."""
+        """Scores of the translations by the metrics."""
         return [metric.measure(self.sources, translations, self.references) for metric in self.metrics]
 
     def compared(self, ours: System, other: System, tokenize: str) -> list[Comparison]:

@@ -158,21 +158,22 @@ def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> Hea
     return translator.inspect(*chosen[0], analyses=[AskHeadImportance(pairs=chosen)]).analyses.head_importance
 
 
-def _report_difference(stored: StoredModel, test_set: TestSet, ours: list[str], exported: Exported) -> None:
+def _report_difference(stored: StoredModel, test_set: TestSet, texts: list[str], exported: Exported) -> None:
     """Greedy search is the same everywhere; the tools' beams differ by their length penalties."""
     from headway.evaluation import score_translations
 
     source, target, longest = stored.source_tokenizer, stored.target_tokenizer, stored.model.config.max_length - 1
-    theirs = []
+    exported_texts = []
     for text in test_set.sources:
         ids = source.encode(text, tagged=True)
         most = stored.decoding.get("max_length") or 2 * len(ids) + 50
         readable = 0 < len(ids) <= longest
-        theirs.append(target.decode(exported.translate(ids, min(most, longest))) if readable else "")
+        exported_texts.append(target.decode(exported.translate(ids, min(most, longest))) if readable else "")
     tokenize = test_set.tokenization(stored)
-    mine, found = (score_translations(texts, test_set.references, tokenize) for texts in (ours, theirs))
-    same = sum(one == other for one, other in zip(ours, theirs, strict=True))
+    pair = (texts, exported_texts)
+    mine, found = (score_translations(each, test_set.references, tokenize) for each in pair)
+    same = sum(one == other for one, other in zip(texts, exported_texts, strict=True))
     typer.echo(
         f"BLEU {found.bleu:.2f} as exported, {mine.bleu:.2f} in headway: {found.bleu - mine.bleu:+.2f}, greedy; "
-        f"{same} of {len(ours)} lines are equal  {found.bleu_signature}"
+        f"{same} of {len(texts)} lines are equal  {found.bleu_signature}"
     )

@@ -1,4 +1,4 @@
-"""What commands read and write: lines of files or of standard input, pairs of lines, outputs, and models."""
+"""Input and output of commands: lines of files or of standard input, pairs of lines, outputs, and models."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def load_translator(
     threads: int | None = None,
     ensemble: Sequence[Path] | None = None,
 ) -> Translator:
-    """As the options say, with the threads set before. Raises UserError."""
+    """Loads the translator that the options name, after setting the threads. Raises UserError."""
     from headway.threads import use_threads
     from headway.translator import Translator
 

@@ -238,7 +238,7 @@ def _asked_analyses(asked: Sequence[str], run: Path, translator: Translator) -> 
 
 
 def _pairs(file: Path | None, run: Path, translator: Translator) -> list[tuple[str, str]]:
-    """Of a file with both sides, or the validation pairs of the run; those that the model can read. Raises
+    """Pairs that the model can read, of a file with both sides or of the run's validation text. Raises
     UserError."""
     from headway.insight.analyses import MOST_PAIRS
 

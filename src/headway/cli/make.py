@@ -236,7 +236,7 @@ def _texts(source: list[Path], target: list[Path], model: Path) -> list[list[str
 
 
 def _growth(stored: StoredModel, extended: StoredModel, texts: list[list[str]]) -> Iterator[str]:
-    """What the model has got and what it has lost, in lines."""
+    """Lines with the size of each vocabulary, and the length of the new text in its tokens, before and after."""
     for side, of_side in zip(("source", "target"), texts, strict=True):
         before, now = getattr(stored, f"{side}_tokenizer"), getattr(extended, f"{side}_tokenizer")
         line = f"{side}: {before.vocab_size:,} -> {now.vocab_size:,} tokens"

@@ -201,7 +201,7 @@ def _training_lines(
 
 
 def _sentences_lines(found: dict[str, Any], beam_and_speed: str) -> list[str]:
-    """Of the translation of a text, or of a server."""
+    """Lines on the translation of a text, or on a server."""
     speed = f"speed     {found['sentences_per_second']:,.4g} sentences/s on a device with {beam_and_speed}"
     if "lines" not in found:
         load = f"load      {_counted(found['sentences_per_minute'], 'sentence')} a minute"
@@ -223,7 +223,7 @@ def _time(hours: float) -> str:
 
 
 def _bytes(size: float) -> str:
-    """With a decimal unit."""
+    """The number of bytes with a decimal unit, such as `1.36 TB`."""
     for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if size >= unit:
             return f"{size / unit:.3g} {name}"

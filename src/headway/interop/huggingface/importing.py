@@ -203,7 +203,7 @@ def _read_weight_kinds(folder: Path) -> dict[str, TensorKind]:
     file, pickle = folder / names.WEIGHTS_FILE, folder / "pytorch_model.bin"
     if not os.path.lexists(file) and os.path.lexists(pickle):
         raise UserError(
-            f"{pickle}: is a pickle, which runs the code of whoever wrote it; where you trust it, make "
+            f"{pickle}: is a pickle, which runs its author's code; where you trust it, make "
             "model.safetensors of it: MarianMTModel.from_pretrained(DIR).save_pretrained(DIR) of transformers"
         )
     return read_header(file)
