@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
-from headway.storage import Aligner, StoredModel, find_model, load_model, save_model
+from headway.storage import Aligner, StoredModel, find_model, load_model, read_model, save_model
 from headway.storage.atomic import write_directory
 from headway.storage.model_directory import checksum
 from headway.text.subwords import SubwordTokenizer
@@ -47,6 +47,9 @@ def test_round_trip(tmp_path, joint, changes):
     assert copy.model.config == model.model.config
     source, target = torch.tensor([[4, 5, 3]]), torch.tensor([[2, 4]])
     assert torch.equal(copy.model(source, target), model.model(source, target))
+    weights = read_model(tmp_path / "m").weights()
+    assert weights.keys() == model.weights().keys()
+    assert all((weights[name] == weight).all() for name, weight in model.weights().items())
     assert fingerprint(copy.source_tokenizer) == fingerprint(model.source_tokenizer)
     assert fingerprint(copy.target_tokenizer) == fingerprint(model.target_tokenizer)
     assert (copy.source_language, copy.target_language) == ("en", "ko")
