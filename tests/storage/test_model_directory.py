@@ -134,8 +134,9 @@ ATTENTION, FEED_FORWARD = "encoder.layers.0.self_attention", "encoder.layers.0.f
 def test_wrong_weights_are_refused(tmp_path, change, message):
     save_model(tmp_path / "m", stored())
     rewrite_weights(tmp_path / "m", change)
-    with pytest.raises(UserError, match=message):
-        load_model(tmp_path / "m")
+    for load in (load_model, lambda path: read_model(path).weights()):
+        with pytest.raises(UserError, match=message):
+            load(tmp_path / "m")
 
 
 @pytest.mark.parametrize(
