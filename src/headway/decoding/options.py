@@ -38,7 +38,7 @@ class SearchOptions:
     beam_size: int = 5
     """Number of hypotheses that beam search keeps; 1 is greedy search."""
     length_penalty: float = 1.0
-    """Alpha of GNMT's length penalty, see `headway.decoding.beam.length_penalty`; 0 ranks hypotheses by total
+    """Alpha of GNMT's length penalty, see `headway.decoding.searcher.length_penalty`; 0 ranks hypotheses by total
     log-probability."""
     max_length: int | None = None
     """Maximum number of tokens in a translation; by default twice the number of source tokens plus 50."""

@@ -1,7 +1,7 @@
 """What a translator needs of whatever finds translations, our own search over an engine or another program's, and a
 translation that was found, as ids."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -20,14 +20,23 @@ class Hypothesis:
     """Total log-probability, <eos> included, even if the length limit ended the hypothesis."""
     stopped: Stopped
 
+    def worth(self, alpha: float) -> float:
+        """What it is ranked by: the score divided by the length penalty."""
+        return self.score / length_penalty(len(self.ids) + 1, alpha)
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """lp(Y) = ((5 + |Y|) / 6) ** alpha, GNMT's (Wu et al., 2016, equation 14). |Y| counts <eos>."""
+    return ((5.0 + length) / 6.0) ** alpha
+
+
+def ranked(hypotheses: Iterable[Hypothesis], alpha: float) -> list[Hypothesis]:
+    """Best first."""
+    return sorted(hypotheses, key=lambda one: one.worth(alpha), reverse=True)
+
 
 class Searcher(Protocol):
     """Finds the translations of many sources, as ids. Sources are neither empty nor too long, and have no <eos>."""
-
-    @property
-    def default_length_penalty(self) -> float | None:
-        """Replaces the model's own length penalty, if this searcher defines length penalties differently."""
-        ...
 
     def search(
         self,

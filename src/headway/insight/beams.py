@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headway.decoding import BeamStep, Hypothesis
-from headway.decoding.beam import length_penalty
+from headway.decoding.searcher import length_penalty
 
 Fate = Literal["kept", "dropped", "finished"]
 
