@@ -65,8 +65,8 @@ class SearchOptions:
 
 
 def length_penalty(length: int, alpha: float) -> float:
-    """lp(Y) = ((5 + |Y|) / 6) ** alpha, GNMT's (Wu et al., 2016, equation 14), by which scores are divided for ranking. |Y|
-    counts <eos>."""
+    """lp(Y) = ((5 + |Y|) / 6) ** alpha, GNMT's (Wu et al., 2016, equation 14): a hypothesis is ranked by its score
+    divided by this. |Y| counts <eos>."""
     return ((5.0 + length) / 6.0) ** alpha
 
 
