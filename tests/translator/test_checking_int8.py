@@ -34,9 +34,10 @@ def test_both_are_scored_on_the_same_text(model):
         for precision in ("fp32", "int8")
     }
     assert translated["fp32"] != translated["int8"]
-    found = check_int8(model, TEXTS, translated["fp32"], "char")
+    references = translated["fp32"]
+    found = check_int8(model, TEXTS, references, "char")
     for precision, texts in translated.items():
-        bleu, chrf = corpus_bleu(texts, [translated["fp32"]], tokenize="char").score, corpus_chrf(texts, [translated["fp32"]]).score
+        bleu, chrf = corpus_bleu(texts, [references], tokenize="char").score, corpus_chrf(texts, [references]).score
         assert getattr(found, f"{precision}_bleu") == pytest.approx(bleu)
         assert getattr(found, f"{precision}_chrf") == pytest.approx(chrf)
     assert found.pairs == 100

@@ -110,6 +110,7 @@ def calibrate(
     from headway.storage import save_model, with_int8
     from headway.translator.confidence import learn_calibration
     from headway.translator.int8 import check_int8
+    from headway.translator.reading import TorchReader
 
     options.check_new(output)
     test_set = TestSet.read(source, reference, [], model, target_language)
@@ -117,7 +118,8 @@ def calibrate(
     refuse_endless(test_set.file, test_set.references, translator)
     sources, stored = test_set.tagged(translator), translator.stored
     translations = translator.translate(sources)
-    stored = replace(stored, calibration=learn_calibration(stored, translations, test_set.references))
+    found = learn_calibration(TorchReader(translator.model), stored, translations, test_set.references)
+    stored = replace(stored, calibration=found)
     try:
         stored = with_int8(stored, check_int8(stored, sources, test_set.references, test_set.tokenization(stored)))
         tell(str(stored.int8))

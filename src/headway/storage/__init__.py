@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from headway.storage.calibration import Calibration
     from headway.storage.int8 import Int8Check
     from headway.storage.model_directory import ModelDirectory, ModelInfo, find_model, read_model, with_int8
-    from headway.storage.stored_model import StoredModel, load_model, save_model
+    from headway.storage.stored_model import StoredModel, load_model, save_model, to_torch
 
 __all__ = [
     "Aligner",
@@ -22,6 +22,7 @@ __all__ = [
     "load_model",
     "read_model",
     "save_model",
+    "to_torch",
     "with_int8",
 ]
 
@@ -31,5 +32,5 @@ __getattr__, __dir__ = lazy_names(
     calibration="Calibration",
     int8="Int8Check",
     model_directory="ModelDirectory ModelInfo find_model read_model with_int8",
-    stored_model="StoredModel load_model save_model",
+    stored_model="StoredModel load_model save_model to_torch",
 )
