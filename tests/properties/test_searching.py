@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from headway.decoding import Hypothesis, Sampling, TorchEngine, beam_search, greedy
-from headway.decoding.searcher import length_penalty
+from headway.decoding.options import length_penalty
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.text.words import WordTokenizer
@@ -77,7 +77,8 @@ def by_definition(
             for (score, ids), row in zip(live, log_probabilities, strict=True):
                 finished.setdefault(ids, Hypothesis([*ids], score + row[EOS], "max_length"))
         live = [(score, ids) for score, ids in continued if ids[-1] != EOS][:beam_size]
-    return sorted(finished.values(), key=lambda hypothesis: -worth(hypothesis, alpha))[:n_best]
+    likeliest = sorted(finished.values(), key=lambda hypothesis: -hypothesis.score)[:beam_size]
+    return sorted(likeliest, key=lambda hypothesis: -worth(hypothesis, alpha))[:n_best]
 
 
 def worth(hypothesis: Hypothesis, alpha: float) -> float:

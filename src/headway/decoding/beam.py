@@ -11,7 +11,8 @@ from torch import Tensor
 
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, those_who_stay, without_end
-from headway.decoding.searcher import Hypothesis, length_penalty, ranked
+from headway.decoding.options import length_penalty
+from headway.decoding.searcher import Hypothesis, ranked
 from headway.kernels.likeliest import likeliest
 
 
@@ -116,7 +117,7 @@ class FinishedHypotheses:
 
     def ranked(self) -> list[Hypothesis]:
         """The n best, best first."""
-        return ranked(self._hypotheses, self._alpha)[: self._n_best]
+        return ranked(self._hypotheses, self._beam_size, self._alpha)[: self._n_best]
 
     def wants_more(self, score: float) -> bool:
         """Whether the search shall go on, when `score` is the best of the hypotheses that do. That score only falls: at

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-from headway.decoding.options import SearchOptions
+from headway.decoding.options import SearchOptions, length_penalty
 from headway.decoding.phrases import Demands
 
 Stopped = Literal["eos", "max_length"]
@@ -25,14 +25,10 @@ class Hypothesis:
         return self.score / length_penalty(len(self.ids) + 1, alpha)
 
 
-def length_penalty(length: int, alpha: float) -> float:
-    """lp(Y) = ((5 + |Y|) / 6) ** alpha, GNMT's (Wu et al., 2016, equation 14). |Y| counts <eos>."""
-    return ((5.0 + length) / 6.0) ** alpha
-
-
-def ranked(hypotheses: Iterable[Hypothesis], alpha: float) -> list[Hypothesis]:
-    """Best first."""
-    return sorted(hypotheses, key=lambda one: one.worth(alpha), reverse=True)
+def ranked(finished: Iterable[Hypothesis], beam_size: int, alpha: float) -> list[Hypothesis]:
+    """The `beam_size` likeliest, best first by what they are worth. CTranslate2 knows no others."""
+    likeliest = sorted(finished, key=lambda one: one.score, reverse=True)[:beam_size]
+    return sorted(likeliest, key=lambda one: one.worth(alpha), reverse=True)
 
 
 class Searcher(Protocol):

@@ -182,7 +182,8 @@ def beam_search(
             done += [replace(one, score=one.score + eos) for one, eos in cut if one.ids not in there]
         rows = [ScoredIds(rows[row].sentence, [*rows[row].ids, token], score) for score, row, token in going_on]
         tokens, state = [token for _, _, token in going_on], state.select([row for _, row, _ in going_on])
-    return [sorted(some, key=worth, reverse=True) for some in ended]
+    likeliest = [sorted(some, key=lambda one: -one.score)[:beam_size] for some in ended]
+    return [sorted(some, key=worth, reverse=True) for some in likeliest]
 
 
 def largest(values: np.ndarray, count: int) -> list[int]:

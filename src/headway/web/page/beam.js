@@ -24,9 +24,10 @@ class Finished {
     if (this.hypotheses.every((other) => `${other.ids}` !== `${hypothesis.ids}`)) this.hypotheses.push(hypothesis);
   }
 
-  /** The n best, best first. */
+  /** The n best of the `beamSize` likeliest, best first. */
   ranked() {
-    return this.hypotheses.toSorted((one, other) => this.worth(other) - this.worth(one)).slice(0, this.nBest);
+    const likeliest = this.hypotheses.toSorted((one, other) => other.score - one.score).slice(0, this.beamSize);
+    return likeliest.toSorted((one, other) => this.worth(other) - this.worth(one)).slice(0, this.nBest);
   }
 
   /** Whether the search shall go on, when `score` is the best of the hypotheses that do. That score only falls: at best it
