@@ -49,7 +49,7 @@ def evaluate(
     as_json: options.JsonOutput = False,
     device: options.Device = "auto",
     precision: options.Precision = "auto",
-    engine: options.Engine = "torch",
+    engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Measure BLEU, chrF and TER against a reference.
@@ -81,7 +81,7 @@ def evaluate(
     if output is not None:
         with writer(output) as file:
             file.writelines(f"{line}\n" for line in hypotheses)
-    tokenize = test_set.tokenization(translator.stored)
+    tokenize = test_set.tokenization(translator.info)
     scores = score_translations(hypotheses, test_set.references, tokenize, with_ter=True)
     measured, comparisons = test_set.measured(hypotheses), []
     if others is not None:
