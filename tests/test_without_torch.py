@@ -26,6 +26,7 @@ ROOMS = {
     "devices",
     "threads",
     "decoding.options",
+    "plain",
 }
 NEED_TORCH = {"headway.storage.stored_model"}
 

@@ -16,7 +16,6 @@ from headway.insight.analyses import HeadImportance
 from headway.storage import Aligner, StoredModel
 from headway.storage.atomic import write_directory, write_file
 from headway.storage.steps import step_of
-from headway.storage.stored_model import named_weights
 from headway.text.tokenizer import fingerprint
 from headway.web.model_file import PRECISIONS, Precision, model_file, tokenizer_description
 from headway.web.page import ON_IDS, folder_files, model_in, one_file, script
@@ -111,8 +110,7 @@ def as_precision(name: str | None) -> Precision:
 
 
 def _model_file(stored: StoredModel, about: dict[str, Any], precision: Precision) -> bytes:
-    weights = {name: weight.float().cpu().numpy() for name, weight in named_weights(stored.model).items()}
-    return model_file(about, weights, precision)
+    return model_file(about, stored.weights(), precision)
 
 
 def _opened(stored: StoredModel, file: bytes) -> JavaScriptModel:
