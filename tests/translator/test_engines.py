@@ -77,7 +77,9 @@ def test_samples_are_those_of_torch(auto, folder):
     assert [one.text for one in auto.translate(TEXTS, sample=sample)] == [one.text for one in wanted]
 
 
-@pytest.mark.parametrize(("options", "what"), [({"glossary": TERM}, "a glossary"), ({"sample": Sampling()}, "sampling")])
+@pytest.mark.parametrize(
+    ("options", "what"), [({"glossary": TERM}, "a glossary"), ({"sample": Sampling()}, "sampling")]
+)
 def test_an_engine_that_was_chosen_refuses_what_it_lacks(folder, options, what):
     chosen = Translator.load(folder, device="cpu", engine="ctranslate2")
     with pytest.raises(UserError, match=f"{what} needs engine torch or auto"):

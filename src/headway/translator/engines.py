@@ -15,10 +15,10 @@ from headway.devices import EngineName, TranslatingPrecision, keep_large_allocat
 from headway.errors import UserError
 from headway.storage import ModelDirectory
 from headway.threads import current_threads
+from headway.translator.reading import PlainReader, Reader, TorchReader
 
 if TYPE_CHECKING:
     from headway.storage import StoredModel
-    from headway.translator.reading import Reader
 
 
 class Engines:
@@ -72,8 +72,6 @@ class Engines:
     @cached_property
     def reader(self) -> Reader:
         """Reads given translations: with torch where that is the engine, else with numpy."""
-        from headway.translator.reading import PlainReader, TorchReader
-
         if self.name == "torch":
             return TorchReader(self.stored.model)
         return PlainReader(self._model.config, self._model.weights())
