@@ -136,12 +136,12 @@ class TextSearcher:
 
     def _search(self, sources: list[_Sought], options: SearchOptions) -> list[list[Hypothesis]]:
         """The hypotheses of each source, best first. The engine that finds them doesn't depend on the other sources."""
-        usual = "beam_size" if options.sample is None else "sample"
+        usual = self._engines.own if options.sample is None else self._engines.able("sample")
         found: dict[int, list[Hypothesis]] = {}
-        for ability in (usual, "glossary"):
-            chosen = [i for i, one in enumerate(sources) if ability == ("glossary" if one.has_terms else usual)]
+        for has_terms in (False, True):
+            chosen = [i for i, one in enumerate(sources) if one.has_terms == has_terms]
             if chosen:
-                searcher = self._engines.able(ability)
+                searcher = self._engines.able("glossary") if has_terms else usual
                 found.update(zip(chosen, self._found_by(searcher, [sources[i] for i in chosen], options), strict=True))
         return [found[i] for i in range(len(sources))]
 
