@@ -273,9 +273,13 @@ class Translator:
         if engine == "ctranslate2":
             if ensemble:
                 raise UserError("engine ctranslate2 runs one model, not an ensemble")
+            import torch
+
             from headway.decoding.ctranslate2_searcher import CTranslate2Searcher
 
-            return CTranslate2Searcher(stored, self.device, precision)
+            if precision == "auto":
+                precision = "bf16" if self.device.type == "cuda" else "fp32"
+            return CTranslate2Searcher(stored, self.device.type, precision, torch.get_num_threads())
         if engine != "torch":
             raise UserError(f"engine {engine!r} is unknown; there are torch and ctranslate2")
         from headway.decoding import EnsembleEngine, TorchEngine, TorchSearcher
