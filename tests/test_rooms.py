@@ -166,7 +166,18 @@ def test_names_of_the_front_door():
         _ = headway.Colour
 
 
-@pytest.mark.parametrize("package", ["headway", "headway.model", "headway.decoding", "headway.storage"])
+@pytest.mark.parametrize(
+    "package",
+    [
+        "headway",
+        "headway.model",
+        "headway.decoding",
+        "headway.storage",
+        "headway.insight",
+        "headway.insight.analyses",
+        "headway.glass",
+    ],
+)
 def test_names_that_load_when_they_are_asked_for_are_there(package):
     module = import_module(package)
     assert set(module.__all__) <= set(dir(module))

@@ -33,8 +33,24 @@ ROOMS = {
     "decoding.options",
     "plain",
     "translator",
+    "insight",
+    "glass",
+    "web",
+    "serving",
+    "cluster",
 }
-NEED_TORCH = {"headway.storage.stored_model"}
+NEED_TORCH = {
+    "headway.storage.stored_model",
+    "headway.translator.int8",
+    "headway.insight.editing",
+    "headway.insight.recording",
+    *(f"headway.insight.analyses.{name}" for name in ("contributing", "erasing", "importance", "layers", "reading")),
+    "headway.glass.analysing",
+    "headway.glass.inspecting",
+    "headway.web.export",
+    *(f"headway.serving.{name}" for name in ("service", "app", "server")),
+}
+"""What runs a model in torch, or changes one."""
 PAIRS = ([[4, 5, 6], [7]], [[6, 5], [4, 5, 7, 4]])
 """Sources and their translations as ids."""
 READ = """
@@ -114,6 +130,14 @@ def test_a_model_is_shown(folder):
     assert "de -> en" in run(
         "from headway.cli import main\nsys.argv = ['headway', 'show', sys.argv[1]]\nmain()", str(folder)
     )
+
+
+def test_validation_pairs_of_a_run_that_was_prepared_elsewhere(tmp_path):
+    (tmp_path / "prepared").mkdir()
+    (tmp_path / "prepared" / "valid.json").write_text('[["Ein Hund.", "A dog."]]', encoding="utf-8")
+    (tmp_path / "recipe.yaml").write_text("data: {prepared: prepared}", encoding="utf-8")
+    code = "from headway.cli.files import *\nprint(validation_pairs(Path(sys.argv[1])))"
+    assert run(code, str(tmp_path)) == "[('Ein Hund.', 'A dog.')]\n"
 
 
 def test_translations_are_scored():
