@@ -81,6 +81,15 @@ def test_each_fault_is_found(kind, read, tmp_path):
         check_faithful(model, Ours(one, kind), "the tool")
 
 
+def test_a_translation_has_a_token_before_its_end():
+    one = stored(output_bias=True, max_length=60)
+    with torch.no_grad():
+        one.model.output.bias[one.config.eos_id] = 50.0
+    check_faithful(one, Ours(one, ""), "the tool")
+    with pytest.raises(UserError, match="finds other tokens likelier"):
+        check_faithful(one, Ours(one, "is empty"), "the tool")
+
+
 class Placed(ScaledDotProductAttention):
     """Queries and keys know their places, as in a relative scheme that nobody has taught the exports."""
 
