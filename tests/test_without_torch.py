@@ -47,7 +47,6 @@ NEED_TORCH = {
     *(f"headway.insight.analyses.{name}" for name in ("contributing", "erasing", "importance", "layers", "reading")),
     "headway.glass.analysing",
     "headway.glass.inspecting",
-    "headway.web.export",
     *(f"headway.serving.{name}" for name in ("service", "app", "server")),
 }
 """What runs a model in torch, or changes one."""
