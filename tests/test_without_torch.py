@@ -47,7 +47,6 @@ NEED_TORCH = {
     *(f"headway.insight.analyses.{name}" for name in ("contributing", "erasing", "importance", "layers", "reading")),
     "headway.glass.analysing",
     "headway.glass.inspecting",
-    *(f"headway.serving.{name}" for name in ("service", "app", "server")),
 }
 """What runs a model in torch, or changes one."""
 PAIRS = ([[4, 5, 6], [7]], [[6, 5], [4, 5, 7, 4]])
