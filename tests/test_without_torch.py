@@ -130,6 +130,18 @@ def test_a_model_is_shown(folder):
     )
 
 
+def test_looking_inside_says_what_it_needs():
+    code = """
+from headway.errors import UserError
+from headway.translator import Translator
+try:
+    Translator.inspect
+except UserError as error:
+    print(error)
+"""
+    assert run(code) == "inspect needs torch, which is not installed: pip install 'headway[torch]'\n"
+
+
 def test_validation_pairs_of_a_run_that_was_prepared_elsewhere(tmp_path):
     (tmp_path / "prepared").mkdir()
     (tmp_path / "prepared" / "valid.json").write_text('[["Ein Hund.", "A dog."]]', encoding="utf-8")
