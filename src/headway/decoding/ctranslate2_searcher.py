@@ -41,6 +41,7 @@ def can_compute(precision: str, device: str) -> bool:
 
 class CTranslate2Searcher:
     """A `Searcher` that CTranslate2 is. On CPU every core has batches of its own: so many workers of one thread.
+    CTranslate2 is asked for the whole beam, without its own length penalty, and `ranked` puts ours in its place.
 
     Its scores are of the probabilities among the tokens that may be generated, as the first of which it never takes
     <eos>: higher than `score` gives. With a shortlist, on CPU, these are the tokens that the sentences of a batch may
