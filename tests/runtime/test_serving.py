@@ -7,7 +7,7 @@ import urllib.request
 import pytest
 from benchmarks.load import ServerProcess
 
-from tests.runtime.conftest import BEAM, MODEL, TEXTS
+from tests.runtime.conftest import GREEDY, MODEL, TEXTS
 
 pytestmark = pytest.mark.runtime
 
@@ -20,10 +20,12 @@ def server():
 
 def ask(server, path: str, fields: dict | None = None) -> tuple[int, bytes]:
     """Status and body of the answer."""
-    body = None if fields is None else json.dumps({"source": "de", "target": "en", **fields}).encode()
+    body = None if fields is None else json.dumps({"source": "de", "target": "en", "beam_size": 1, **fields}).encode()
     address = f"http://127.0.0.1:{server.port}{path}"
     try:
-        with urllib.request.urlopen(urllib.request.Request(address, body), timeout=30) as answer:
+        with urllib.request.urlopen(
+            urllib.request.Request(address, body, {"Content-Type": "application/json"}), timeout=30
+        ) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -32,16 +34,16 @@ def ask(server, path: str, fields: dict | None = None) -> tuple[int, bytes]:
 
 def test_translations(server):
     status, body = ask(server, "/translate", {"q": TEXTS})
-    assert (status, json.loads(body)["translatedText"]) == (200, [one["text"] for one in BEAM])
+    assert (status, json.loads(body)["translatedText"]) == (200, [one["text"] for one in GREEDY])
 
 
 def test_a_document(server):
     status, body = ask(server, "/translate", {"q": f"<b>{TEXTS[0]}</b>", "format": "html"})
-    assert (status, json.loads(body)["translatedText"]) == (200, f"<b>{BEAM[0]['text']}</b>")
+    assert (status, json.loads(body)["translatedText"]) == (200, f"<b>{GREEDY[0]['text']}</b>")
 
 
 def test_alignments(server):
-    status, body = ask(server, "/align", {"q": TEXTS[0], "translation": BEAM[0]["text"]})
+    status, body = ask(server, "/align", {"q": TEXTS[0], "translation": GREEDY[0]["text"]})
     assert status == 200
     assert json.loads(body)["links"]
 
