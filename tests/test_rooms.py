@@ -146,6 +146,11 @@ def test_torch_is_not_loaded_by(module):
     assert not loaded(f"import {module}") & {"torch", "sacrebleu", "sentencepiece"}
 
 
+@pytest.mark.parametrize("module", ["headway.translator", "headway.serving.server"])
+def test_what_only_some_requests_need_is_not_loaded_by(module):
+    assert not loaded(f"import {module}") & {"torch", "sacrebleu", "matplotlib", "headway.insight.record"}
+
+
 def test_no_two_classes_have_one_name():
     names = Counter(
         node.name

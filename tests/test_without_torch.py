@@ -47,7 +47,6 @@ NEED_TORCH = {
     *(f"headway.insight.analyses.{name}" for name in ("contributing", "erasing", "importance", "layers", "reading")),
     "headway.glass.analysing",
     "headway.glass.inspecting",
-    "headway.web.export",
 }
 """What runs a model in torch, or changes one."""
 PAIRS = ([[4, 5, 6], [7]], [[6, 5], [4, 5, 7, 4]])
@@ -153,6 +152,18 @@ def test_a_model_is_shown(folder):
     assert "de -> en" in run(
         "from headway.cli import main\nsys.argv = ['headway', 'show', sys.argv[1]]\nmain()", str(folder)
     )
+
+
+def test_looking_inside_says_what_it_needs():
+    code = """
+from headway.errors import UserError
+from headway.translator import Translator
+try:
+    Translator.inspect
+except UserError as error:
+    print(error)
+"""
+    assert run(code) == "inspect needs torch, which is not installed: pip install 'headway[torch]'\n"
 
 
 def test_validation_pairs_of_a_run_that_was_prepared_elsewhere(tmp_path):

@@ -10,6 +10,7 @@ from typing import Any
 from babel import Locale, UnknownLocaleError
 from babel.dates import format_date
 
+from headway.devices import has_torch
 from headway.errors import UserError
 from headway.insight.analyses import LONGEST_ANALYSED, MOST_PAIRS, NAMES
 from headway.languages import read_code
@@ -49,15 +50,15 @@ class LanguagePair:
         return self.translator.is_readable(self.prefix + text)
 
     def about(self) -> dict[str, Any]:
-        """What a page says of the model, of this direction, and which analyses it can ask for."""
-        info = self.translator.info
+        """What a page says of the model, of this direction, and which analyses it can ask for: none without torch."""
+        info, possible = self.translator.info, NAMES if has_torch() else ()
         return {
             "source": self.source,
             "target": self.target,
             "domain": info.domain,
             "parameters": info.num_parameters,
             "examples": [{"source": text, "target": translation} for text, translation in self.examples],
-            "analyses": [name for name in NAMES if name != "head_importance" or self.validated],
+            "analyses": [name for name in possible if name != "head_importance" or self.validated],
         }
 
 

@@ -132,6 +132,7 @@ class Service:
         for translator, pair in {one.translator: one for one in self.pairs}.items():
             texts = [pair.prefix + WARMING] * (self.settings.batch_size if translator.engine == "torch" else 1)
             self._batcher.warm_up(partial(translator.translate, texts, n_best=1))
+        return_freed_memory()
 
     async def choose(
         self, wanted: TranslateRequest | InspectRequest | AlignRequest, texts: Sequence[str]

@@ -5,12 +5,12 @@ from importlib import import_module
 from types import MethodType
 from typing import Any
 
-from headway.errors import NEEDS_TORCH, UserError
+from headway.devices import need_torch
 
 
 class Above:
     """A method whose function has the same name in a module above the core, which is imported at the first access.
-    Raises UserError where the module needs torch, and it isn't installed."""
+    Raises UserError where that needs torch and there is none."""
 
     def __init__(self, module: str) -> None:
         self.module = module
@@ -21,8 +21,7 @@ class Above:
     def __get__(self, instance: object | None, owner: type | None = None) -> Callable[..., Any]:
         try:
             function = getattr(import_module(self.module), self._name)
-        except ModuleNotFoundError as error:
-            if error.name != "torch":
-                raise
-            raise UserError(f"{self._name} {NEEDS_TORCH}") from None
+        except ModuleNotFoundError:
+            need_torch(self._name)
+            raise
         return function if instance is None else MethodType(function, instance)
