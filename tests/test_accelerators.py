@@ -37,8 +37,8 @@ from headway.insight.analyses import (
     patching,
 )
 from headway.insight.analyses.erasing import erasures, hidden_without
+from headway.insight.editing import prefix_logits
 from headway.insight.recording import recording_copy
-from headway.insight.what_if import prefix_logits
 from headway.interop import onnx
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel

@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ORDER = (
     ("errors", "languages", "lazy", "kernels"),
     ("devices", "threads", "model", "text", "evaluation", "corpora", "decoding.options"),
-    ("storage",),
+    ("storage", "plain"),
     ("decoding",),
     ("translator",),
     ("training",),
@@ -27,10 +27,10 @@ ORDER = (
 )
 """Every room, after those that it may import; rooms of one row don't know each other. `decoding.options` has a place of
 its own, because storage checks `decoding.json` by it."""
-CORE = {"model", "kernels", "text", "decoding", "storage", "evaluation", "translator", "training"}
+CORE = {"model", "plain", "kernels", "text", "decoding", "storage", "evaluation", "translator", "training"}
 ABOVE_THE_CORE = {"insight", "glass", "web", "interop", "documents", "serving"}
 KNOW_NO_ROOM = {"text", "evaluation", "corpora"}
-KNOW = {"model": {"kernels"}, "decoding.options": set()}
+KNOW = {"model": {"kernels"}, "plain": {"model"}, "decoding.options": set()}
 """Rooms that know fewer others than their row would let them."""
 ANYWHERE = {"errors", "languages", "lazy"}
 DOORS = {"inspect", "word_order", "translate_document", "translate_documents"}
@@ -166,7 +166,18 @@ def test_names_of_the_front_door():
         _ = headway.Colour
 
 
-@pytest.mark.parametrize("package", ["headway", "headway.model", "headway.decoding", "headway.storage"])
+@pytest.mark.parametrize(
+    "package",
+    [
+        "headway",
+        "headway.model",
+        "headway.decoding",
+        "headway.storage",
+        "headway.insight",
+        "headway.insight.analyses",
+        "headway.glass",
+    ],
+)
 def test_names_that_load_when_they_are_asked_for_are_there(package):
     module = import_module(package)
     assert set(module.__all__) <= set(dir(module))

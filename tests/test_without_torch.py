@@ -26,8 +26,24 @@ ROOMS = {
     "devices",
     "threads",
     "decoding.options",
+    "plain",
+    "insight",
+    "glass",
+    "web",
+    "serving",
+    "cluster",
 }
-NEED_TORCH = {"headway.storage.stored_model"}
+NEED_TORCH = {
+    "headway.storage.stored_model",
+    "headway.insight.editing",
+    "headway.insight.recording",
+    *(f"headway.insight.analyses.{name}" for name in ("contributing", "erasing", "importance", "layers", "reading")),
+    "headway.glass.analysing",
+    "headway.glass.inspecting",
+    "headway.web.export",
+    *(f"headway.serving.{name}" for name in ("service", "app", "server")),
+}
+"""What runs a model in torch, or changes one."""
 
 
 def run(code: str, *arguments: str) -> str:

@@ -11,6 +11,7 @@ from headway.cli.make import PAIRS, aligner
 from headway.errors import UserError
 from headway.storage import load_model, save_model
 from headway.translator.aligning import choose_aligner
+from headway.translator.reading import TorchReader
 
 NOTICE = "has no chosen attention"
 
@@ -40,7 +41,9 @@ def test_the_choice_is_that_of_training(model, tmp_path):
     aligned = tmp_path / "aligned"
     said = headway("aligner", model, *sides, "--output", aligned)
     tokenizer = stored.source_tokenizer
-    wanted = choose_aligner(stored.model, *(tokenizer.encode_all(side[:PAIRS]) for side in (lines, targets)))
+    wanted = choose_aligner(
+        TorchReader(stored.model), *(tokenizer.encode_all(side[:PAIRS]) for side in (lines, targets))
+    )
     assert load_model(aligned).aligner == wanted
     assert str(wanted) in said.stderr
     assert NOTICE in headway("score", model, *sides, "--alignments").stderr

@@ -22,8 +22,9 @@ from headway.insight import (
     record_pass,
     usual_cases,
 )
+from headway.insight.editing import RecomputingEngine
 from headway.insight.recording import recording_copy
-from headway.insight.what_if import RecomputingEngine, edited_text
+from headway.insight.what_if import edited_text
 from headway.model import ModelConfig, padding_mask
 
 SIZES = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 8}

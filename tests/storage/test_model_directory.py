@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
-from headway.storage import Aligner, StoredModel, find_model, load_model, save_model
+from headway.storage import Aligner, StoredModel, find_model, load_model, read_model, save_model
 from headway.storage.atomic import write_directory
 from headway.storage.model_directory import checksum
 from headway.text.subwords import SubwordTokenizer
@@ -47,6 +47,9 @@ def test_round_trip(tmp_path, joint, changes):
     assert copy.model.config == model.model.config
     source, target = torch.tensor([[4, 5, 3]]), torch.tensor([[2, 4]])
     assert torch.equal(copy.model(source, target), model.model(source, target))
+    weights = read_model(tmp_path / "m").weights()
+    assert weights.keys() == model.weights().keys()
+    assert all((weights[name] == weight).all() for name, weight in model.weights().items())
     assert fingerprint(copy.source_tokenizer) == fingerprint(model.source_tokenizer)
     assert fingerprint(copy.target_tokenizer) == fingerprint(model.target_tokenizer)
     assert (copy.source_language, copy.target_language) == ("en", "ko")
@@ -131,8 +134,9 @@ ATTENTION, FEED_FORWARD = "encoder.layers.0.self_attention", "encoder.layers.0.f
 def test_wrong_weights_are_refused(tmp_path, change, message):
     save_model(tmp_path / "m", stored())
     rewrite_weights(tmp_path / "m", change)
-    with pytest.raises(UserError, match=message):
-        load_model(tmp_path / "m")
+    for load in (load_model, lambda path: read_model(path).weights()):
+        with pytest.raises(UserError, match=message):
+            load(tmp_path / "m")
 
 
 @pytest.mark.parametrize(

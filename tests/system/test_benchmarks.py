@@ -19,6 +19,7 @@ from headway.storage import load_model, save_model
 from headway.text.glossary import Glossary
 from headway.translator import Translator
 from headway.translator.confidence import learn_calibration
+from headway.translator.reading import TorchReader
 from tests.faults.killing import wait_until
 from tests.system.conftest import ROOT, TINY, reversed_pairs
 
@@ -215,7 +216,7 @@ def test_confidence(trained, corpus, tmp_path):
     translations = Translator(stored, device="cpu").translate(sides[0].read_text().splitlines())
     references = [one.text if number % 2 else "-" for number, one in enumerate(translations)]
     sides[1].write_text("".join(f"{line}\n" for line in references))
-    stored.calibration = learn_calibration(stored, translations, references)
+    stored.calibration = learn_calibration(TorchReader(stored.model), stored, translations, references)
     save_model(tmp_path / "calibrated", stored)
     more = ["--noise", "--outside", f"targets={sides[1]}"]
     said = benchmark("confidence", tmp_path / "calibrated", "--test", *sides, *more)

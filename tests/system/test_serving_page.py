@@ -439,6 +439,23 @@ def test_where_the_glass_box_fails_that_is_said(open_page):
     sync_api.expect(page.locator("#inside-notice")).to_have_text("This server has no view of the inside.")
 
 
+@pytest.mark.parametrize(
+    ("locale", "said"), [("en-US", "the server needs torch"), ("ko-KR", "서버에 torch를 설치해야 합니다")]
+)
+def test_where_torch_is_missing_the_page_says_so_and_asks_for_no_inspection(open_page, server, locale, said):
+    settings = httpx.get(f"http://127.0.0.1:{server.port}/frontend/settings").json()
+    settings["models"] = [{**model, "analyses": []} for model in settings["models"]]
+    page = open_page(locale)
+    page.route("**/frontend/settings", lambda route: route.fulfill(json=settings))
+    page.reload()
+    page.wait_for_selector("#target option", state="attached")
+    translated(page, "ant bee", "bee ant")
+    page.click("#inside summary")
+    sync_api.expect(page.locator("#inside-notice")).to_contain_text(said)
+    translated(page, "bee ant", "ant bee")
+    assert not [url for url in open_page.asked if url.endswith("/inspect")]
+
+
 def test_the_description_for_people(open_page):
     page = open_page()
     page.goto(page.url + "docs")

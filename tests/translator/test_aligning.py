@@ -13,21 +13,37 @@ from headway.model import ModelConfig, Transformer
 from headway.storage import Aligner
 from headway.translator import aligning as module
 from headway.translator.aligning import align, choose_aligner
+from headway.translator.reading import PlainReader, Reader, TorchReader
 from tests.properties.models import EOS, FIRST_WORD, SEEDS, VOCABULARY, configs, random_model
 
 WORDS = st.lists(st.integers(FIRST_WORD, VOCABULARY - 1), max_size=6)
 PAIRS = st.lists(st.tuples(WORDS.filter(bool), WORDS), min_size=1, max_size=4)
 
 
-@given(configs(), SEEDS, PAIRS, st.booleans(), st.booleans(), st.integers(0, 2), st.data())
+def plain_reader(model: Transformer) -> Reader:
+    return PlainReader(model.config, {name: one.detach().numpy() for name, one in model.named_parameters()})
+
+
+@given(
+    configs(),
+    SEEDS,
+    PAIRS,
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 2),
+    st.sampled_from([TorchReader, plain_reader]),
+    st.data(),
+)
 def test_alignments_of_many_are_where_the_record_of_each_looks(
-    config, seed, pairs, shifted, eos_is_nothing, skipped, data
+    config, seed, pairs, shifted, eos_is_nothing, skipped, reader_of, data
 ):
     model = random_model(config, seed)
     layer = data.draw(st.sampled_from([None, *range(config.decoder_layers)]))
     head = data.draw(st.sampled_from([None, *range(config.decoder_num_heads or config.num_heads)]))
     sources, targets = zip(*pairs, strict=True)
-    found = align(model, Aligner(layer, head, shifted, eos_is_nothing), sources, targets, [skipped] * len(pairs))
+    found = align(
+        reader_of(model), Aligner(layer, head, shifted, eos_is_nothing), sources, targets, [skipped] * len(pairs)
+    )
     for source, target, places in zip(sources, targets, found, strict=True):
         arrays = record_pass(model, [*source, EOS], [*target, EOS])
         maps = np.stack([arrays[name] for name in attention_names(config)["cross"]])  # (layers, heads, query, key)
@@ -42,8 +58,10 @@ def test_alignments_of_many_are_where_the_record_of_each_looks(
 
 
 LAYERS, HEADS = 3, 2
-MODEL = Transformer(
-    ModelConfig(VOCABULARY, VOCABULARY, d_model=8, num_heads=HEADS, encoder_layers=1, decoder_layers=LAYERS, d_ff=8)
+READER = TorchReader(
+    Transformer(
+        ModelConfig(VOCABULARY, VOCABULARY, d_model=8, num_heads=HEADS, encoder_layers=1, decoder_layers=LAYERS, d_ff=8)
+    )
 )
 
 
@@ -68,7 +86,7 @@ def test_the_choice_finds_the_head_that_aligns(monkeypatch, layer, head, shifted
     pairs = list(translated(200, blank))
     noise = np.random.default_rng(1)
 
-    def attention(model, sources, targets):
+    def attention(reader, sources, targets):
         for number, (source, target, places) in enumerate(pairs):
             assert (sources[number], targets[number]) == (source, target)
             weights = noise.dirichlet(np.full(len(source) + 1, 0.05), size=(LAYERS, HEADS, len(target) + 1))
@@ -77,13 +95,13 @@ def test_the_choice_finds_the_head_that_aligns(monkeypatch, layer, head, shifted
             yield number, weights.astype(np.float32)
 
     monkeypatch.setattr(module, "_cross_weights", attention)
-    found = choose_aligner(MODEL, [source for source, _, _ in pairs], [target for _, target, _ in pairs])
+    found = choose_aligner(READER, [source for source, _, _ in pairs], [target for _, target, _ in pairs])
     assert (found.layer, found.head, found.shifted) == (layer, head, shifted)
     assert found.eos_is_nothing or not blank
 
 
 def test_nothing_to_choose_by_leaves_the_default():
-    assert choose_aligner(MODEL, [], []) == choose_aligner(MODEL, [[], [5]], [[5], []]) == Aligner()
+    assert choose_aligner(READER, [], []) == choose_aligner(READER, [[], [5]], [[5], []]) == Aligner()
 
 
 def test_shared_information_of_each_token_by_all_others():

@@ -14,6 +14,7 @@ from headway.text.lines import Line
 from headway.translator import Translator
 from headway.translator.confidence import FEWEST, confidence_features, learn_calibration, probabilities
 from headway.translator.lines import LineOptions, LineTranslator
+from headway.translator.reading import TorchReader
 from tests.translator.test_translator import translator
 
 KNOWN = ["the cat sat on the mat", "a dog ran after", "the mat sat", "a dog sat on the cat"] * 30
@@ -41,7 +42,9 @@ def test_it_is_that_of_the_features_of_what_was_found():
     for place in (0, 2, 3):
         for one in (found[place], *found[place].alternatives):
             ids = door.stored.source_tokenizer.encode(texts[place]), one._pieces.ids[1]
-            [expected] = probabilities(door.calibration(), confidence_features(door.model, *([side] for side in ids)))
+            [expected] = probabilities(
+                door.calibration(), confidence_features(TorchReader(door.model), *([side] for side in ids))
+            )
             assert one.confidence == pytest.approx(expected, abs=1e-5)
     assert found[0].confidence != found[0].alternatives[0].confidence
 
@@ -54,7 +57,7 @@ def test_what_is_made_of_runs_is_judged_as_it_stands():
         found, nothing, _ = door.translate(texts, confidence=True, max_length=9, **options)
         for one in (found, *found.alternatives):
             ids = [[door.stored.source_tokenizer.encode(text)] for text in (texts[0], one.text)]
-            [expected] = probabilities(door.calibration(), confidence_features(door.model, *ids))
+            [expected] = probabilities(door.calibration(), confidence_features(TorchReader(door.model), *ids))
             assert one.confidence == pytest.approx(expected, abs=1e-5)
             places = {place for piece in one.tokens for place in range(piece.start, piece.end)}
             assert places >= {place for place, char in enumerate(one.text) if visible(char).strip()}
@@ -104,7 +107,7 @@ def test_a_calibration_learns_which_translations_are_acceptable():
     texts = KNOWN * 2
     translations = door.translate(texts, beam_size=1)
     references = [one.text if text.startswith("the") else "§" for text, one in zip(texts, translations, strict=True)]
-    calibration = learn_calibration(door.stored, translations, references)
+    calibration = learn_calibration(TorchReader(door.model), door.stored, translations, references)
     door = Translator(replace(door.stored, calibration=calibration), device="cpu")
     found = door.translate(KNOWN[:4], beam_size=1, confidence=True)
     good, bad = (
@@ -114,6 +117,6 @@ def test_a_calibration_learns_which_translations_are_acceptable():
     assert min(good) > 0.5 > max(bad)
     assert not any(one.out_of_domain for one in found)
     with pytest.raises(UserError, match=f"give {FEWEST} or more"):
-        learn_calibration(door.stored, translations[:50], references[:50])
+        learn_calibration(TorchReader(door.model), door.stored, translations[:50], references[:50])
     with pytest.raises(UserError, match="none of the 240 translations"):
-        learn_calibration(door.stored, translations, ["§"] * len(texts))
+        learn_calibration(TorchReader(door.model), door.stored, translations, ["§"] * len(texts))

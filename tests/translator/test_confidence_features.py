@@ -14,6 +14,8 @@ from headway.storage.calibration import FEATURES
 from headway.text.domain import Domain
 from headway.translator import confidence as module
 from headway.translator.confidence import confidence_features, fit_weights, probabilities
+from headway.translator.reading import TorchReader
+from tests.translator.test_aligning import plain_reader
 
 
 def model() -> Transformer:
@@ -29,12 +31,13 @@ SOURCES = [[5, 6, 7, 8], [9], [10, 11], [12] * 9, [5, 6]]
 TARGETS = [[4, 5], [], [6, 7, 8, 9, 10, 11], [20] * 3, [4]]
 
 
+@pytest.mark.parametrize("reader_of", [TorchReader, plain_reader])
 @pytest.mark.parametrize("at_once", [1, 1 << 22])
-def test_features_of_each_alone(monkeypatch, at_once):
+def test_features_of_each_alone(monkeypatch, at_once, reader_of):
     """Whatever they share a batch with. The sum of the log-probabilities is the score of a search."""
     monkeypatch.setattr(module, "LOGITS_AT_ONCE", at_once)
     one = model()
-    found = confidence_features(one, SOURCES, TARGETS)
+    found = confidence_features(reader_of(one), SOURCES, TARGETS)
     config = one.config
     scores = TorchSearcher(TorchEngine(one), config.pad_id, torch.device("cpu")).score(SOURCES, TARGETS)
     for source, target, row, score in zip(SOURCES, TARGETS, found, scores, strict=True):

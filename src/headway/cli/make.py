@@ -108,13 +108,14 @@ def calibrate(
     """
     from headway.storage import save_model
     from headway.translator.confidence import learn_calibration
+    from headway.translator.reading import TorchReader
 
     options.check_new(output)
     test_set = TestSet.read(source, reference, [], model, target_language)
     translator = load_translator(model, device, engine=engine, threads=threads)
     refuse_endless(test_set.file, test_set.references, translator)
     translations = translator.translate(test_set.tagged(translator))
-    found = learn_calibration(translator.stored, translations, test_set.references)
+    found = learn_calibration(TorchReader(translator.model), translator.stored, translations, test_set.references)
     save_model(output, replace(translator.stored, calibration=found))
     tell(f"{output}: written, calibrated")
 

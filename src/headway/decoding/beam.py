@@ -11,6 +11,7 @@ from torch import Tensor
 
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, those_who_stay, without_end
+from headway.decoding.options import length_penalty
 from headway.decoding.searcher import Hypothesis
 from headway.kernels.likeliest import likeliest
 
@@ -97,11 +98,6 @@ class Beams:
         history = self.tokens[each, chosen.places[each, ranks]]
         tokens = np.concatenate([history, chosen.tokens[each, ranks][:, :, None]], axis=2)
         return replace(self, tokens=tokens, scores=scores)
-
-
-def length_penalty(length: int, alpha: float) -> float:
-    """lp(Y) = ((5 + |Y|) / 6) ** alpha; a hypothesis is ranked by its score divided by this. |Y| counts <eos>."""
-    return ((5.0 + length) / 6.0) ** alpha
 
 
 class FinishedHypotheses:

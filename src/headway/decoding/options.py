@@ -38,7 +38,7 @@ class SearchOptions:
     beam_size: int = 5
     """Number of hypotheses that beam search keeps; 1 is greedy search."""
     length_penalty: float = 1.0
-    """Alpha of GNMT's length penalty, see `headway.decoding.beam.length_penalty`; 0 ranks hypotheses by total
+    """Alpha of GNMT's length penalty, see the function `length_penalty`; 0 ranks hypotheses by total
     log-probability."""
     max_length: int | None = None
     """Maximum number of tokens in a translation; by default twice the number of source tokens plus 50."""
@@ -62,6 +62,12 @@ class SearchOptions:
             raise UserError(f"sample={self.sample!r}: must be a Sampling(temperature, top_k, top_p, seed)")
         if self.sample is None and self.n_best > self.beam_size:
             raise UserError(f"n_best={self.n_best} is more than beam_size={self.beam_size}")
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """lp(Y) = ((5 + |Y|) / 6) ** alpha, GNMT's (Wu et al., 2016, equation 14): a hypothesis is ranked by its score
+    divided by this. |Y| counts <eos>."""
+    return ((5.0 + length) / 6.0) ** alpha
 
 
 def _check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:

@@ -1,11 +1,13 @@
 """The JSON form of a record (docs/record.md): small things as plain JSON, numbers as base64 of little-endian arrays,
 each to be decoded by itself."""
 
+from __future__ import annotations
+
 import base64
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +15,12 @@ from pydantic import BaseModel
 
 import headway
 from headway.errors import UserError
-from headway.insight import BeamTree, Text, TranslationRecord
-from headway.insight.analyses import Analyses, HeadImportance
 from headway.insight.maps import SUBLAYERS, word_groups
-from headway.insight.record import Step
+
+if TYPE_CHECKING:
+    from headway.insight import BeamTree, Text, TranslationRecord
+    from headway.insight.analyses import Analyses, HeadImportance
+    from headway.insight.record import Step
 
 FORMAT, FORMAT_VERSION = "headway-record", 1
 HALF_PRECISION_UP_TO = 3_000_000

@@ -19,6 +19,7 @@ from headway.glass.analysing import Analyst
 from headway.glass.standalone import ShownRecord
 from headway.insight import BeamTree, Moment, WordOrder, attention_names, find_word_order, record_pass, what_if
 from headway.insight.analyses import Analyses, AnalysisName, AskedAnalysis, Reading, read_analyses
+from headway.insight.editing import RecomputingEngine, edited_model, prefix_logits
 from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES
 from headway.insight.record import Text, log_probabilities
 from headway.model import Transformer
@@ -217,12 +218,12 @@ class Inspector:
         """One of a copy of the model with the edits. Raises UserError."""
         if not what_if.changes_model(edits):
             return self
-        return self._with(what_if.edited_model(self.stored.model, edits), what_if.sees_ahead(edits))
+        return self._with(edited_model(self.stored.model, edits), what_if.sees_ahead(edits))
 
     def _with(self, model: Transformer, rereads: bool = False) -> Inspector:
         """One of another model of the same vocabularies."""
         never = self.stored.target_tokenizer.never_generated
-        engine = what_if.RecomputingEngine(model, never) if rereads else TorchEngine(model, never)
+        engine = RecomputingEngine(model, never) if rereads else TorchEngine(model, never)
         searcher = TorchSearcher(engine, model.config.pad_id, next(model.parameters()).device)
         return replace(self, stored=replace(self.stored, model=model), searcher=searcher, rereads=rereads)
 
@@ -269,7 +270,7 @@ class Inspector:
         """score: that of the search; None: the sum over the tokens."""
         model, reading = self.stored.model, Reading.of(self.stored.model, source.ids, target.ids)
         ids = reading.source[None], reading.read[None]
-        [logits] = what_if.prefix_logits(model, *ids) if self.rereads else model(*ids)
+        [logits] = prefix_logits(model, *ids) if self.rereads else model(*ids)
         given = logits.float().log_softmax(dim=-1).gather(1, reading.given[:, None])[:, 0].tolist()
         return what_if.Tried(target.text, math.fsum(given) if score is None else score, target.words(given))
 

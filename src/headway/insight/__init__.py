@@ -1,31 +1,34 @@
 """What happened inside a translation."""
 
-from headway.insight.beams import BeamTree, Finished
-from headway.insight.maps import KINDS, AttentionKind, AttentionMaps, HeadMeasures, attention_names, measure_heads
-from headway.insight.order import WordOrder, find_word_order
-from headway.insight.record import Moment, Text, TranslationRecord, log_probabilities
-from headway.insight.recording import record_pass
-from headway.insight.terminal import draw_map
-from headway.insight.what_if import (
-    Edit,
-    HeadOff,
-    LookAheadOff,
-    Outcome,
-    PositionsOff,
-    ScalingOff,
-    SwapWords,
-    Tried,
-    WhatIf,
-    Word,
-    changes_model,
-    edited_model,
-    edited_text,
-    read_edits,
-    sees_ahead,
-    usual_cases,
-)
-from headway.translator.aligning import align, choose_aligner
-from headway.translator.confidence import confidence_features, fit_weights, probabilities
+from typing import TYPE_CHECKING
+
+from headway.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from headway.insight.beams import BeamTree, Finished
+    from headway.insight.editing import edited_model
+    from headway.insight.maps import KINDS, AttentionKind, AttentionMaps, HeadMeasures, attention_names, measure_heads
+    from headway.insight.order import WordOrder, find_word_order
+    from headway.insight.record import Moment, Text, TranslationRecord, log_probabilities
+    from headway.insight.recording import record_pass
+    from headway.insight.terminal import draw_map
+    from headway.insight.what_if import (
+        Edit,
+        HeadOff,
+        LookAheadOff,
+        Outcome,
+        PositionsOff,
+        ScalingOff,
+        SwapWords,
+        Tried,
+        WhatIf,
+        Word,
+        changes_model,
+        edited_text,
+        read_edits,
+        sees_ahead,
+        usual_cases,
+    )
 
 __all__ = [
     "KINDS",
@@ -48,21 +51,29 @@ __all__ = [
     "WhatIf",
     "Word",
     "WordOrder",
-    "align",
     "attention_names",
     "changes_model",
-    "choose_aligner",
-    "confidence_features",
     "draw_map",
     "edited_model",
     "edited_text",
     "find_word_order",
-    "fit_weights",
     "log_probabilities",
     "measure_heads",
-    "probabilities",
     "read_edits",
     "record_pass",
     "sees_ahead",
     "usual_cases",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    beams="BeamTree Finished",
+    editing="edited_model",
+    maps="KINDS AttentionKind AttentionMaps HeadMeasures attention_names measure_heads",
+    order="WordOrder find_word_order",
+    record="Moment Text TranslationRecord log_probabilities",
+    recording="record_pass",
+    terminal="draw_map",
+    what_if="Edit HeadOff LookAheadOff Outcome PositionsOff ScalingOff SwapWords Tried WhatIf Word "
+    "changes_model edited_text read_edits sees_ahead usual_cases",
+)

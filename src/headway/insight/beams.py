@@ -1,11 +1,16 @@
 """The beam of one sentence as a tree: every hypothesis that was kept, dropped or finished, step by step."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from headway.decoding import BeamStep, Hypothesis
-from headway.decoding.beam import length_penalty
+from headway.decoding import Hypothesis
+from headway.decoding.options import length_penalty
+
+if TYPE_CHECKING:
+    from headway.decoding import BeamStep
 
 Fate = Literal["kept", "dropped", "finished"]
 

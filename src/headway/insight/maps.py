@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.model import ModelConfig, MultiHeadAttention, Transformer
+from headway.model import ModelConfig
 from headway.storage.aligner import Aligner
 from headway.text.tokenizer import CONTROL_PIECES
 from headway.translator.aligning import MEAN, alignment
@@ -37,14 +37,6 @@ def attention_names(config: ModelConfig) -> dict[AttentionKind, list[str]]:
     return {
         kind: [f"{name.format(layer=layer)}.weights" for layer in range(layers[kind])]
         for kind, name in SUBLAYERS.items()
-    }
-
-
-def attentions(model: Transformer) -> dict[AttentionKind, list[MultiHeadAttention]]:
-    """The attention of each layer, for each kind."""
-    return {
-        kind: [cast(MultiHeadAttention, model.get_submodule(name.removesuffix(".weights"))) for name in names]
-        for kind, names in attention_names(model.config).items()
     }
 
 

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from headway.errors import UserError
 from headway.insight.analyses.reading import Reading
-from headway.insight.what_if import prefix_logits
+from headway.insight.editing import prefix_logits
 from headway.model import (
     Decoder,
     DecoderLayer,

@@ -1,17 +1,25 @@
 """Pictures and analyses as text for a terminal; wide characters such as Hangul take their two columns."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
-from torch import Tensor
 
-from headway.insight import analyses
 from headway.insight.maps import KINDS
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from headway.insight import analyses
+
+    Matrix = Tensor | NDArray[Any]
+    """(rows, columns)"""
 
 SHADES = " ░▒▓█"
 DARKER_FROM = (0.08, 0.35, 0.6, 0.85)
@@ -19,9 +27,6 @@ DARKER_FROM = (0.08, 0.35, 0.6, 0.85)
 BAR_WIDTH = 60
 PLOT_WIDTH, PLOT_HEIGHT = 64, 12
 """Characters and lines of a plot, without its labels."""
-
-Matrix = Tensor | NDArray[Any]
-"""(rows, columns)"""
 
 
 def draw_map(weights: Matrix, queries: Sequence[str], keys: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from headway.storage.aligner import Aligner
     from headway.storage.calibration import Calibration
     from headway.storage.model_directory import ModelDirectory, ModelInfo, find_model, read_model
-    from headway.storage.stored_model import StoredModel, load_model, save_model
+    from headway.storage.stored_model import StoredModel, load_model, save_model, to_torch
 
 __all__ = [
     "Aligner",
@@ -20,6 +20,7 @@ __all__ = [
     "load_model",
     "read_model",
     "save_model",
+    "to_torch",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -27,5 +28,5 @@ __getattr__, __dir__ = lazy_names(
     aligner="Aligner",
     calibration="Calibration",
     model_directory="ModelDirectory ModelInfo find_model read_model",
-    stored_model="StoredModel load_model save_model",
+    stored_model="StoredModel load_model save_model to_torch",
 )

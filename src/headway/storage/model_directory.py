@@ -95,7 +95,11 @@ class ModelDirectory(ModelInfo):
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """The weights by name; one that several modules share goes by its first name. Raises UserError."""
         expected = {name: TensorKind("F32", shape) for name, shape in weight_shapes(self.config).items()}
-        return load_arrays(self.folder / WEIGHTS_FILE, expected)
+        weights = load_arrays(self.folder / WEIGHTS_FILE, expected)
+        for name, weight in weights.items():
+            if not np.isfinite(weight).all():
+                raise UserError(f"{self.folder / WEIGHTS_FILE}: weight {name!r} holds values that are not finite")
+        return weights
 
 
 def write_model(path: Path, info: ModelInfo, config: ModelConfig, weights: Mapping[str, NDArray[Any]]) -> None:

@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from headway.errors import UserError
 from headway.model.config import ModelConfig
 from headway.model.transformer import Transformer
-from headway.storage.model_directory import WEIGHTS_FILE, ModelInfo, read_model, write_model
+from headway.storage.model_directory import WEIGHTS_FILE, ModelDirectory, ModelInfo, read_model, write_model
 from headway.storage.tensors import check_kinds, kind_of
 
 
@@ -29,17 +31,24 @@ class StoredModel(ModelInfo):
         """Weights that are shared count once."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """Every weight once, by name, as `ModelDirectory.weights` gives them."""
+        return {name: weight.float().cpu().numpy() for name, weight in named_weights(self.model).items()}
+
 
 def save_model(path: Path, stored: StoredModel) -> None:
     """Writes the model directory, whole or not at all. Raises UserError for what `load_model` would refuse to read."""
-    weights = {name: weight.cpu().numpy() for name, weight in named_weights(stored.model).items()}
-    write_model(path, stored, stored.config, weights)
+    write_model(path, stored, stored.config, stored.weights())
 
 
 def load_model(path: Path) -> StoredModel:
     """The model of a model directory, or the best model of a run directory, verified by `read_model`. Raises
     UserError."""
-    directory = read_model(path)
+    return to_torch(read_model(path))
+
+
+def to_torch(directory: ModelDirectory) -> StoredModel:
+    """The model of a directory that was read, in memory. Raises UserError."""
     weights = {name: torch.from_numpy(weight) for name, weight in directory.weights().items()}
     model = Transformer(directory.config)
     load_named_weights(model, weights, str(directory.folder / WEIGHTS_FILE))

@@ -29,6 +29,7 @@ from headway.training.recipe import BestBy, Recipe, TrainingSection
 from headway.training.step import Batches, TeacherForcing, naming_batch, naming_memory
 from headway.translator import Translator
 from headway.translator.aligning import choose_aligner
+from headway.translator.reading import TorchReader
 
 MODELS_KEPT = 5
 """The last few model directories, beside the best."""
@@ -210,7 +211,8 @@ def keep_model(run: Run, stored: StoredModel, validation: Validation) -> bool:
     if run.ranks.leads:
         sides = (run.valid.corpus.source, run.valid.corpus.target)
         aligned = range(min(len(run.valid.corpus), PAIRS_ALIGNED))
-        stored.aligner = choose_aligner(run.model, *([side[pair].tolist() for pair in aligned] for side in sides))
+        reader = TorchReader(run.model)
+        stored.aligner = choose_aligner(reader, *([side[pair].tolist() for pair in aligned] for side in sides))
         stored.card = model_card(run.recipe, run.model.config, progress, validation.loss, validation.scores)
         save_model(run.folder / "models" / step_name(progress.step), stored)
     if better:

@@ -7,18 +7,13 @@ than the step that gives it (Chen et al. 2020, "Accurate Word Alignment Inductio
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
-from headway.decoding.engine import padded
-from headway.model import DecoderLayer, Transformer
-from headway.model.sharing import sharing_copy
 from headway.storage.aligner import Aligner
 from headway.text.by_length import batches_by_length
+from headway.translator.reading import Floats, Reader, padded
 
 WEIGHTS_AT_ONCE = 1 << 23
 """Attention weights that are computed together, at most, unless one pair has more."""
@@ -28,14 +23,13 @@ UNSEEN = 0.1
 """Added to each count of a target token or source token, so that pairs seen once have a probability, too."""
 
 Ids = Sequence[Sequence[int]]
-Floats = NDArray[np.float32]
 
 MEAN = Aligner()
 """Of all layers and heads."""
 
 
 def align(
-    model: Transformer, aligner: Aligner, sources: Ids, targets: Ids, skipped: Sequence[int]
+    reader: Reader, aligner: Aligner, sources: Ids, targets: Ids, skipped: Sequence[int]
 ) -> list[list[int | None]]:
     """For each token of each target the number of the source token that it is aligned with; None: with nothing. No
     tokens are aligned by a model without a decoder layer.
@@ -44,7 +38,7 @@ def align(
     aligned, such as its tag, unless there are no others.
     """
     found: dict[int, list[int | None]] = {}
-    for number, weights in _cross_weights(model, sources, targets):
+    for number, weights in _cross_weights(reader, sources, targets):
         length = len(sources[number])
         first = skipped[number] if skipped[number] < length else 0
         found[number] = alignment(weights, aligner, first)[:-1]
@@ -66,7 +60,7 @@ def alignment(cross: Floats, aligner: Aligner = MEAN, first: int = 0) -> list[in
     return [place if place < length else None for place in places.tolist()]
 
 
-def choose_aligner(model: Transformer, sources: Ids, targets: Ids) -> Aligner:
+def choose_aligner(reader: Reader, sources: Ids, targets: Ids) -> Aligner:
     """What aligns these pairs best: that under which a target token and its source token tell most of each other, by
     normalised mutual information. The means of all layers and of the heads of each layer compete with single heads,
     which must be clearly better.
@@ -77,8 +71,8 @@ def choose_aligner(model: Transformer, sources: Ids, targets: Ids) -> Aligner:
     sources, targets = [sources[number] for number in whole], [targets[number] for number in whole]
     looked_at: dict[tuple[bool, bool], list[NDArray[np.int64]]] = {}
     tokens: list[int] = []
-    for number, weights in _cross_weights(model, sources, targets):
-        source = np.array([*sources[number], model.config.eos_id])
+    for number, weights in _cross_weights(reader, sources, targets):
+        source = np.array([*sources[number], reader.config.eos_id])
         tokens += targets[number]
         each = _of_each_place(weights)  # (place, step, key)
         for eos_is_nothing in (False, True):
@@ -87,7 +81,7 @@ def choose_aligner(model: Transformer, sources: Ids, targets: Ids) -> Aligner:
                 looked_at.setdefault((shifted, eos_is_nothing), []).append(ids[:, 1:] if shifted else ids[:, :-1])
     best, most = Aligner(), 0.0
     joined = {flags: np.concatenate(ids, axis=1) for flags, ids in looked_at.items()}  # (place, token)
-    for number, place in enumerate(_places(model)):
+    for number, place in enumerate(_places(reader)):
         for flags, ids in joined.items():
             one = Aligner(*place, *flags)
             shared = _shared_information(ids[number], np.array(tokens))
@@ -96,10 +90,10 @@ def choose_aligner(model: Transformer, sources: Ids, targets: Ids) -> Aligner:
     return best
 
 
-def _places(model: Transformer) -> list[tuple[int | None, int | None]]:
+def _places(reader: Reader) -> list[tuple[int | None, int | None]]:
     """Layer and head, or None for a mean: all layers, each layer, each head."""
-    layers = range(model.config.decoder_layers)
-    heads = range(model.config.decoder_num_heads or model.config.num_heads)
+    layers = range(reader.config.decoder_layers)
+    heads = range(reader.config.decoder_num_heads or reader.config.num_heads)
     return [(None, None), *((layer, None) for layer in layers), *((layer, head) for layer in layers for head in heads)]
 
 
@@ -131,37 +125,22 @@ def _surprise(tokens: NDArray[np.int64], given: NDArray[np.int64] | None = None)
     return float(-np.log(together).mean())
 
 
-@torch.inference_mode()
-def _cross_weights(model: Transformer, sources: Ids, targets: Ids) -> Iterator[tuple[int, Floats]]:
+def _cross_weights(reader: Reader, sources: Ids, targets: Ids) -> Iterator[tuple[int, Floats]]:
     """Each pair's number with its attention (layers, heads, step, key), in any order. Step i reads token i - 1 of the
     target and gives token i; the last gives <eos>. The last key is <eos>."""
-    config, device = model.config, next(model.parameters()).device
-    copied = sharing_copy(model)
+    config = reader.config
     if not config.decoder_layers:
         return
-    seen: list[Tensor] = []  # of each layer, (batch, heads, step, key)
-    for layer in copied.decoder.layers:
-        core = cast(DecoderLayer, layer).cross_attention.core
-        core.register_forward_pre_hook(_with_weights, with_kwargs=True)
-        core.register_forward_hook(lambda _, inputs, output: seen.append(output[1]))
-    for batch in _batches(model, sources, targets):
+    for batch in _batches(reader, sources, targets):
         source = padded([[*sources[i], config.eos_id] for i in batch], config.pad_id)
         target = padded([[config.bos_id, *targets[i]] for i in batch], config.pad_id)
-        seen.clear()
-        copied.hidden_states(source.to(device), target.to(device))
-        weights = torch.stack(seen, dim=1).float().cpu().numpy()
-        for row, number in enumerate(batch):
-            yield number, weights[row, :, :, : len(targets[number]) + 1, : len(sources[number]) + 1]
+        for number, weights in zip(batch, reader.cross_attention(source, target), strict=True):
+            yield number, weights[:, :, : len(targets[number]) + 1, : len(sources[number]) + 1]
 
 
-def _with_weights(_: nn.Module, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """A hook for a core of attention: it returns its weights."""
-    return inputs, {**options, "return_weights": True}
-
-
-def _batches(model: Transformer, sources: Ids, targets: Ids) -> list[list[int]]:
+def _batches(reader: Reader, sources: Ids, targets: Ids) -> list[list[int]]:
     """The numbers of pairs, those of similar length together."""
-    config = model.config
+    config = reader.config
     maps = config.decoder_layers * (config.decoder_num_heads or config.num_heads)
     return batches_by_length(
         range(len(sources)),

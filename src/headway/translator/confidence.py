@@ -9,17 +9,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from headway.decoding.engine import padded
 from headway.errors import UserError
 from headway.evaluation import sentence_chrf
-from headway.model import Transformer
-from headway.storage import StoredModel
+from headway.storage import ModelInfo
 from headway.storage.calibration import FEATURES, Calibration
 from headway.text.by_length import batches_by_length
 from headway.text.domain import learn_domain
+from headway.translator.reading import Reader, padded
 from headway.translator.translation import Translation, with_alternatives
 
 ACCEPTABLE = 60.0
@@ -37,15 +35,13 @@ Ids = Sequence[Sequence[int]]
 Floats = NDArray[np.float64]
 
 
-def with_confidence(
-    model: Transformer, calibration: Calibration, translations: Sequence[Translation]
-) -> list[Translation]:
+def with_confidence(reader: Reader, calibration: Calibration, translations: Sequence[Translation]) -> list[Translation]:
     """The translations and their alternatives with `confidence` and `out_of_domain`, both None where the model can't
     read source and translation: a blank source, one without words, and where either is too long."""
 
     def judged(every: Sequence[Translation]) -> list[Translation]:
         known = [one for one in every if _source_ids(one)]
-        chances = probabilities(calibration, _features(model, known)).tolist()
+        chances = probabilities(calibration, _features(reader, known)).tolist()
         distances = calibration.domain.distances(*_sources(known)).tolist()
         pairs = zip(chances, distances, strict=True)
         found = ({"confidence": chance, "out_of_domain": distance > 1} for chance, distance in pairs)
@@ -55,7 +51,7 @@ def with_confidence(
 
 
 def learn_calibration(
-    stored: StoredModel, translations: Sequence[Translation], references: Sequence[str]
+    reader: Reader, info: ModelInfo, translations: Sequence[Translation], references: Sequence[str]
 ) -> Calibration:
     """Learns what tells acceptable translations of the model from others. Raises UserError for too little text."""
     known = [(one, reference) for one, reference in zip(translations, references, strict=True) if _source_ids(one)]
@@ -70,13 +66,13 @@ def learn_calibration(
             f"{which} of the {len(known)} translations have a chrF of {ACCEPTABLE:g} or more: nothing to learn from; "
             f"calibrate on text that is {'harder' if acceptable.all() else 'easier'} for the model"
         )
-    weights, bias = fit_weights(_features(stored.model, translated), acceptable)
-    return Calibration(weights, bias, learn_domain(*_sources(translated), stored.source_tokenizer.vocab_size))
+    weights, bias = fit_weights(_features(reader, translated), acceptable)
+    return Calibration(weights, bias, learn_domain(*_sources(translated), info.source_tokenizer.vocab_size))
 
 
-def _features(model: Transformer, translations: Sequence[Translation]) -> np.ndarray:
+def _features(reader: Reader, translations: Sequence[Translation]) -> np.ndarray:
     sides = ([one._pieces.ids[side] for one in translations] for side in (0, 1))
-    return confidence_features(model, *sides)
+    return confidence_features(reader, *sides)
 
 
 def _sources(translations: Sequence[Translation]) -> tuple[list[str], list[list[int]]]:
@@ -90,21 +86,17 @@ def _source_ids(translation: Translation) -> list[int]:
     return pieces.ids[0][pieces.tags :]
 
 
-@torch.inference_mode()
-def confidence_features(model: Transformer, sources: Ids, targets: Ids) -> Floats:
+def confidence_features(reader: Reader, sources: Ids, targets: Ids) -> Floats:
     """FEATURES of each translation: (translations, features). Ids are without <eos>, and no source is empty."""
-    config, device = model.config, next(model.parameters()).device
+    config = reader.config
     features = np.zeros((len(sources), len(FEATURES)))
-    for batch in _batches(model, sources, targets):
-        source = padded([[*sources[i], config.eos_id] for i in batch], config.pad_id).to(device)
-        target = padded([[config.bos_id, *targets[i], config.eos_id] for i in batch], config.pad_id).to(device)
-        hidden = model.hidden_states(source, target[:, :-1])
-        log_probabilities = model.output(hidden).float().log_softmax(dim=-1)  # (batch, target length, vocabulary)
-        entropies = -(log_probabilities.exp() * log_probabilities).sum(dim=-1).cpu().double().numpy()
-        chosen = log_probabilities.gather(2, target[:, 1:, None])[:, :, 0].cpu().double().numpy()
+    for batch in _batches(reader, sources, targets):
+        source = padded([[*sources[i], config.eos_id] for i in batch], config.pad_id)
+        target = padded([[config.bos_id, *targets[i], config.eos_id] for i in batch], config.pad_id)
+        scores, entropies = (of_each.astype(np.float64) for of_each in reader.token_scores(source, target))
         for row, number in enumerate(batch):
             length, source_length = len(targets[number]) + 1, len(sources[number]) + 1
-            tokens = chosen[row, :length]
+            tokens = scores[row, :length]
             ratio = np.log(length / source_length)
             mean_entropy = entropies[row, :length].mean()
             features[number] = tokens.mean(), tokens.min(), mean_entropy, ratio, np.log(source_length)
@@ -139,10 +131,10 @@ def _logistic(values: Floats) -> Floats:
     return 1 / (1 + np.exp(-np.clip(values, -500, 500)))
 
 
-def _batches(model: Transformer, sources: Ids, targets: Ids) -> list[list[int]]:
+def _batches(reader: Reader, sources: Ids, targets: Ids) -> list[list[int]]:
     """The numbers of translations, those of similar length together."""
     return batches_by_length(
         range(len(sources)),
         lambda i: (len(targets[i]) + 1, len(sources[i]) + 1),
-        lambda count, longest: count * max(longest) * model.config.target_vocab_size <= LOGITS_AT_ONCE,
+        lambda count, longest: count * max(longest) * reader.config.target_vocab_size <= LOGITS_AT_ONCE,
     )

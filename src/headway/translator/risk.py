@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from headway.evaluation import chrf_between
 from headway.translator.translation import Translation
 
 
 def least_risk(found: Translation, keep: int, *, drawn: bool) -> Translation:
     """The translation and its alternatives, the highest expected chrF first, with `keep` of them left. drawn: they are
     samples and count as often as they were drawn; else each counts by its probability."""
+    from headway.evaluation import chrf_between  # loads sacreBLEU, which takes longer than all else here
+
     if not found.alternatives:
         return found
     candidates = [found, *found.alternatives]

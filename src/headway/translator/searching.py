@@ -201,10 +201,11 @@ class TextSearcher:
     def align(self, pairs: Sequence[tuple[list[int], list[int]]], skipped: Sequence[int]) -> list[list[int | None]]:
         """For each token of each target the number of its source token. pairs: ids without <eos>."""
         from headway.translator.aligning import align
+        from headway.translator.reading import TorchReader
 
         check_process("torch")
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
-        return align(self._model, self._stored.aligner or Aligner(), sources, targets, skipped)
+        return align(TorchReader(self._model), self._stored.aligner or Aligner(), sources, targets, skipped)
 
     def split_tag(self, text: str) -> tuple[int, str]:
         """How many tokens the tag of a source has, and the text with spaces in its place."""

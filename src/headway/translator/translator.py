@@ -194,8 +194,9 @@ class Translator:
             translations = [least_risk(one, n_best or 1, drawn=sample is not None) for one in translations]
         if calibration is not None:
             from headway.translator.confidence import with_confidence
+            from headway.translator.reading import TorchReader
 
-            translations = with_confidence(self.model, calibration, translations)
+            translations = with_confidence(TorchReader(self.model), calibration, translations)
         if alignments:
             self.texts.align_together(translations)
         return translations
@@ -255,12 +256,13 @@ class Translator:
         """Chooses the attention that aligns the words of these pairs best, as training does; docs/alignments.md. Raises
         UserError if the model can read none of the pairs."""
         from headway.translator.aligning import choose_aligner
+        from headway.translator.reading import TorchReader
 
         check_process("torch")
         readable = self._readable(self._pairs(as_texts(sources, "source"), as_texts(targets, "target")))
         if not readable:
             raise UserError("no pair has text on both sides that the model can read")
-        return choose_aligner(self.model, *([pair[side] for pair in readable.values()] for side in (0, 1)))
+        return choose_aligner(TorchReader(self.model), *([pair[side] for pair in readable.values()] for side in (0, 1)))
 
     def _make_searcher(
         self, ensemble: Sequence[StoredModel], precision: TranslatingPrecision, engine: EngineName

@@ -1,25 +1,29 @@
 """A model as a page that translates in the browser alone (extra `web`): a folder for any static host, or one file."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import headway
 from headway.decoding import SearchOptions
 from headway.decoding.faithful import check_faithful
 from headway.errors import UserError
 from headway.glass.document import head_importance_document, plain
-from headway.insight import WordOrder
-from headway.insight.analyses import HeadImportance
-from headway.storage import Aligner, StoredModel
+from headway.storage import Aligner
 from headway.storage.atomic import write_directory, write_file
 from headway.storage.steps import step_of
-from headway.storage.stored_model import named_weights
 from headway.text.tokenizer import fingerprint
 from headway.web.model_file import PRECISIONS, Precision, model_file, tokenizer_description
 from headway.web.page import ON_IDS, folder_files, model_in, one_file, script
+
+if TYPE_CHECKING:
+    from headway.insight import WordOrder
+    from headway.insight.analyses import HeadImportance
+    from headway.storage import StoredModel
 
 FORMAT, FORMAT_VERSION = "headway-web", 1
 MODEL_FILE, ONE_FILE_SUFFIX = "model.headway", ".html"
@@ -111,8 +115,7 @@ def as_precision(name: str | None) -> Precision:
 
 
 def _model_file(stored: StoredModel, about: dict[str, Any], precision: Precision) -> bytes:
-    weights = {name: weight.float().cpu().numpy() for name, weight in named_weights(stored.model).items()}
-    return model_file(about, weights, precision)
+    return model_file(about, stored.weights(), precision)
 
 
 def _opened(stored: StoredModel, file: bytes) -> JavaScriptModel:

@@ -1,30 +1,35 @@
 """Analyses of a translation that go beyond attention: what it needs, where it comes from, what each layer would say.
 
-Here they are asked for, and gathered.
+Here they are asked for, and gathered; the modules compute them.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter
 
-from headway.insight.analyses.contributions import Contributions, contributions
-from headway.insight.analyses.erasing import Contrast, Erasure, Faithfulness, contrast, erasure, faithfulness
-from headway.insight.analyses.head_importance import HeadImportance, head_importance
-from headway.insight.analyses.layers import (
-    DecoderLens,
-    LogitLens,
-    Patching,
-    cut_encoders,
-    given_by_encoder_layer,
-    logit_lens,
-    patching,
-)
-from headway.insight.analyses.reading import Reading
 from headway.insight.what_if import StrictForm, read_as
+from headway.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from headway.insight.analyses.contributing import Contributions, contributions
+    from headway.insight.analyses.erasing import Contrast, Erasure, Faithfulness, contrast, erasure, faithfulness
+    from headway.insight.analyses.importance import HeadImportance, head_importance
+    from headway.insight.analyses.layers import (
+        DecoderLens,
+        LogitLens,
+        Patching,
+        cut_encoders,
+        given_by_encoder_layer,
+        logit_lens,
+        patching,
+    )
+    from headway.insight.analyses.reading import Reading
 
 __all__ = [
     "LONGEST_ANALYSED",
@@ -56,6 +61,15 @@ __all__ = [
     "patching",
     "read_analyses",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    contributing="Contributions contributions",
+    erasing="Contrast Erasure Faithfulness contrast erasure faithfulness",
+    importance="HeadImportance head_importance",
+    layers="DecoderLens LogitLens Patching cut_encoders given_by_encoder_layer logit_lens patching",
+    reading="Reading",
+)
 
 AnalysisName = Literal[
     "contributions",

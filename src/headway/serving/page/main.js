@@ -3,7 +3,7 @@
 import { forget, past, remember } from "./history.js";
 import { showInside } from "./inside.js";
 import { judge, wordElements } from "./judging.js";
-import { analysesFor, exampleButtons, modelLine, modelsFor } from "./models.js";
+import { analysesFor, areInspected, exampleButtons, modelLine, modelsFor } from "./models.js";
 import { sentencesOf } from "./sentences.js";
 import { get, post } from "./server.js";
 import { choosePageLanguage, fillWords, languageName, otherLanguage, pageLanguage, say } from "./words.js";
@@ -139,6 +139,10 @@ function look() {
   const { signal } = (state.looking = new AbortController());
   const [source, target] = [$("source").value, $("target").value];
   const notice = (name, values) => ($("inside-notice").textContent = name ? say(state.language, name, values) : "");
+  if (!areInspected(state.models)) {
+    notice("insideNeedsTorch");
+    return;
+  }
   const inspect = (text, options) => {
     const tries = options.analyses?.includes("head_importance") ? 1 : undefined; // too much work to ask for again and again
     return post("inspect", { q: text, source, target, ...options, ...key() }, { signal, tries });
@@ -149,6 +153,7 @@ function look() {
 
 /** Finds out how sure the model is of what it has written. Where that can't be told, the page doesn't tell it. */
 async function judgeAnswer(text) {
+  if (!areInspected(state.models)) return;
   const { signal } = (state.judging = new AbortController());
   const [source, target] = [sourceLanguage(), $("target").value];
   const inspect = (sentence, options) =>

@@ -12,6 +12,11 @@ export function analysesFor(models, { model }, target) {
   return modelsFor(models, model.source_language, target).flatMap((one) => one.analyses);
 }
 
+/** Whether the server looks inside them. Where it has no torch, it computes no analysis. */
+export function areInspected(models) {
+  return models.some((one) => one.analyses.length);
+}
+
 /** In a line: what its text was about, its languages and its size. names: of the languages, by code. */
 export function modelLine({ domain, source, target, parameters }, language, names) {
   const [from, into] = [source, target].map((code) => languageName(language, code, names[code]));

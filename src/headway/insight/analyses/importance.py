@@ -21,7 +21,8 @@ from torch.nn import functional as F
 
 from headway.decoding.engine import padded
 from headway.insight.analyses.reading import output_from, states
-from headway.insight.maps import AttentionKind, Floats, attentions
+from headway.insight.editing import attentions
+from headway.insight.maps import AttentionKind, Floats
 from headway.model import Transformer, cross_mask, padding_mask, target_mask
 from headway.model.sharing import sharing_copy
 from headway.text.by_length import batches_by_length
