@@ -121,6 +121,14 @@ def test_a_model_is_shown(folder):
     )
 
 
+def test_validation_pairs_of_a_run_that_was_prepared_elsewhere(tmp_path):
+    (tmp_path / "prepared").mkdir()
+    (tmp_path / "prepared" / "valid.json").write_text('[["Ein Hund.", "A dog."]]', encoding="utf-8")
+    (tmp_path / "recipe.yaml").write_text("data: {prepared: prepared}", encoding="utf-8")
+    code = "from headway.cli.files import *\nprint(validation_pairs(Path(sys.argv[1])))"
+    assert run(code, str(tmp_path)) == "[('Ein Hund.', 'A dog.')]\n"
+
+
 def test_translations_are_scored():
     code = "from headway.evaluation import score_translations\nprint(score_translations(['a b c d'], ['a b c d']).bleu)"
     assert float(run(code)) == pytest.approx(100)

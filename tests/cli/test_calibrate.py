@@ -23,10 +23,11 @@ def headway(*arguments: object) -> str:
     return done.stdout
 
 
-def test_a_calibrated_model(tmp_path):
+def test_a_calibrated_model(tmp_path, monkeypatch):
     """A model that nobody trained, and references of which every second one is its own translation."""
     words = WordTokenizer(["a", "b", "c", "d"])
     torch.manual_seed(4)
+    monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path / "cache"))
     model = Transformer(ModelConfig(8, 8, d_model=8, num_heads=2, d_ff=12, encoder_layers=1, decoder_layers=1))
     save_model(
         tmp_path / "model",
@@ -56,7 +57,15 @@ def test_a_calibrated_model(tmp_path):
     confidences = [json.loads(line)["confidence"] for line in told.splitlines()]
     share = sum(reference != "§" for reference in references) / 200
     assert sum(confidences) / 200 == pytest.approx(share, abs=1e-4), "what logistic regression with a bias promises"
+    assert found.int8 is not None
+    assert found.int8.pairs == 200
+    assert str(found.int8) in found.card
     average_models([tmp_path / "calibrated", tmp_path / "model"], tmp_path / "mean")
-    assert load_model(tmp_path / "mean").calibration is None
+    mean = load_model(tmp_path / "mean")
+    assert mean.calibration is mean.int8 is None
+    assert str(found.int8) not in mean.card
+    pairs = ("--source", tmp_path / "valid.en", "--target", tmp_path / "valid.en")
+    headway("shortlist", tmp_path / "calibrated", *pairs, "--output", tmp_path / "short")
+    assert load_model(tmp_path / "short").int8 is None
     with pytest.raises(UserError, match="is there already"):
         headway("calibrate", tmp_path / "model", *files, "--output", tmp_path / "calibrated")

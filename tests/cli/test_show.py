@@ -136,5 +136,6 @@ def test_json_has_the_config_as_it_is(model):
         "training_flops",
         "decoding",
         "alignment",
+        "int8",
         "weights",
     ]

@@ -39,6 +39,8 @@ from headway.text.subwords import SubwordTokenizer
 ROOT = Path(__file__).parent.parent.parent
 WEIGHTS = "model.safetensors"
 ALIGNMENT = {"layer": 0, "head": None, "shifted": False, "eos_is_nothing": True}
+SCORES = dict.fromkeys(("fp32_bleu", "int8_bleu", "fp32_chrf", "int8_chrf"), 36)
+INT8 = {"pairs": 9, **SCORES, "bleu_p_value": 0.5, "chrf_p_value": 0.5}
 
 
 @pytest.fixture
@@ -255,6 +257,15 @@ assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
         (lambda config: config.update(alignment=ALIGNMENT | {"head": -1}), "head must be null or 0 to"),
         (lambda config: config.update(alignment=ALIGNMENT | {"head": True}), "head must be null or 0 to"),
         (lambda config: config.update(alignment=ALIGNMENT | {"shifted": 1}), "shifted must be true or false"),
+        (lambda config: config.update(int8=True), "int8 is missing or of the wrong kind"),
+        (lambda config: config.update(int8={"pairs": 9}), "int8 must have the members pairs, fp32_bleu, int8_bleu"),
+        (lambda config: config.update(int8=INT8 | {"pairs": 0}), "int8: pairs is no number that it can be"),
+        (lambda config: config.update(int8=INT8 | {"pairs": 1.5}), "int8: pairs is no number"),
+        (lambda config: config.update(int8=INT8 | {"pairs": 10**99}), "int8: pairs is no number"),
+        (lambda config: config.update(int8=INT8 | {"fp32_bleu": "36"}), "int8: fp32_bleu is no number"),
+        (lambda config: config.update(int8=INT8 | {"int8_chrf": 101}), "int8: int8_chrf is no number"),
+        (lambda config: config.update(int8=INT8 | {"chrf_p_value": 1.1}), "int8: chrf_p_value is no number"),
+        (lambda config: config.update(int8=INT8 | {"bleu_p_value": True}), "int8: bleu_p_value is no number"),
         (lambda config: config.update(model=[1]), "model is missing or of the wrong kind"),
         (lambda config: config.pop("model"), "model is missing or of the wrong kind"),
         (lambda config: config.update(source_language="\x1b[2J"), "source_language is not"),

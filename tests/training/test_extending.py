@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tests.storage.test_int8_check import CHECK
 
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
-from headway.storage import Calibration, StoredModel, load_model, save_model
+from headway.storage import Calibration, StoredModel, load_model, save_model, with_int8
 from headway.text.domain import Domain
 from headway.text.shortlist import learn_shortlist
 from headway.text.subwords import SubwordTokenizer
@@ -142,16 +143,19 @@ def test_a_new_tag_is_the_mean_of_the_others():
     assert found[0].source_tokens[0].text == ">>ko<<"
 
 
-def test_a_shortlist_and_a_calibration_are_left_out():
-    """The first lacks the new tokens; the second knows how often the old ones occur."""
+def test_a_shortlist_a_calibration_and_what_int8_costs_are_left_out():
+    """The first lacks the new tokens; the second knows how often the old ones occur; the last is of other weights."""
     before = stored()
     ids = before.source_tokenizer.encode(OLD[0])
     listed = learn_shortlist([(ids, ids)], before.source_tokenizer, before.target_tokenizer)
     domain = Domain({}, 30, (0.0, 0.0), (1.0, 0.0, 1.0), 1.0)
     calibration = Calibration((0.5, 0.1, -0.2, 1.0, 0.3), 1.0, domain)
-    after = extend_model(replace(before, shortlist=listed, calibration=calibration), 5, NEW)
+    before = with_int8(replace(before, shortlist=listed, calibration=calibration), CHECK)
+    after = extend_model(before, 5, NEW)
     assert after.shortlist is None
     assert after.calibration is None
+    assert after.int8 is None
+    assert str(CHECK) not in after.card
 
 
 @pytest.mark.parametrize(

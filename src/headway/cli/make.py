@@ -100,23 +100,32 @@ def calibrate(
 
     Translates text that the model wasn't trained on, such as the validation set, and learns to tell translations
     with a chrF of 60 or more from others. Writes the model with the calibration, which `translate --confidence`
-    uses.
+    uses, and with what int8 costs in quality, as training does: `--precision auto` uses int8 where it translates as
+    well.
 
     \b
     headway calibrate runs/mine --source valid.de --reference valid.en --output models/mine-calibrated
     headway translate models/mine-calibrated input.de --confidence
     """
-    from headway.storage import save_model
+    from headway.storage import save_model, with_int8
     from headway.translator.confidence import learn_calibration
+    from headway.translator.int8 import check_int8
     from headway.translator.reading import TorchReader
 
     options.check_new(output)
     test_set = TestSet.read(source, reference, [], model, target_language)
     translator = load_translator(model, device, engine=engine, threads=threads)
     refuse_endless(test_set.file, test_set.references, translator)
-    translations = translator.translate(test_set.tagged(translator))
-    found = learn_calibration(TorchReader(translator.model), translator.stored, translations, test_set.references)
-    save_model(output, replace(translator.stored, calibration=found))
+    sources, stored = test_set.tagged(translator), translator.stored
+    translations = translator.translate(sources)
+    found = learn_calibration(TorchReader(translator.model), stored, translations, test_set.references)
+    stored = replace(stored, calibration=found)
+    try:
+        stored = with_int8(stored, check_int8(stored, sources, test_set.references, test_set.tokenization(stored)))
+        tell(str(stored.int8))
+    except UserError as error:
+        tell(f"notice: int8 isn't compared with fp32: {error}")
+    save_model(output, stored)
     tell(f"{output}: written, calibrated")
 
 
@@ -149,8 +158,8 @@ def shortlist(
     """Make a model translate faster on CPU.
 
     Learns from training text which target tokens each source token may become, and writes the model with this list.
-    Greedy and beam search then compute only the tokens on the list of a sentence, or, with the engine ctranslate2,
-    of the sentences of a batch.
+    Greedy and beam search then compute only the tokens on the list of a sentence. With the engine ctranslate2 these
+    are the lists of all sentences of a batch, so a translation may depend on the sentences beside it.
 
     \b
     headway shortlist runs/mine --source train.de --target train.en --output models/mine-short
@@ -164,11 +173,13 @@ def shortlist(
 
 def with_shortlist(stored: StoredModel, source: Path, target: Path | None, model: Path) -> StoredModel:
     """The model with a shortlist that is learned from training text. model: where it lies. Raises UserError."""
+    from headway.storage import with_int8
     from headway.text.shortlist import shortlist_of_pairs
 
     pairs = parallel_pairs([source], [target] if target else [], model)
     sides = stored.source_tokenizer, stored.target_tokenizer
-    return replace(stored, shortlist=shortlist_of_pairs(pairs, *sides, stored.model.config.max_length))
+    found = shortlist_of_pairs(pairs, *sides, stored.model.config.max_length)
+    return replace(with_int8(stored, None), shortlist=found)
 
 
 def extend(

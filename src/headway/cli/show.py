@@ -44,6 +44,7 @@ def show(model: options.Model, as_json: options.JsonOutput = False) -> None:
             "training_flops": stored.training_flops,
             "decoding": stored.decoding,
             "alignment": stored.aligner and stored.aligner.to_dict(),
+            "int8": stored.int8 and stored.int8.to_dict(),
             "weights": weight_shapes(stored.config),
         }
         print_json(document)

@@ -18,6 +18,9 @@ LENGTH_PENALTY = 1.0
 SENTENCES_PER_BATCH = 64
 TOKENS_PER_BATCH = 4096
 """Padded source tokens that are translated together, at most."""
+SHORT = 16
+"""With AVX-512, oneDNN computes the attention among fewer source tokens by another kernel, padding counted, and int8
+would round its sums to other numbers. So shorter sources have batches of their own."""
 CAP_STEP = 32
 """A batch has one limit on the length, but each sentence has its own, unless `max_length` is given. So a sentence is
 searched up to the next multiple of this, whatever it is translated with, and what is longer than its limit is cut."""
@@ -165,11 +168,12 @@ class CTranslate2Searcher:
 
 def _batches(lengths: Sequence[int], caps: Sequence[int]) -> list[list[int]]:
     """The places in batches of one cap, the highest first, and of similar length, the longest first."""
+    kinds = [(cap, length + 1 >= SHORT) for length, cap in zip(lengths, caps, strict=True)]
     return [
         batch
-        for cap in sorted(set(caps), reverse=True)
+        for kind in sorted(set(kinds), reverse=True)
         for batch in batches_by_length(
-            [i for i in range(len(caps)) if caps[i] == cap],
+            [i for i in range(len(kinds)) if kinds[i] == kind],
             lambda i: (lengths[i] + 1,),
             lambda count, longest: count <= SENTENCES_PER_BATCH and count * longest[0] <= TOKENS_PER_BATCH,
             longest_first=True,

@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from headway.storage.atomic import write_directory, write_json
 from headway.storage.calibration import Calibration, parse_calibration
 from headway.storage.checksums import checksum
 from headway.storage.foreign import refuse_foreign
+from headway.storage.int8 import OPENING, Int8Check
 from headway.storage.tensors import LARGEST_HEADER, TensorKind, load_arrays, read_header, save_arrays
 from headway.storage.untrusted import (
     LARGEST_JSON,
@@ -78,6 +79,11 @@ class ModelInfo:
     """The attention that aligns words best; None where nobody looked for it."""
     calibration: Calibration | None = None
     """What says how likely a translation is acceptable; None where nobody calibrated the model."""
+    int8: Int8Check | None = None
+    """What int8 costs in quality; None where nobody measured it. `with_int8` sets it."""
+
+
+Info = TypeVar("Info", bound=ModelInfo)
 
 
 @dataclass(kw_only=True)
@@ -100,6 +106,13 @@ class ModelDirectory(ModelInfo):
             if not np.isfinite(weight).all():
                 raise UserError(f"{self.folder / WEIGHTS_FILE}: weight {name!r} holds values that are not finite")
         return weights
+
+
+def with_int8(info: Info, check: Int8Check | None) -> Info:
+    """The model with what int8 costs, which its card says, too; None where it translates otherwise than it did when
+    that was measured."""
+    card = "\n".join(line for line in info.card.split("\n") if not line.startswith(OPENING))
+    return dataclasses.replace(info, int8=check, card=card if check is None else f"{card.rstrip()}\n\n{check}\n")
 
 
 def write_model(path: Path, info: ModelInfo, config: ModelConfig, weights: Mapping[str, NDArray[Any]]) -> None:
@@ -125,6 +138,7 @@ def write_model(path: Path, info: ModelInfo, config: ModelConfig, weights: Mappi
                 "tokenizer": tokenizer_files,
                 **({} if info.training_flops is None else {"training_flops": info.training_flops}),
                 **({} if info.aligner is None else {"alignment": info.aligner.to_dict()}),
+                **({} if info.int8 is None else {"int8": info.int8.to_dict()}),
                 "sha256": {file.name: checksum(file) for file in sorted(folder.iterdir())},
             },
         )
@@ -185,8 +199,8 @@ def model_fingerprint(path: Path) -> str:
 
 
 def model_info(path: Path) -> dict[str, Any]:
-    """Fields of `ModelInfo` that config.json has: languages, domain, training_flops and aligner; the model isn't
-    loaded. Raises UserError."""
+    """Fields of `ModelInfo` that config.json has: languages, domain, training_flops, aligner and int8; the model
+    isn't loaded. Raises UserError."""
     return _read_config(find_model(path) / "config.json").info
 
 
@@ -241,7 +255,7 @@ _MEMBERS: dict[str, type] = {
     "tokenizer": dict,
     "sha256": dict,
 }
-_OPTIONAL_MEMBERS: dict[str, type] = {"domain": str, "training_flops": float, "alignment": dict}
+_OPTIONAL_MEMBERS: dict[str, type] = {"domain": str, "training_flops": float, "alignment": dict, "int8": dict}
 
 
 def _read_config(file: Path) -> _Config:
@@ -265,6 +279,7 @@ def _read_config(file: Path) -> _Config:
     try:
         model = ModelConfig.from_dict(document["model"])
         aligner = Aligner.from_dict(document["alignment"], model) if "alignment" in document else None
+        int8 = Int8Check.from_dict(document["int8"]) if "int8" in document else None
     except (ValueError, UserError) as error:
         raise UserError(f"{file}: {clipped(str(error))}") from None
     tokenizers, checksums = document["tokenizer"], document["sha256"]
@@ -279,7 +294,7 @@ def _read_config(file: Path) -> _Config:
     if checksums.keys() - {SHORTLIST_FILE, CALIBRATION_FILE} != files:
         raise UserError(f"{file}: has not exactly the checksums (sha256) of the model's files")
     info = {name: document[name] for name in ("source_language", "target_language")}
-    info |= {"domain": domain, "training_flops": flops, "aligner": aligner}
+    info |= {"domain": domain, "training_flops": flops, "aligner": aligner, "int8": int8}
     return _Config(model, tokenizers, checksums, info)
 
 

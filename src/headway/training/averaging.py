@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headway.errors import UserError
 from headway.model import Transformer
-from headway.storage import StoredModel, load_model, save_model
+from headway.storage import StoredModel, load_model, save_model, with_int8
 from headway.storage.stored_model import load_named_weights, named_weights
 from headway.text.tokenizer import fingerprint
 
@@ -58,7 +58,7 @@ class MovingAverage:
 def average_models(folders: Sequence[Path], output: Path) -> None:
     """Writes the model whose weights are the mean of these models' weights. Raises UserError if they
     don't fit together."""
-    first = load_model(folders[0])
+    first = with_int8(load_model(folders[0]), None)
     sums = {name: tensor.double() for name, tensor in named_weights(first.model).items()}
     for folder in folders[1:]:
         other = load_model(folder)

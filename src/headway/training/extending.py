@@ -14,7 +14,7 @@ import torch
 from headway.errors import UserError
 from headway.model import Transformer
 from headway.model.config import IMPOSSIBLE
-from headway.storage import StoredModel
+from headway.storage import StoredModel, with_int8
 from headway.storage.stored_model import load_named_weights, named_weights
 from headway.text.characters import is_too_long
 from headway.text.growing import Grown, NewPiece, grow, learn_pieces
@@ -54,13 +54,14 @@ def extend_model(
         f"{before.target_vocab_size:,} target tokens to {now.source_vocab_size:,} and {now.target_vocab_size:,}; the "
         "scores above are those before."
     )
+    old = with_int8(stored, None)
     return replace(
-        stored,
+        old,
         model=model,
         source_tokenizer=sides[0].tokenizer,
         target_tokenizer=sides[1].tokenizer,
         target_language="mul" if tags else stored.target_language,
-        card=f"{stored.card.rstrip()}\n\n{note}\n",
+        card=f"{old.card.rstrip()}\n\n{note}\n",
         shortlist=None,
         calibration=None,
     )

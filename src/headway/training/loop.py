@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from headway.errors import UserError
+from headway.storage import load_model, save_model, with_int8
 from headway.text.batches import MicroBatch
 from headway.training.checkpoint import Progress
 from headway.training.processes import Interrupted, StopRequests
@@ -13,11 +14,22 @@ from headway.training.ranks import join
 from headway.training.rates import rate_of_step
 from headway.training.recipe import Recipe
 from headway.training.reporter import Reporter, RunLog
-from headway.training.run import Run, check_fit_to_keep, keep_model, outlook, reached, save_run, stored_model, validate
+from headway.training.run import (
+    Run,
+    check_fit_to_keep,
+    keep_model,
+    outlook,
+    reached,
+    save_run,
+    stored_model,
+    tokenization_of,
+    validate,
+)
 from headway.training.run_directory import only_trainer
 from headway.training.sizes import work_of_update
 from headway.training.start import start
 from headway.training.step import naming_batch, train_step, try_batch
+from headway.translator.int8 import check_int8
 
 
 def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
@@ -30,7 +42,10 @@ def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
         run = start(recipe, folder, reporter.line, ranks, reporter.preparing)
         stop = StopRequests(alone=ranks.count == 1)
         with stop.listening():
-            return go_on(run, stop, reporter)
+            progress = go_on(run, stop, reporter)
+            if ranks.leads:
+                judge_int8(run, stop, reporter)
+            return progress
 
 
 def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
@@ -140,6 +155,21 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter
             f"step {progress.step:,}  epoch {progress.epoch + 1}  valid loss {found.loss:.3f}  BLEU {bleu:.2f}"
             f"{'  best' if better else ''}  {run.minutes():.1f} min"
         )
+
+
+def judge_int8(run: Run, stop: StopRequests, reporter: Reporter) -> None:
+    """Adds to the best model what int8 costs on validation text, unless it says so already."""
+    stored = load_model(run.folder)
+    if stored.int8 is not None:
+        return
+    sources, references = zip(*run.data.valid_texts, strict=True)
+    try:
+        with stop.at_once():
+            check = check_int8(stored, sources, references, tokenization_of(run.recipe))
+        save_model(run.folder / "models" / stored.name, with_int8(stored, check))
+        reporter.line(str(check))
+    except UserError as error:
+        reporter.line(f"notice: int8 isn't compared with fp32: {error}")
 
 
 def _save(run: Run, log: RunLog | None) -> tuple[int, int]:
