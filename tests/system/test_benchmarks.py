@@ -119,7 +119,7 @@ def test_students(trained, corpus, tmp_path, monkeypatch):
 
 def test_deploying(trained, corpus, tmp_path):
     found = tmp_path / "found.json"
-    benchmark("deploying", trained, corpus.file("test.src"), "--lines", "60", "--rounds", "1", "--json", found)
+    benchmark("deploying", trained, corpus.file("train.src"), "--lines", "60", "--rounds", "1", "--json", found)
     figures = json.loads(found.read_text())
     assert figures["whole"]["equal lines"] >= 57  # of 60: both run the same model
     for both in (figures["whole"], figures["first line"]):
