@@ -269,9 +269,9 @@ def median(name: str, rounds: list[dict[str, float]]) -> dict[str, float]:
 
 
 def installed(environment: Path) -> float:
-    """MB of the packages in an environment, as `du` counts them."""
+    """MiB of the packages in an environment, as `du` counts them."""
     [packages] = environment.glob("lib/python*/site-packages")
-    return sum(file.lstat().st_blocks * 512 for file in packages.rglob("*")) / 1e6
+    return sum(file.lstat().st_blocks * 512 for file in packages.rglob("*")) / 2**20
 
 
 def beside_peers(
@@ -279,7 +279,7 @@ def beside_peers(
 ) -> dict[str, Any]:
     """What each takes in its own environment."""
     pythons = {name: str(environments / name / "bin" / "python") for name in ENVIRONMENTS}
-    sizes = {name: {"installed, MB": installed(environments / name)} for name in pythons}
+    sizes = {name: {"installed, MiB": installed(environments / name)} for name in pythons}
     with tempfile.TemporaryDirectory() as temporary:
         package = Path(temporary, "model.argosmodel")
         homes = {f"XDG_{name}_HOME": str(Path(temporary, name)) for name in ("DATA", "CONFIG", "CACHE")}
