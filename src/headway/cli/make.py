@@ -93,7 +93,7 @@ def calibrate(
     reference: options.Translation = None,
     target_language: options.TargetLanguage = None,
     device: options.Device = "auto",
-    engine: options.Engine = "torch",
+    engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Calibrate how likely a model's translations are acceptable.
