@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-argos test-ray test-faults mutants fuzz lint bench bench-peers results results-quick soak reference docs docs-messages dist clean
+.PHONY: setup demo test test-system test-argos test-ray test-runtime test-faults mutants fuzz lint bench bench-peers bench-deploying results results-quick soak reference docs docs-messages dist clean
 
 setup: $(READY)
 
@@ -46,7 +46,7 @@ ARGOS := .venv-argos
 $(ARGOS)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(ARGOS)
 	$(ARGOS)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
-	$(ARGOS)/bin/python -m pip install --quiet -c constraints.txt -e '.[ctranslate2]' argostranslate==1.11.0 pytest hypothesis
+	$(ARGOS)/bin/python -m pip install --quiet -c constraints.txt -e '.[torch]' argostranslate==1.11.0 pytest hypothesis
 	touch $@
 
 test-argos: $(ARGOS)/.ready
@@ -57,11 +57,21 @@ RAY := .venv-ray
 $(RAY)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(RAY)
 	$(RAY)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
-	$(RAY)/bin/python -m pip install --quiet -c constraints.txt -e '.[ray,zst]' pytest hypothesis
+	$(RAY)/bin/python -m pip install --quiet -c constraints.txt -e '.[torch,ray,zst]' pytest hypothesis
 	touch $@
 
 test-ray: $(RAY)/.ready
 	OMP_NUM_THREADS=1 $(RAY)/bin/python -m pytest -q -m ray tests/cluster
+
+# What works without torch, in an environment that has none. The fixtures of the other tests need it.
+RUNTIME := .venv-runtime
+$(RUNTIME)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(RUNTIME)
+	$(RUNTIME)/bin/python -m pip install --quiet -c constraints.txt -e '.[serve,zst]' pytest
+	touch $@
+
+test-runtime: $(RUNTIME)/.ready
+	OMP_NUM_THREADS=1 $(RUNTIME)/bin/python -m pytest -q -m runtime --confcutdir tests/runtime tests/runtime
 
 # The full counts of docs/reliability.md; half an hour.
 test-faults: setup
@@ -128,7 +138,7 @@ bench: setup $(BENCH_MODEL)/best.json
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/training.py --order random
 	$(BIN)/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
-	$(BIN)/python benchmarks/starting.py $(BENCH_MODEL)
+	$(BIN)/python benchmarks/deploying.py $(BENCH_MODEL) $(BENCH_SOURCE)
 	$(BIN)/python benchmarks/preparing.py
 	$(BIN)/python benchmarks/growing.py $(BENCH_MODEL)
 	$(BIN)/python benchmarks/web.py $(BENCH_MODEL) $(BENCH_SOURCE) $(BENCH_SOURCE:.de=.en)
@@ -164,7 +174,7 @@ dist: $(DIST)/.ready
 	$(DIST)/bin/twine check --strict dist/*
 	$(PYTHON) -m venv --clear $(DIST)/installed
 	$(DIST)/installed/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
-	$(DIST)/installed/bin/python -m pip install --quiet -c constraints.txt dist/*.whl
+	$(DIST)/installed/bin/python -m pip install --quiet -c constraints.txt "$$(echo dist/*.whl)[torch]"
 	cd $(DIST) && rm -rf tried && installed/bin/headway data dates --output tried/data
 	cd $(DIST) && installed/bin/headway train --source tried/data/train.en --target tried/data/train.ko \
 		--valid-source tried/data/valid.en --valid-target tried/data/valid.ko --output tried/run \
@@ -176,7 +186,7 @@ PEERS := .venv-peers
 $(PEERS)/.ready: constraints.txt benchmarks/peers.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
-	$(PEERS)/bin/python -m pip install --quiet -c constraints.txt -r benchmarks/peers.txt -e .
+	$(PEERS)/bin/python -m pip install --quiet -c constraints.txt -r benchmarks/peers.txt -e '.[torch]'
 	$(PEERS)/bin/python -m pip install --quiet --no-deps joeynmt==2.3.0
 	touch $@
 
@@ -185,5 +195,20 @@ bench-peers: $(PEERS)/.ready $(BENCH_MODEL)/best.json
 	$(PEERS)/bin/python benchmarks/training.py --preset base --rounds 3 --warm-up 2
 	$(PEERS)/bin/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 
+# What headway takes where it only translates, beside LibreTranslate and fxtranslate: each in an environment of its own
+# that has nothing else, not even pip; 1.2 GB.
+DEPLOYED := .venv-deployed
+$(DEPLOYED)/.ready: pyproject.toml constraints.txt
+	for name in headway headway-serve libretranslate fxtranslate; do $(PYTHON) -m venv --clear $(DEPLOYED)/$$name || exit; done
+	$(DEPLOYED)/headway/bin/python -m pip install --quiet -c constraints.txt .
+	$(DEPLOYED)/headway-serve/bin/python -m pip install --quiet -c constraints.txt '.[serve]'
+	$(DEPLOYED)/libretranslate/bin/python -m pip install --quiet libretranslate==1.9.6
+	$(DEPLOYED)/fxtranslate/bin/python -m pip install --quiet fxtranslate==0.5.0
+	for python in $(DEPLOYED)/*/bin/python; do $$python -m pip uninstall --quiet --yes setuptools pip || exit; done
+	touch $@
+
+bench-deploying: setup $(DEPLOYED)/.ready $(BENCH_MODEL)/best.json
+	$(BIN)/python benchmarks/deploying.py $(BENCH_MODEL) $(BENCH_SOURCE) --peers $(DEPLOYED)
+
 clean:
-	rm -rf $(VENV) $(PEERS) $(FUZZ) $(ARGOS) $(RAY) $(DOCS) $(GUIDE)/_build $(DIST) dist .mutants headway-demo tests/node_modules
+	rm -rf $(VENV) $(PEERS) $(DEPLOYED) $(FUZZ) $(ARGOS) $(RAY) $(RUNTIME) $(DOCS) $(GUIDE)/_build $(DIST) dist .mutants headway-demo tests/node_modules

@@ -1,9 +1,12 @@
 """Codes of languages: what they say, and which ones mean the same."""
 
+import json
+
 import pytest
 from babel.core import Locale
 
 from headway.languages import english_name, is_language, likely_script, read_code, same_language
+from tests.language_data import FILE, from_babel
 
 
 @pytest.mark.parametrize(
@@ -67,6 +70,10 @@ def test_what_is_no_language(code):
     assert not is_language(code)
 
 
+def test_the_data_are_those_of_babel():
+    assert json.loads(FILE.read_text(encoding="utf-8")) == from_babel()
+
+
 def test_every_language_that_babel_names_is_one():
     codes = [code for code in Locale("en").languages if len(code) in (2, 3)]
     assert len(codes) > 500
@@ -126,5 +133,8 @@ def test_the_known_code_that_is_meant(code, known, meant):
 def test_english_names():
     assert english_name("de") == "German"
     assert english_name("zh_Hans") == english_name("zh-Hans") == "Chinese (Simplified)"
+    assert english_name("pt_br") == "Portuguese (Brazil)"
+    assert english_name("zh-yue") == "Cantonese"
+    assert english_name("fil") == "Filipino"
     assert english_name("xx") == "xx"
     assert english_name("src") == "src", "no Sardinian"

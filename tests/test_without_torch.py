@@ -85,6 +85,30 @@ def test_torch_is_really_missing():
     run("try:\n    import torch\nexcept ImportError:\n    pass\nelse:\n    raise SystemExit(1)")
 
 
+def test_what_needs_torch_says_how_to_install_it():
+    """In Python, and in a command, whose recipe is not even looked for."""
+    code = """
+for package, name in [("headway", "Transformer"), ("headway.model", "attend"), ("headway.storage", "load_model")]:
+    try:
+        getattr(__import__(package, fromlist=[name]), name)
+    except ImportError as error:
+        print(error)
+"""
+    remedy = "needs torch, which is not installed: pip install 'headway[torch]'"
+    names = ("headway.Transformer", "headway.model.attend", "headway.storage.load_model")
+    assert run(code) == "".join(f"{name} {remedy}\n" for name in names)
+    command = "from headway.cli import main\nsys.argv = ['headway', 'train', 'recipe.yaml']\nmain()"
+    done = subprocess.run([sys.executable, "-c", BLOCKED + command], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"headway: `headway train` {remedy}\n")
+
+
+def test_another_module_that_is_missing_is_no_matter_of_torch():
+    code = "sys.modules['headway.model.transformer'] = None\nimport headway.model\nheadway.model.Transformer"
+    done = subprocess.run([sys.executable, "-c", BLOCKED + code], check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "headway[torch]" not in done.stderr
+
+
 def test_modules_that_compute_nothing_are_importable():
     names = sorted(
         name for name in MODULES.keys() - {"headway", "headway.__main__"} - NEED_TORCH if room_of(name) in ROOMS

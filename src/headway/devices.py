@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from headway.errors import UserError
+from headway.errors import NEEDS_TORCH, UserError
 
 if TYPE_CHECKING:
     import torch
@@ -48,7 +48,7 @@ def has_torch() -> bool:
 def need_torch(what: str) -> None:
     """Raises UserError where torch isn't installed. what: needs it."""
     if not has_torch():
-        raise UserError(f"{what} needs torch, which is not installed: pip install 'headway[torch]'")
+        raise UserError(f"{what} {NEEDS_TORCH}")
 
 
 def training_dtype(precision: Precision, device: torch.device) -> torch.dtype:

@@ -1,16 +1,23 @@
-"""Language codes such as `de`, `zh-CN`, `zh_Hant` or `deu`: their parts, and which mean the same."""
+"""Language codes such as `de`, `zh-CN`, `zh_Hant` or `deu`: their parts, and which mean the same.
 
+languages.json holds what Unicode's CLDR says of them: other codes for the same language, English names, usual scripts.
+"""
+
+import json
 import re
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import takewhile
+from pathlib import Path
 from typing import NamedTuple
 
-from babel import Locale, UnknownLocaleError
-from babel.core import get_global
-
+_CLDR: dict[str, dict[str, str]] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+SCRIPT_NAMES = _CLDR["scripts"]
+"""English names of scripts by their ISO 15924 codes."""
+_USUAL_SCRIPTS = {code: script for script, codes in _CLDR["usual"].items() for code in codes.split()}
+"""The script of a language, or of one in a region, such as `zh_TW`."""
 _RENAMED = {"cn": "zh", "fil": "tl", "jp": "ja", "no": "nb"}
-"""Codes for which Babel's data have no shorter one, and those of countries that are usual in the names of files."""
+"""Codes for which CLDR has no shorter one, and those of countries that are usual in the names of files."""
 _MODIFIERS = {"cyrillic": "Cyrl", "devanagari": "Deva", "latin": "Latn"}
 """Scripts in the names of locales: `sr_RS@latin`."""
 _FAMILIES = {
@@ -46,10 +53,10 @@ def read_code(code: str) -> LanguageCode:
     if rest and len(rest[0]) == 3 and rest[0].isalpha():  # zh-yue is yue
         language = rest.pop(0)
     rest = list(takewhile(lambda part: len(part) != 1, rest))  # an extension goes to the end
-    language, *usual = str(get_global("language_aliases").get(language, language)).split("_")  # sh is sr_Latn
+    language, *usual = _CLDR["aliases"].get(language, language).split("_")  # sh is sr_Latn
     script, region = _MODIFIERS.get(modifier, ""), ""
     for part in (*rest, *usual):
-        if part.title() in Locale("en").scripts:
+        if part.title() in SCRIPT_NAMES:
             script = script or part.title()
         elif re.fullmatch(r"[a-z]{2}|\d{3}", part.lower()):
             region = region or part.upper()
@@ -60,9 +67,7 @@ def likely_script(code: str) -> str:
     """The ISO 15924 code of a language's script, such as Latn: the one in the code, else the usual one; "" for an
     unknown language."""
     language, script, region = read_code(code)
-    known = get_global("likely_subtags")
-    likely = known.get(f"{language}_{region}") or known.get(language, "")
-    return script or next((part for part in likely.split("_") if len(part) == 4), "")
+    return script or _USUAL_SCRIPTS.get(f"{language}_{region}") or _USUAL_SCRIPTS.get(language, "")
 
 
 def script_family(code: str) -> str:
@@ -79,30 +84,30 @@ def script_family(code: str) -> str:
 def is_language(code: str) -> bool:
     """Whether it is the code of a language in Unicode's data, and no common suffix of files such as txt."""
     language = read_code(code).language
-    return code.lower() not in _OTHER_MEANINGS and (likely_script(language) != "" or language in Locale("en").languages)
+    return code.lower() not in _OTHER_MEANINGS and (likely_script(language) != "" or language in _CLDR["names"])
 
 
 def is_suffix_of_language(suffix: str) -> bool:
     """Whether a file with this suffix is in the language of that code. A language that has three letters and no name in
-    Babel is less likely than another meaning, unless a script follows it."""
+    CLDR is less likely than another meaning, unless a script follows it."""
     language, script, _ = read_code(suffix)
-    is_usual = len(language) == 2 or script != "" or language in Locale("en").languages
+    is_usual = len(language) == 2 or script != "" or language in _CLDR["names"]
     return is_usual and is_language(suffix) and suffix.lower() not in _SUFFIXES
 
 
 def english_name(code: str) -> str:
-    """`de` to `German`; other text stays as it is."""
-    if not is_language(code):
+    """`de` to `German`, `pt-BR` to `Portuguese (Brazil)`; what has no name stays as it is."""
+    parts = read_code(code)
+    name = _CLDR["names"].get(code.lower()) or _CLDR["names"].get(parts.language)
+    if name is None or not is_language(code):
         return code
-    try:
-        return Locale.parse(code.replace("-", "_")).english_name or code
-    except (UnknownLocaleError, ValueError):
-        return code
+    details = [SCRIPT_NAMES.get(parts.script), _CLDR["regions"].get(parts.region)]
+    return f"{name} ({', '.join(filter(None, details))})" if any(details) else name
 
 
 def code_of_name(name: str) -> str | None:
     """`German`, in capitals or not, to `de`; None for what is no English name of a language in Unicode's data."""
-    return next((code for code, known in Locale("en").languages.items() if known.lower() == name.lower()), None)
+    return next((code for code, known in _CLDR["names"].items() if known.lower() == name.lower()), None)
 
 
 def same_language(code: str, known: Iterable[str]) -> str | None:

@@ -5,15 +5,22 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from headway.errors import NEEDS_TORCH
+
 
 def lazy_names(package: str, **modules: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package. modules: for each module of the package the names that it defines,
-    separated by spaces."""
+    separated by spaces. Where torch isn't installed, the ImportError of a name that needs it says how to install it."""
     home = {name: module for module, names in modules.items() for name in names.split()}
 
     def load(name: str) -> Any:
-        if name in home:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
             return getattr(import_module(f"{package}.{home[name]}"), name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise ModuleNotFoundError(f"{package}.{name} {NEEDS_TORCH}", name="torch") from None
 
     return load, lambda: sorted({*home, *vars(sys.modules[package])})

@@ -46,6 +46,7 @@ class CopyingTranslator:
         self.calls: list[list[str]] = []
         self.options: list[dict[str, Any]] = []
         self.stopped = "eos"
+        self.engine = "torch"
         self.aligns = True
         """Whether equal words of a text and its translation are aligned."""
         self.confidences: dict[str, float] = {}

@@ -429,11 +429,13 @@ def test_a_shared_call_that_fails_is_noted(serve, caplog):
     assert "Geheimnis" not in line
 
 
-def test_warming_up_is_not_counted(serve):
+@pytest.mark.parametrize(("engine", "sentences"), [("torch", 4), ("ctranslate2", 1)])
+def test_warming_up_is_not_counted(serve, engine, sentences):
     translator = CopyingTranslator("en", tags=("de", "ko"))
+    translator.engine = engine
     server = serve(translator, batch_size=4)
     server.service.warm_up()
-    assert translator.calls
+    assert {len(call) for call in translator.calls} == {sentences}
     assert all(text.startswith(">>") for call in translator.calls for text in call)
     page = server.service.metrics.page().decode()
     assert "headway_batch_sentences_sum 0.0" in page

@@ -13,7 +13,7 @@ from typer import Option
 
 from headway.cli import compare, demo, draw, evaluate, export, inspect, make, plan, serve, show, texts, train, translate
 from headway.cli.streams import prepare_streams
-from headway.errors import UserError
+from headway.errors import NEEDS_TORCH, UserError
 
 app = typer.Typer(
     name="headway",
@@ -79,6 +79,10 @@ def _run() -> int:
         return _complain(str(error))
     except KeyboardInterrupt:
         return 130
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        return _complain(f"`headway {sys.argv[1]}` {NEEDS_TORCH}")
     except OSError as error:
         from headway.storage.atomic import is_out_of_space
 

@@ -43,7 +43,7 @@ def data(
     headway data dates --languages en-fr
     headway data romanization
     """
-    from headway.corpora import dates, multi30k, romanization, tatoeba
+    from headway.corpora import multi30k, romanization, tatoeba
 
     output = output or Path("data") / name
     if name == "multi30k":
@@ -58,6 +58,8 @@ def data(
         if source is not None:
             raise UserError(f"{name} is generated; leave --from out")
         if name == "dates":
+            from headway.corpora import dates
+
             dates.dates_corpus(*parse_languages(languages)).write(output)
         else:
             romanization.romanization_corpus().write(output)

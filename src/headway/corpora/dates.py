@@ -14,11 +14,14 @@ import re
 from dataclasses import dataclass
 from itertools import groupby
 
-from babel import Locale, UnknownLocaleError
-from babel.dates import DateTimePattern, get_date_format, get_time_format, match_skeleton, parse_pattern
-
 from headway.corpora import SPLITS, SplitCorpus, files_of
 from headway.errors import UserError
+
+try:
+    from babel import Locale, UnknownLocaleError
+    from babel.dates import DateTimePattern, get_date_format, get_time_format, match_skeleton, parse_pattern
+except ImportError:
+    raise UserError("Babel is not installed: pip install 'headway[torch]'") from None
 
 FIRST_DATE, LAST_DATE = datetime.date(1900, 1, 1), datetime.date(2100, 12, 31)
 FILES = files_of("en", "ko")

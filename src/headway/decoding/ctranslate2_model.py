@@ -45,7 +45,6 @@ def export_ctranslate2(model: ModelDirectory | StoredModel, output: Path, quanti
     """Writes a directory that `ctranslate2.Translator` loads, whole or not at all. Sources are given to it as pieces
     with <eos> last. `quantization` is CTranslate2's, such as `int8`; the check that the model is the same one is made
     without it. Raises UserError."""
-    import_ctranslate2()
     if quantization not in (None, *QUANTIZATIONS):
         raise UserError(f"quantization {quantization!r} is unknown; there are {', '.join(QUANTIZATIONS)}")
     if reason := why_not(model.config):
@@ -74,19 +73,12 @@ def pieces_of(info: ModelInfo) -> tuple[list[str], list[str]]:
     return source, target
 
 
-def import_ctranslate2() -> Any:
-    """The package. Raises UserError where it isn't installed."""
-    try:
-        import ctranslate2
-    except ImportError:
-        raise UserError("CTranslate2 is not installed: pip install 'headway[ctranslate2]'") from None
-    return ctranslate2
-
-
 def load_ctranslate2(folder: Path, **options: Any) -> Any:
     """A `ctranslate2.Translator`. Where torch is loaded and both have one OpenMP, it would leave torch as many threads
-    as it gets itself, so torch gets its own back. Raises UserError."""
-    ctranslate2, torch = import_ctranslate2(), sys.modules.get("torch")
+    as it gets itself, so torch gets its own back."""
+    import ctranslate2
+
+    torch = sys.modules.get("torch")
     threads = torch and torch.get_num_threads()
     try:
         return ctranslate2.Translator(str(folder), intra_threads=1, **options)

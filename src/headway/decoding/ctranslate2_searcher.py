@@ -1,4 +1,4 @@
-"""Translating with CTranslate2 (extra `ctranslate2`): the model is exported once, kept in a cache, and run there."""
+"""Translating with CTranslate2: the model is exported once, kept in a cache, and run there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.decoding import Hypothesis, SearchOptions
 from headway.decoding.ctranslate2_cache import exported
-from headway.decoding.ctranslate2_model import import_ctranslate2, load_ctranslate2, pieces_of
+from headway.decoding.ctranslate2_model import load_ctranslate2, pieces_of
 from headway.decoding.faithful import never_generated
 from headway.decoding.searcher import ranked
 from headway.errors import UserError
@@ -32,9 +32,9 @@ IMPOSSIBLE = -1e9
 
 
 def can_compute(precision: str, device: str) -> bool:
-    """Whether CTranslate2 computes in one of COMPUTE_TYPES on this device here. Raises UserError where it isn't
-    installed."""
-    ctranslate2 = import_ctranslate2()
+    """Whether CTranslate2 computes in one of COMPUTE_TYPES on this device here."""
+    import ctranslate2
+
     found = device == "cpu" or (device == "cuda" and ctranslate2.get_cuda_device_count() > 0)
     return found and COMPUTE_TYPES[precision] in ctranslate2.get_supported_compute_types(device)
 
@@ -49,9 +49,10 @@ class CTranslate2Searcher:
     """
 
     def __init__(self, model: ModelDirectory | StoredModel, device: str, precision: str, threads: int) -> None:
-        """precision: one of COMPUTE_TYPES; threads: on CPU. Raises UserError where CTranslate2 is not installed, or
-        can't run this model so here."""
-        ctranslate2 = import_ctranslate2()
+        """precision: one of COMPUTE_TYPES; threads: on CPU. Raises UserError where CTranslate2 can't run this model
+        so here."""
+        import ctranslate2
+
         if device not in ("cpu", "cuda"):
             raise UserError(f"engine ctranslate2 doesn't run on {device}; use --device cpu")
         if not can_compute(precision, device):

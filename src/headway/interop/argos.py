@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from headway.decoding.ctranslate2_model import CTranslate2Model, export_ctranslate2, import_ctranslate2
+from headway.decoding.ctranslate2_model import CTranslate2Model, export_ctranslate2
 from headway.decoding.faithful import Exported
 from headway.errors import UserError
 from headway.languages import english_name, is_language
@@ -32,7 +32,6 @@ _OWN_CODES = ("pb", "zt")
 def export_argos(stored: StoredModel, output: Path, quantization: str | None = None) -> None:
     """Writes an `.argosmodel` file, whole or not at all. `quantization` is CTranslate2's, `int8` by default. Raises
     UserError, also for a model that Argos can't run."""
-    import_ctranslate2()
     _check_possible(stored)
     if output.suffix != SUFFIX:
         raise UserError(f"{output}: the name of a package for Argos Translate ends in {SUFFIX}")

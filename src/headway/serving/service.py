@@ -127,10 +127,10 @@ class Service:
         return self._batcher.is_full
 
     def warm_up(self) -> None:
-        """Translates with every model as much as is translated at once, so that the first requests are as fast, and
-        take no more memory, than later ones."""
+        """Translates with every model, so that the first requests are as fast as later ones; with torch as much as is
+        translated at once, so that they take no more memory either."""
         for translator, pair in {one.translator: one for one in self.pairs}.items():
-            texts = [pair.prefix + WARMING] * self.settings.batch_size
+            texts = [pair.prefix + WARMING] * (self.settings.batch_size if translator.engine == "torch" else 1)
             self._batcher.warm_up(partial(translator.translate, texts, n_best=1))
         return_freed_memory()
 

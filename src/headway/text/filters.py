@@ -8,10 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from babel.core import Locale
-
 from headway.errors import UserError
-from headway.languages import script_family
+from headway.languages import SCRIPT_NAMES, script_family
 from headway.text.detection import lingua_detector, lingua_language, script_of
 
 DuplicateOf = Literal["pair", "source", "target"]
@@ -29,7 +27,7 @@ _SCRIPTS = {
     "Beng": ("BENGALI",),
     "Orya": ("ORIYA",),
 }
-"""The names that `script_of` uses where they differ from Babel's English names. It counts kana as CJK."""
+"""The names that `script_of` uses where they differ from the English names. It counts kana as CJK."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ def script_names(language: str) -> tuple[str, ...]:
         raise UserError(
             f"data.filters: {language!r} isn't a known language code; set data.source_language and data.target_language"
         )
-    name = Locale("en").scripts.get(script, script)
+    name = SCRIPT_NAMES.get(script, script)
     return _SCRIPTS.get(script, (name.split(" ")[0].upper(),))
 
 
