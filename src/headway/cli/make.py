@@ -107,9 +107,9 @@ def calibrate(
     headway calibrate runs/mine --source valid.de --reference valid.en --output models/mine-calibrated
     headway translate models/mine-calibrated input.de --confidence
     """
-    from headway.storage import save_model, with_int8
+    from headway.storage import save_model
     from headway.translator.confidence import learn_calibration
-    from headway.translator.int8 import check_int8
+    from headway.translator.int8 import judge_int8
     from headway.translator.reading import TorchReader
 
     options.check_new(output)
@@ -120,11 +120,7 @@ def calibrate(
     translations = translator.translate(sources)
     found = learn_calibration(TorchReader(translator.model), stored, translations, test_set.references)
     stored = replace(stored, calibration=found)
-    try:
-        stored = with_int8(stored, check_int8(stored, sources, test_set.references, test_set.tokenization(stored)))
-        tell(str(stored.int8))
-    except UserError as error:
-        tell(f"notice: int8 isn't compared with fp32: {error}")
+    stored = judge_int8(stored, sources, test_set.references, test_set.tokenization(stored), tell)
     save_model(output, stored)
     tell(f"{output}: written, calibrated")
 
