@@ -182,11 +182,9 @@ def main() -> None:
             now.stop()
             before.stop()
             texts = options.source, options.target
-            whole = [
-                Commands(code, options.model, texts, Path(folder, name))
-                for name, code in [("now", ROOT), ("earlier", earlier)]
-            ]
-            jobs |= {job: measure(job, *whole, options.rounds) for job in (TRANSLATE, TRAIN)}
+            ours = Commands(ROOT, options.model, texts, Path(folder, "now"))
+            theirs = Commands(earlier, options.model, texts, Path(folder, "earlier"))
+            jobs |= {job: measure(job, ours, theirs, options.rounds) for job in (TRANSLATE, TRAIN)}
             inspect = {"inspect": looking, "translate": alone}
             found = {"versions": versions(), "before": options.before, "jobs": jobs, "inspect": inspect}
         finally:

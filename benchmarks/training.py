@@ -37,7 +37,7 @@ from torch.nn import functional as F
 from contenders import Contender
 from headway.cli.train import bound_spinning
 from headway.decoding.engine import padded
-from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
+from headway.devices import keep_large_allocations, keep_matrix_kernels, training_dtype
 from headway.model import ModelConfig, Transformer
 from headway.model.packing import Packed
 from headway.text.shards import ParallelIds
@@ -55,7 +55,7 @@ from peers import peers
 RECIPE = Path(__file__).parent.parent / "recipes" / "multi30k-de-en.yaml"
 HEADWAY = "headway"
 TUNED = " tuned"
-CPU = pick_device("cpu")
+CPU = torch.device("cpu")
 Batch = tuple[Tensor, Tensor]
 Order = Literal["length", "random"]
 

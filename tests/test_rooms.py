@@ -98,7 +98,7 @@ def test_commands_alone_set_the_threads():
     assert {
         room_of(module)
         for module in MODULES.keys() - {"headway", "headway.__main__"}
-        if "headway.threads" in imported(MODULES[module])
+        if "use_threads" in Path(MODULES[module]).read_text(encoding="utf-8") and module != "headway.threads"
     } == {"cli"}
 
 
@@ -144,6 +144,11 @@ def test_a_door_of_the_core_loads_little(module):
 @pytest.mark.parametrize("module", ["headway", "headway.cli", "headway.storage", "headway.decoding"])
 def test_torch_is_not_loaded_by(module):
     assert not loaded(f"import {module}") & {"torch", "sacrebleu", "sentencepiece"}
+
+
+@pytest.mark.parametrize("module", ["headway.translator", "headway.serving.server"])
+def test_what_only_some_requests_need_is_not_loaded_by(module):
+    assert not loaded(f"import {module}") & {"torch", "sacrebleu", "matplotlib", "headway.insight.record"}
 
 
 def test_no_two_classes_have_one_name():

@@ -6,12 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from headway.decoding import SearchOptions, TorchEngine, TorchSearcher
 from headway.model import ModelConfig, Transformer
-from headway.storage import StoredModel, save_model
+from headway.storage import StoredModel, load_model, save_model
 from headway.text.words import WordTokenizer
+from headway.translator.aligning import align, choose_aligner
+from headway.translator.confidence import confidence_features
+from headway.translator.reading import TorchReader
 from tests.test_rooms import MODULES, room_of
 
 BLOCKED = "import sys\nsys.modules['torch'] = None\n"
@@ -27,6 +32,7 @@ ROOMS = {
     "threads",
     "decoding.options",
     "plain",
+    "translator",
     "insight",
     "glass",
     "web",
@@ -35,15 +41,20 @@ ROOMS = {
 }
 NEED_TORCH = {
     "headway.storage.stored_model",
+    "headway.translator.int8",
     "headway.insight.editing",
     "headway.insight.recording",
     *(f"headway.insight.analyses.{name}" for name in ("contributing", "erasing", "importance", "layers", "reading")),
     "headway.glass.analysing",
     "headway.glass.inspecting",
-    "headway.web.export",
-    *(f"headway.serving.{name}" for name in ("service", "app", "server")),
 }
 """What runs a model in torch, or changes one."""
+PAIRS = ([[4, 5, 6], [7]], [[6, 5], [4, 5, 7, 4]])
+"""Sources and their translations as ids."""
+READ = """
+from headway.storage import read_model
+directory = read_model(__import__("pathlib").Path(sys.argv[1]))
+"""
 
 
 def run(code: str, *arguments: str) -> str:
@@ -85,9 +96,7 @@ def test_modules_that_compute_nothing_are_importable():
 
 
 def test_a_text_is_tokenised_and_comes_back(folder):
-    code = """
-from headway.storage import read_model
-directory = read_model(__import__("pathlib").Path(sys.argv[1]))
+    code = f"""{READ}
 ids = directory.source_tokenizer.encode("ein hund läuft .")
 print(directory.source_language, directory.num_parameters, directory.source_tokenizer.decode(ids))
 """
@@ -121,6 +130,18 @@ def test_a_model_is_shown(folder):
     )
 
 
+def test_looking_inside_says_what_it_needs():
+    code = """
+from headway.errors import UserError
+from headway.translator import Translator
+try:
+    Translator.inspect
+except UserError as error:
+    print(error)
+"""
+    assert run(code) == "inspect needs torch, which is not installed: pip install 'headway[torch]'\n"
+
+
 def test_validation_pairs_of_a_run_that_was_prepared_elsewhere(tmp_path):
     (tmp_path / "prepared").mkdir()
     (tmp_path / "prepared" / "valid.json").write_text('[["Ein Hund.", "A dog."]]', encoding="utf-8")
@@ -141,3 +162,42 @@ document = parse_document("Er kam. Sie ging.", "text", "de", lambda text: True)
 print([one.layout.plain for one in document.sentences])
 """
     assert run(code) == "['Er kam.', 'Sie ging.']\n"
+
+
+def test_words_are_aligned_and_confidence_has_its_features(folder):
+    code = f"""{READ}
+import json
+from headway.translator.aligning import align, choose_aligner
+from headway.translator.confidence import confidence_features
+from headway.translator.reading import PlainReader
+reader = PlainReader(directory.config, directory.weights())
+aligner = choose_aligner(reader, *{PAIRS})
+found = align(reader, aligner, *{PAIRS}, [0, 0]), confidence_features(reader, *{PAIRS}).tolist()
+print(json.dumps([aligner.to_dict(), *found]))
+"""
+    aligner, alignments, features = json.loads(run(code, str(folder)))
+    reader = TorchReader(load_model(folder).model)
+    wanted = choose_aligner(reader, *PAIRS)
+    assert aligner == wanted.to_dict()
+    assert alignments == align(reader, wanted, *PAIRS, [0, 0])
+    np.testing.assert_allclose(features, confidence_features(reader, *PAIRS), rtol=0, atol=1e-5)
+
+
+def test_ctranslate2_makes_its_form_and_translates(folder, tmp_path, monkeypatch):
+    pytest.importorskip("ctranslate2")
+    monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path))
+    code = f"""{READ}
+import json
+from headway.decoding import SearchOptions
+from headway.decoding.ctranslate2_searcher import CTranslate2Searcher, can_compute
+assert can_compute("fp32", "cpu") and not can_compute("fp32", "mps")
+searcher = CTranslate2Searcher(directory, "cpu", "fp32", 1)
+found = searcher.search({PAIRS[0]}, SearchOptions(beam_size=1), [5, 5], [[], []])
+print(json.dumps([[one.ids for [one] in found], searcher.score(*{PAIRS})]))
+"""
+    ids, scores = json.loads(run(code, str(folder)))
+    stored = load_model(folder)
+    engine = TorchEngine(stored.model, stored.target_tokenizer.never_generated)
+    ours = TorchSearcher(engine, stored.config.pad_id, torch.device("cpu"))
+    assert ids == [one.ids for [one] in ours.search(PAIRS[0], SearchOptions(beam_size=1), [5, 5], [[], []])]
+    assert scores == pytest.approx(ours.score(*PAIRS), abs=1e-4)

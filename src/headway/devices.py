@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import platform
 import sys
-from typing import TYPE_CHECKING, Literal
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
 
 from headway.errors import UserError
 
@@ -16,26 +19,36 @@ if TYPE_CHECKING:
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["auto", "fp32", "bf16"]
 TranslatingPrecision = Literal["auto", "fp32", "bf16", "int8"]
-EngineName = Literal["torch", "ctranslate2"]
-"""What runs a model when it translates."""
+EngineName = Literal["auto", "torch", "ctranslate2"]
+"""The program that runs a model when it translates."""
+DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
+"""Files of which Linux has one where it has a driver of a GPU: NVIDIA's, Windows' around it, AMD's."""
 
 
-def pick_device(name: DeviceName | torch.device) -> torch.device:
-    """`auto`: cuda, then mps, then cpu. Raises UserError for a device that isn't there."""
-    import torch
-
-    if isinstance(name, torch.device):
-        return name
+def pick_device(name: DeviceName | torch.device) -> str:
+    """`auto`: cuda, then mps, then cpu; torch isn't loaded where there can be no accelerator. Raises UserError for a
+    device that isn't there."""
+    if not isinstance(name, str):
+        return str(name)
+    if name not in (known := get_args(DeviceName)):
+        raise UserError(f"device {name!r} is unknown; there are {', '.join(known)}")
     if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if name not in available:
-        raise UserError(f"device {name!r} is unknown; there are auto, cpu, cuda, mps")
-    if not available[name]:
+        accelerators = ("cuda", "mps") if sys.modules.get("torch") or _may_have_accelerator() else ()
+        return next(filter(_is_available, accelerators), "cpu")
+    if name != "cpu" and not _is_available(name):
         raise UserError(f"device {name!r} is not available on this machine; use auto or cpu")
-    return torch.device(name)
+    return name
+
+
+def has_torch() -> bool:
+    """Whether torch is installed (extra `torch`)."""
+    return find_spec("torch") is not None
+
+
+def need_torch(what: str) -> None:
+    """Raises UserError where torch isn't installed. what: needs it."""
+    if not has_torch():
+        raise UserError(f"{what} needs torch, which is not installed: pip install 'headway[torch]'")
 
 
 def training_dtype(precision: Precision, device: torch.device) -> torch.dtype:
@@ -55,8 +68,8 @@ def autocast(device: torch.device, dtype: torch.dtype) -> torch.autocast:
 
 
 def translating_dtype(precision: TranslatingPrecision, device: torch.device) -> torch.dtype:
-    """The type of weights in translating. `auto`: bf16 on cuda, fp32 elsewhere, where a translation then doesn't depend
-    on what it is translated with. Raises UserError for int8, which is CTranslate2's."""
+    """The type of torch's weights in translating. `auto`: bf16 on cuda, fp32 elsewhere, where a translation then
+    doesn't depend on what it is translated with. Raises UserError for int8, which is CTranslate2's."""
     import torch
 
     if precision == "int8":
@@ -110,6 +123,25 @@ def keep_few_matrix_kernels() -> None:
     """
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, "128")
+
+
+def _may_have_accelerator() -> bool:
+    if sys.platform == "linux":
+        return any(Path(driver).exists() for driver in DRIVERS)
+    return sys.platform != "darwin" or platform.machine() == "arm64"
+
+
+def _is_available(accelerator: str) -> bool:
+    """As torch says; where torch isn't installed, as CTranslate2 says, which knows cuda alone."""
+    if has_torch():
+        import torch
+
+        return torch.cuda.is_available() if accelerator == "cuda" else torch.backends.mps.is_available()
+    if accelerator == "cuda":
+        import ctranslate2
+
+        return ctranslate2.get_cuda_device_count() > 0
+    return False
 
 
 def _has_fast_bf16(device: torch.device) -> bool:

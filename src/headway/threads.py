@@ -6,6 +6,8 @@ use it up early in each period, and then all of them stand still until the next 
 
 import math
 import os
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -15,26 +17,46 @@ from headway.errors import UserError
 VARIABLE = "HEADWAY_THREADS"
 MOST = 1024
 """A larger number is a typing error."""
+_of_thread = threading.local()
+"""`count`: see `use_one_thread`."""
 
 
 def use_threads(option: int | None = None) -> None:
-    """Sets torch's threads, which everything else follows: to `option`, else HEADWAY_THREADS, else OMP_NUM_THREADS,
-    else `usable_cores`, but then to no more than torch takes by itself, which is physical cores on some machines.
+    """Sets the threads of everything that computes: to `option`, else HEADWAY_THREADS, else OMP_NUM_THREADS, else
+    `usable_cores`, but to no more than torch takes by itself if it is loaded, which is physical cores on some machines.
 
     Commands call it once, before they load a model; the number then stays, because the last digits of a training depend
     on it. Nothing else in headway may call it: a library leaves the threads to the program that uses it. Raises
     UserError.
     """
-    import torch
-
     threads = _wanted(option)
     if threads is None:
-        threads = torch.get_num_threads()
+        threads = current_threads()
         if not os.environ.get("OMP_NUM_THREADS"):
             processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # of one training, on this machine
             threads = max(1, min(threads, usable_cores()) // processes)
-    if threads != torch.get_num_threads():
+    if (torch := sys.modules.get("torch")) is None:
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # torch follows it when it is loaded
+    elif threads != torch.get_num_threads():
         torch.set_num_threads(threads)
+
+
+def use_one_thread() -> None:
+    """Lets the calling thread compute alone, with torch too if it is loaded later."""
+    _of_thread.count = 1
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_num_threads(1)
+
+
+def current_threads() -> int:
+    """Threads to compute with: one after `use_one_thread`, else torch's if it is loaded, else OMP_NUM_THREADS, else
+    `usable_cores`."""
+    if (count := getattr(_of_thread, "count", None)) is not None:
+        return count
+    if (torch := sys.modules.get("torch")) is not None:
+        return torch.get_num_threads()
+    first, *_ = os.environ.get("OMP_NUM_THREADS", "").split(",")  # the others are of nested loops
+    return int(first) if first.isdecimal() and int(first) else usable_cores()
 
 
 def usable_cores(root: Path = Path("/")) -> int:

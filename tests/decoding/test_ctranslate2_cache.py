@@ -15,8 +15,9 @@ import torch
 
 from headway.decoding import ctranslate2_cache
 from headway.decoding.ctranslate2_cache import exported
+from headway.errors import UserError
 from headway.model import Transformer
-from headway.storage import StoredModel
+from headway.storage import ModelDirectory, StoredModel, read_model, save_model
 from headway.storage.checksums import find_damage
 from tests.decoding.test_ctranslate2_model import stored, with_shortlist
 
@@ -52,7 +53,7 @@ def changed(one: StoredModel, amount: float) -> StoredModel:
     return other
 
 
-def use(one: StoredModel, version: str = "1") -> bytes:
+def use(one: StoredModel | ModelDirectory, version: str = "1") -> bytes:
     with exported(one, version) as folder:
         return (folder / "model.bin").read_bytes()
 
@@ -67,6 +68,28 @@ def test_it_is_exported_once_and_again_where_the_copy_is_damaged(cache, made):
     assert use(one) == wanted
     assert len(made) == 2
     assert find_damage(folder) is None
+
+
+def test_a_directory_finds_the_copy_without_reading_its_weights(cache, monkeypatch, tmp_path):
+    one = stored()
+    save_model(tmp_path / "model", one)
+    directory = read_model(tmp_path / "model")
+    use(one)
+    monkeypatch.setattr(ModelDirectory, "weights", None)
+    with exported(directory, "1") as found:
+        assert found.parent == cache
+        assert find_damage(found) is None
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_weights_that_were_changed_after_they_were_verified_are_not_kept(cache, tmp_path):
+    save_model(tmp_path / "model", stored())
+    directory = read_model(tmp_path / "model")
+    save_model(tmp_path / "other", changed(stored(), 1))
+    shutil.copy(tmp_path / "other" / "model.safetensors", tmp_path / "model")
+    with pytest.raises(UserError, match=r"model\.safetensors: was changed after it was verified"):
+        use(directory)
+    assert not cache.exists()
 
 
 def test_another_model_another_package_and_another_exporter_are_another_copy(cache, made, monkeypatch, tmp_path):

@@ -11,7 +11,7 @@ from headway.decoding.ctranslate2_model import export_ctranslate2
 from headway.decoding.engine import padded
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
-from headway.storage import StoredModel
+from headway.storage import StoredModel, read_model, save_model
 from headway.text.shortlist import Shortlist
 from headway.text.subwords import SubwordTokenizer
 
@@ -24,7 +24,8 @@ VARIANTS = [
     {"activation": "swish", "output_bias": True},
     {"positions": "learned"},
     {"share_embeddings": "none", "encoder_layers": 1, "decoder_layers": 3},
-    {"share_embeddings": "decoder", "decoder_d_ff": 48},
+    {"share_embeddings": "decoder", "decoder_d_ff": 48, "decoder_num_heads": 2},
+    {"decoder_num_heads": 8, "norm": "pre"},
 ]
 
 
@@ -65,6 +66,17 @@ def test_ids_and_scores_are_equal(changes, tmp_path):
     target = padded([[2, *ids, 3] for ids in given], 0)
     totals = TorchEngine(one.model).score(rows, target).sum(1)
     assert [sum(score.log_probs) for score in scored] == pytest.approx(totals.tolist(), abs=2e-3)
+
+
+def test_a_directory_and_a_model_in_memory_become_the_same_files(tmp_path):
+    one = stored()
+    save_model(tmp_path / "model", one)
+    for model, name in ((one, "of memory"), (read_model(tmp_path / "model"), "of disk")):
+        export_ctranslate2(model, tmp_path / name)
+    files = [
+        {file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("of memory", "of disk")
+    ]
+    assert files[0] == files[1]
 
 
 def test_beams_are_equal_without_a_length_penalty(tmp_path):
@@ -110,7 +122,7 @@ def test_the_vocabulary_map_is_the_shortlist(tmp_path):
 
 
 def test_what_it_can_not_run_is_refused(tmp_path):
-    for field, value in (("decoder_num_heads", 2), ("encoder_layers", 0), ("decoder_layers", 0)):
-        with pytest.raises(UserError, match=f"model.{field} "):
-            export_ctranslate2(stored(**{field: value}), tmp_path / "out")
+    for field in ("encoder_layers", "decoder_layers"):
+        with pytest.raises(UserError, match=f"model.{field} is 0"):
+            export_ctranslate2(stored(**{field: 0}), tmp_path / "out")
         assert not (tmp_path / "out").exists()

@@ -177,7 +177,7 @@ def test_a_translation_scores_more_than_the_same_given_one_by_what_may_not_be_ge
     texts = [text for text in TEXTS if text not in ("", "x" * 1000)]
     found = [translation for translation in theirs.translate(texts, beam_size=4) if translation.stopped == "eos"]
     ids = [translation._pieces.ids for translation in found]
-    given = theirs.searcher.score([source for source, _ in ids], [target for _, target in ids])
+    given = theirs.engines.own.score([source for source, _ in ids], [target for _, target in ids])
     assert found
     for translation, score in zip(found, given, strict=True):
         text = translation._pieces.source_text
@@ -247,7 +247,7 @@ def test_int8_translates(cache):
 
 
 def test_what_it_can_not_honour_is_refused_by_name(both, cache):
-    with pytest.raises(UserError, match="ctranslate2 has no sample"):
+    with pytest.raises(UserError, match="sampling needs engine torch"):
         both[1].translate(["the cat"], sample=Sampling())
     with pytest.raises(UserError, match="ensemble"):
         Translator(stored(), engine="ctranslate2", ensemble=[stored()])
@@ -261,7 +261,7 @@ def test_each_takes_all_threads_and_torch_keeps_them(cache):
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        for engine in (Translator(ending(), engine="ctranslate2").searcher for _ in range(2)):  # exported, then kept
+        for engine in (Translator(ending(), engine="ctranslate2").engines.own for _ in range(2)):  # exported, then kept
             assert engine._engine.num_translators == torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

@@ -64,8 +64,8 @@ def test_ctranslate2(combination, tmp_path, monkeypatch):
     pytest.importorskip("ctranslate2")
     monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path / "cache"))
     one = model_of(combination)
-    if "decoder_num_heads" in combination or combination.get("encoder_layers") == 0:
-        with pytest.raises(UserError, match=r"decoder_num_heads differs|encoder_layers is 0"):
+    if combination.get("encoder_layers") == 0:
+        with pytest.raises(UserError, match="encoder_layers is 0"):
             export_ctranslate2(one, tmp_path / "out")
         return
     step = TorchEngine.step  # CTranslate2's probabilities are those among the tokens that may be generated

@@ -179,7 +179,7 @@ UNFIT = {
     "tag": lambda: stored(SubwordTokenizer.train(LINES, "bpe", 300, ["ko", "en"])),
     "learned positions": lambda: stored(positions="learned", max_length=100),
     "code of a language": lambda: stored(languages=("../de", "en")),
-    "decoder_num_heads": lambda: stored(decoder_num_heads=2),
+    "model without layers": lambda: stored(encoder_layers=0),
 }
 
 

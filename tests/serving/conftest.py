@@ -13,7 +13,6 @@ from typing import Any
 
 import httpx
 import pytest
-import torch
 
 from headway.decoding import SearchOptions
 from headway.errors import UserError
@@ -39,11 +38,11 @@ class CopyingTranslator:
         refuses: str = "",
         longest_target: int = 400,
     ) -> None:
-        self.stored = SimpleNamespace(
+        self.info = SimpleNamespace(
             source_language=source, target_language=target, domain="animals", num_parameters=1234
         )
         self.target_languages = list(tags)
-        self.device = torch.device("cpu")
+        self.device = "cpu"
         self.calls: list[list[str]] = []
         self.options: list[dict[str, Any]] = []
         self.stopped = "eos"

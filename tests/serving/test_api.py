@@ -281,7 +281,7 @@ def test_align_asks_the_model_of_each_text_with_its_tag(serve):
 
     class Watched(CopyingTranslator):
         def align(self, sources, targets):
-            asked.append((self.stored.source_language, sources))
+            asked.append((self.info.source_language, sources))
             return super().align(sources, targets)
 
     server = serve(Watched("ko", tags=("en", "fr")), Watched("de", "en"))

@@ -87,6 +87,13 @@ def test_the_page_hears_what_the_models_know(serve):
     }
 
 
+def test_the_page_hears_that_nothing_can_be_analysed_without_torch(serve, monkeypatch):
+    monkeypatch.setattr("headway.serving.pairs.has_torch", lambda: False)
+    model = CopyingTranslator("ko", "en")
+    [about] = serve(model, examples={model: [("하나", "one")]}).get("/frontend/settings").json()["models"]
+    assert about["analyses"] == []
+
+
 def test_the_page_hears_that_heads_can_be_measured_where_there_are_pairs(serve):
     model = CopyingTranslator("ko", "en")
     [about] = serve(model, examples={model: [("하나", "one")]}).get("/frontend/settings").json()["models"]

@@ -62,9 +62,9 @@ def test_a_translation_that_has_the_terms_by_itself_stays(door, monkeypatch):
     glossaries, texts = [Glossary.of([("cat", "mat")]), Glossary.of([("cat", "hat")])], ["the cat", "a cat"]
     free = door.translate(texts, prefix="the mat sat")
     searched = []
-    search = door.searcher.search_with_phrases
+    search = door.engines.own.search_with_phrases
     monkeypatch.setattr(
-        door.searcher, "search_with_phrases", lambda sources, *of: searched.append(sources) or search(sources, *of)
+        door.engines.own, "search_with_phrases", lambda sources, *of: searched.append(sources) or search(sources, *of)
     )
     found = door.translate(texts, prefix="the mat sat", glossary=glossaries)
     assert (found[0].text, found[0].score) == (free[0].text, free[0].score)
@@ -110,7 +110,7 @@ def test_what_is_alone_is_the_same_among_others_with_other_terms(door):
 def test_the_score_is_that_of_the_translation(door):
     [found] = door.translate(["the cat"], glossary=GLOSSARY)
     ids = found._pieces.ids
-    [score] = door.searcher.score([ids[0]], [ids[1]])
+    [score] = door.engines.own.score([ids[0]], [ids[1]])
     assert found.score == pytest.approx(score, abs=1e-3)
 
 

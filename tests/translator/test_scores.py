@@ -32,7 +32,7 @@ def pairs(door: Translator, found: list[Translation]) -> list[tuple[float, float
     """The score of each translation, and that of its tokens as a given target."""
     every = [one for first in found for one in (first, *first.alternatives)]
     sources, targets = zip(*(one._pieces.ids for one in every), strict=True)
-    return list(zip((one.score for one in every), door.searcher.score(sources, targets), strict=True))
+    return list(zip((one.score for one in every), door.engines.own.score(sources, targets), strict=True))
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

@@ -49,7 +49,7 @@ def compare(
     as_json: options.JsonOutput = False,
     device: options.Device = "auto",
     precision: options.Precision = "auto",
-    engine: options.Engine = "torch",
+    engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Show how runs differ: recipes, curves and scores.
@@ -154,7 +154,7 @@ def _scored(
     systems = []
     for run in runs:
         translator = load(run)
-        tokenizations.setdefault(test_set.tokenization(translator.stored), run)
+        tokenizations.setdefault(test_set.tokenization(translator.info), run)
         if len(tokenizations) > 1:
             found = ", ".join(f"{of_run} as {name}" for name, of_run in tokenizations.items())
             raise UserError(f"BLEU would tokenise the runs' translations differently ({found}); choose with --tokenize")

@@ -22,7 +22,7 @@ from headway.text.corpus import read_lines, same_text
 
 if TYPE_CHECKING:
     from headway.evaluation import Comparison, Measured, NamedMetric
-    from headway.storage import StoredModel
+    from headway.storage import ModelInfo
     from headway.translator import Translator
 
     System = tuple[Sequence[str], Sequence[Measured]]
@@ -49,7 +49,7 @@ def evaluate(
     as_json: options.JsonOutput = False,
     device: options.Device = "auto",
     precision: options.Precision = "auto",
-    engine: options.Engine = "torch",
+    engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Measure BLEU, chrF and TER against a reference.
@@ -81,7 +81,7 @@ def evaluate(
     if output is not None:
         with writer(output) as file:
             file.writelines(f"{line}\n" for line in hypotheses)
-    tokenize = test_set.tokenization(translator.stored)
+    tokenize = test_set.tokenization(translator.info)
     scores = score_translations(hypotheses, test_set.references, tokenize, with_ter=True)
     measured, comparisons = test_set.measured(hypotheses), []
     if others is not None:
@@ -225,9 +225,9 @@ class TestSet:
                 raise UserError(f"{self.source_file}, line {number}: {fault}; add it, or give --target-language")
         return [tag + source for source in self.sources]
 
-    def tokenization(self, stored: StoredModel) -> str:
+    def tokenization(self, info: ModelInfo) -> str:
         """sacreBLEU's tokenisation of what a model writes here."""
-        return self.tokenize or tokenization_for(stored, self.target_language)
+        return self.tokenize or tokenization_for(info, self.target_language)
 
     def measured(self, translations: Sequence[str]) -> list[Measured]:
         """Scores of the translations by the metrics."""
@@ -251,13 +251,13 @@ def refuse_endless(file: Path, texts: Sequence[str], translator: Translator) -> 
             raise UserError(f"{file}, line {number}: {too_many}")
 
 
-def tokenization_for(stored: StoredModel, target_language: str | None = None) -> str:
+def tokenization_for(info: ModelInfo, target_language: str | None = None) -> str:
     """sacreBLEU's tokenisation of what a model writes, in one of its target languages or in all."""
     from headway.evaluation import tokenization
 
-    tags = stored.source_tokenizer.target_tags
-    languages = [target_language] if target_language else tags or [stored.target_language]
-    return tokenization(*languages, tokenized=stored.target_tokenizer.kind == "word")
+    tags = info.source_tokenizer.target_tags
+    languages = [target_language] if target_language else tags or [info.target_language]
+    return tokenization(*languages, tokenized=info.target_tokenizer.kind == "word")
 
 
 def shown_score(metric: str, score: float, *, signed: bool = False) -> str:

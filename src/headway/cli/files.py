@@ -125,7 +125,7 @@ def load_translator(
     model: Path,
     device: str,
     precision: str = "auto",
-    engine: str = "torch",
+    engine: str = "auto",
     threads: int | None = None,
     ensemble: Sequence[Path] | None = None,
 ) -> Translator:
@@ -139,7 +139,7 @@ def load_translator(
 
 def tell_of_aligner(translator: Translator, model: Path) -> None:
     """Tells a user who wants alignments where the model has no choice for them."""
-    if translator.stored.aligner is None:
+    if translator.info.aligner is None:
         tell(f"notice: {model} has no chosen attention, so the mean of all aligns; headway aligner chooses")
 
 

@@ -96,8 +96,8 @@ def inspect(
     translator.domain = [source for source, _ in validation_pairs(model)]
     text = language_prefix(translator, target_language) + text
     if suffix == ".html":
-        _, plain = translator.stored.source_tokenizer.split_tag(text)
-        count = len(usual_cases(translator.model.config, plain))
+        _, plain = translator.info.source_tokenizer.split_tag(text)
+        count = len(usual_cases(translator.info.config, plain))
         tell(f"trying {count} edits of the model and of the text for the page")
         if not analysis and translator.is_readable(text, LONGEST_ANALYSED):
             analysis = list(PAGE_ANALYSES)
@@ -115,7 +115,7 @@ def inspect(
         teller = Teller(source_names, target_names, record.vocabulary)
         typer.echo("\n\n".join(teller.tell(record.analyses)))
         return
-    moments = {"": record.maps} if last is None else _moments(record, translator.stored.name)
+    moments = {"": record.maps} if last is None else _moments(record, translator.info.name)
     if words:
         moments = {name: maps.words() for name, maps in moments.items()}
     charts = _chosen_maps(moments, kinds, layers, heads)

@@ -93,7 +93,7 @@ def calibrate(
     reference: options.Translation = None,
     target_language: options.TargetLanguage = None,
     device: options.Device = "auto",
-    engine: options.Engine = "torch",
+    engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Calibrate how likely a model's translations are acceptable.
@@ -108,6 +108,7 @@ def calibrate(
     headway translate models/mine-calibrated input.de --confidence
     """
     from headway.storage import save_model
+    from headway.translator import Translator
     from headway.translator.confidence import learn_calibration
     from headway.translator.int8 import judge_int8
     from headway.translator.reading import TorchReader
@@ -117,11 +118,11 @@ def calibrate(
     translator = load_translator(model, device, engine=engine, threads=threads)
     refuse_endless(test_set.file, test_set.references, translator)
     sources, stored = test_set.tagged(translator), translator.stored
+    stored = judge_int8(stored, sources, test_set.references, test_set.tokenization(stored), tell)
+    translator = Translator(stored, device=translator.device, engine=engine)  # in the precision that it gets from now
     translations = translator.translate(sources)
     found = learn_calibration(TorchReader(translator.model), stored, translations, test_set.references)
-    stored = replace(stored, calibration=found)
-    stored = judge_int8(stored, sources, test_set.references, test_set.tokenization(stored), tell)
-    save_model(output, stored)
+    save_model(output, replace(stored, calibration=found))
     tell(f"{output}: written, calibrated")
 
 

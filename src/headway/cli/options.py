@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from headway.decoding.abilities import ONLY_TORCH
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -64,8 +65,20 @@ Alignments = Annotated[
 ]
 LinkedPieces = Annotated[bool, Option("--pieces", help="With --alignments: link tokens, not words.")]
 JsonOutput = Annotated[bool, Option("--json", help="Print JSON: a single document, or one per line.")]
-Precision = Annotated[str, Option(help="auto, fp32, bf16, or int8 with CTranslate2; auto is fp32 on CPU.")]
-Engine = Annotated[str, Option(help="Engine that runs the model: torch, or ctranslate2, which is faster on CPU.")]
+Precision = Annotated[
+    str,
+    Option(
+        help="auto, fp32, bf16, or int8 with CTranslate2. auto on CPU: int8 if it costs the model no quality (see "
+        "`headway show`), else fp32; on cuda: bf16."
+    ),
+]
+Engine = Annotated[
+    str,
+    Option(
+        help="auto, torch or ctranslate2. auto: CTranslate2 on CPU, torch elsewhere and for what CTranslate2 can't do: "
+        f"{', '.join(ONLY_TORCH)}."
+    ),
+]
 Device = Annotated[str, Option(help="auto, cpu, cuda or mps.")]
 Threads = Annotated[
     int | None,

@@ -61,7 +61,7 @@ def serve(
     ] = Settings.cache_size,
     device: options.Device = "auto",
     precision: options.Precision = "auto",
-    engine: options.Engine = "torch",
+    engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Serve models over HTTP, with a web page.
@@ -70,7 +70,7 @@ def serve(
 
     \b
     headway serve runs/multi30k-de-en
-    headway serve runs/multi30k-de-en runs/multi30k-en-de --engine ctranslate2 --port 8080
+    headway serve runs/multi30k-de-en runs/multi30k-en-de --port 8080
     headway serve runs/multi30k-de-en --host 0.0.0.0 --api-keys keys.txt --rate-limit 120
     """
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # until requests are accepted there is nothing to wait for

@@ -140,7 +140,7 @@ def translate(
     as_json: options.JsonOutput = False,
     device: options.Device = "auto",
     precision: options.Precision = "auto",
-    engine: options.Engine = "torch",
+    engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
     """Translate text line by line.
@@ -242,7 +242,8 @@ def _here(
     output = output.resolve()  # a link keeps its place
     identity = {
         **work.identity(),
-        "device": translator.translator.device.type,
+        "device": translator.translator.device,
+        "engine": translator.translator.engine,
         "column or field": {"column": work.layout.column, "field": work.layout.field},
         "shard": shard,
     }
@@ -254,10 +255,8 @@ def _on_cluster(
     work: Work, files: list[str], output: Path | None, address: str, threads: int | None, notices: Notices
 ) -> None:
     """Translates with Ray."""
-    import torch
-
     from headway.cluster.engine import translate_on_cluster
-    from headway.threads import use_threads
+    from headway.threads import current_threads, use_threads
 
     if output is None:
         raise UserError("--cluster needs --output FOLDER")
@@ -269,7 +268,7 @@ def _on_cluster(
     inputs = [Path(file).resolve() for file in files]
     if address == "local":
         use_threads(threads)
-        threads = torch.get_num_threads()
+        threads = current_threads()
     notices.failed = translate_on_cluster(work, inputs, output.resolve(), address, threads, notices)
 
 

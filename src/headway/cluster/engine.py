@@ -18,6 +18,7 @@ from headway.errors import UserError
 from headway.storage.atomic import remove_leftovers
 from headway.storage.locks import try_lock
 from headway.text.compressed import unchanged
+from headway.threads import use_one_thread
 
 MOST_ROUNDS = 3
 """Times that a missing shard is tried."""
@@ -57,9 +58,7 @@ class Actor:
 
     def __init__(self, work: Work, manifest: Manifest, fingerprints: list[str]) -> None:
         """Keeps an error for the outcomes, because Ray would print a hundred lines for it."""
-        import torch
-
-        torch.set_num_threads(1)
+        use_one_thread()
         keep_few_matrix_kernels()
         self._shards, self._error = manifest.shards, ""
         try:

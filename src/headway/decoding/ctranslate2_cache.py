@@ -4,6 +4,8 @@ That is `$HEADWAY_CACHE`, else `headway` in the user's cache folder. Processes m
 the model is exported each time.
 """
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import json
@@ -15,12 +17,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headway.decoding import ctranslate2_model
-from headway.storage import StoredModel
+from headway.errors import UserError
 from headway.storage.atomic import TEMPORARY_SUFFIX
-from headway.storage.checksums import find_damage, write_checksums
-from headway.storage.stored_model import named_weights
+from headway.storage.checksums import checksum, find_damage, write_checksums
+from headway.storage.model_directory import WEIGHTS_FILE, ModelDirectory
+
+if TYPE_CHECKING:
+    from headway.storage import StoredModel
 
 PREFIX = "ctranslate2-"
 MOST_KEPT = 16
@@ -30,12 +36,12 @@ ABANDONED = 24 * 3600
 
 
 @contextmanager
-def exported(stored: StoredModel, version: str) -> Iterator[Path]:
+def exported(model: ModelDirectory | StoredModel, version: str) -> Iterator[Path]:
     """The exported model, from the cache where it is there as it was written. `version` is CTranslate2's. Raises
     UserError for a model that can't be exported."""
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     cache = Path(os.environ.get("HEADWAY_CACHE") or user / "headway")
-    folder = cache / f"{PREFIX}{_fingerprint(stored, version)}"
+    folder = cache / f"{PREFIX}{_fingerprint(model, version)}"
     if find_damage(folder) is None:
         with contextlib.suppress(OSError):
             os.utime(folder)
@@ -43,7 +49,9 @@ def exported(stored: StoredModel, version: str) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="headway-") as temporary:
         made = Path(temporary, "model")
-        ctranslate2_model.export_ctranslate2(stored, made)
+        ctranslate2_model.export_ctranslate2(model, made)
+        if isinstance(model, ModelDirectory) and checksum(model.folder / WEIGHTS_FILE) != model.weights_checksum:
+            raise UserError(f"{model.folder / WEIGHTS_FILE}: was changed after it was verified; load the model again")
         try:
             _keep(made, folder)
         except OSError as error:
@@ -56,17 +64,16 @@ def exported(stored: StoredModel, version: str) -> Iterator[Path]:
         yield made
 
 
-def _fingerprint(stored: StoredModel, version: str) -> str:
+def _fingerprint(model: ModelDirectory | StoredModel, version: str) -> str:
     """Of all that is exported, and of what exports it."""
     found = hashlib.sha256(version.encode())
     found.update(Path(ctranslate2_model.__file__).read_bytes())
-    found.update(json.dumps(stored.model.config.to_dict(), sort_keys=True).encode())
-    for tokenizer in (stored.source_tokenizer, stored.target_tokenizer):
+    found.update(json.dumps(model.config.to_dict(), sort_keys=True).encode())
+    for tokenizer in (model.source_tokenizer, model.target_tokenizer):
         found.update(tokenizer.to_bytes())
-    for weight in named_weights(stored.model).values():
-        found.update(weight.cpu().numpy().tobytes())
-    if stored.shortlist is not None:
-        for table in (stored.shortlist.of_token, stored.shortlist.always):
+    found.update(model.weights_checksum.encode())
+    if model.shortlist is not None:
+        for table in (model.shortlist.of_token, model.shortlist.always):
             found.update(table.tobytes())
     return found.hexdigest()[:32]
 

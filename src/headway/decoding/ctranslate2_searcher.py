@@ -1,16 +1,19 @@
 """Translating with CTranslate2 (extra `ctranslate2`): the model is exported once, kept in a cache, and run there."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
 
-import torch
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from headway.decoding import Hypothesis, SearchOptions
 from headway.decoding.ctranslate2_cache import exported
-from headway.decoding.ctranslate2_model import import_ctranslate2, load_ctranslate2, never_generated, pieces_of
+from headway.decoding.ctranslate2_model import import_ctranslate2, load_ctranslate2, pieces_of
+from headway.decoding.faithful import never_generated
 from headway.errors import UserError
-from headway.storage import StoredModel
 from headway.text.by_length import batches_by_length
+
+if TYPE_CHECKING:
+    from headway.storage import ModelDirectory, StoredModel
 
 COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
 LENGTH_PENALTY = 1.0
@@ -26,6 +29,14 @@ CAP_STEP = 32
 searched up to the next multiple of this, whatever it is translated with, and what is longer than its limit is cut."""
 
 
+def can_compute(precision: str, device: str) -> bool:
+    """Whether CTranslate2 computes in one of COMPUTE_TYPES on this device here. Raises UserError where it isn't
+    installed."""
+    ctranslate2 = import_ctranslate2()
+    found = device == "cpu" or (device == "cuda" and ctranslate2.get_cuda_device_count() > 0)
+    return found and COMPUTE_TYPES[precision] in ctranslate2.get_supported_compute_types(device)
+
+
 class CTranslate2Searcher:
     """A `Searcher` that CTranslate2 is. On CPU every core has batches of its own: so many workers of one thread.
 
@@ -34,29 +45,28 @@ class CTranslate2Searcher:
     have.
     """
 
-    def __init__(self, stored: StoredModel, device: torch.device, precision: str) -> None:
-        """Raises UserError where CTranslate2 is not installed, or can't run this model so here."""
+    def __init__(self, model: ModelDirectory | StoredModel, device: str, precision: str, threads: int) -> None:
+        """precision: one of COMPUTE_TYPES; threads: on CPU. Raises UserError where CTranslate2 is not installed, or
+        can't run this model so here."""
         ctranslate2 = import_ctranslate2()
-        if device.type not in ("cpu", "cuda"):
-            raise UserError(f"engine ctranslate2 doesn't run on {device.type}; use --device cpu")
-        precision = "bf16" if precision == "auto" and device.type == "cuda" else precision.replace("auto", "fp32")
-        compute_type = COMPUTE_TYPES[precision]
-        if compute_type not in ctranslate2.get_supported_compute_types(device.type):
-            raise UserError(f"engine ctranslate2 can't compute in {precision} on this {device.type}")
-        with exported(stored, ctranslate2.__version__) as folder:
+        if device not in ("cpu", "cuda"):
+            raise UserError(f"engine ctranslate2 doesn't run on {device}; use --device cpu")
+        if not can_compute(precision, device):
+            raise UserError(f"engine ctranslate2 can't compute in {precision} on this {device}")
+        with exported(model, ctranslate2.__version__) as folder:
             self._engine = load_ctranslate2(
                 folder,
-                device=device.type,
-                compute_type=compute_type,
-                inter_threads=torch.get_num_threads() if device.type == "cpu" else 1,
+                device=device,
+                compute_type=COMPUTE_TYPES[precision],
+                inter_threads=threads if device == "cpu" else 1,
             )
-        self._source, self._target = pieces_of(stored)
+        self._source, self._target = pieces_of(model)
         self._ids = {piece: id_ for id_, piece in enumerate(self._target)}
-        self._never = [[self._target[id_]] for id_ in never_generated(stored)]
-        self._source_end = self._source[stored.model.config.eos_id]
-        self._end = self._target[stored.model.config.eos_id]
-        self._longest = stored.model.config.max_length - 1
-        self._use_map = stored.shortlist is not None and device.type == "cpu"
+        self._never = [[self._target[id_]] for id_ in never_generated(model)]
+        self._source_end = self._source[model.config.eos_id]
+        self._end = self._target[model.config.eos_id]
+        self._longest = model.config.max_length - 1
+        self._use_map = model.shortlist is not None and device == "cpu"
 
     default_length_penalty = LENGTH_PENALTY
 

@@ -1,20 +1,24 @@
-"""Whether an exported model is the model: the same log-probabilities, and greedy search finds the same tokens.
+"""Whether an exported model is the model: what it finds is what we find likeliest, with the same log-probabilities.
 
 Every export asks this before it reports success, of sentences of many lengths with special tokens and the last of the
 vocabulary among them.
 """
 
+from __future__ import annotations
+
 import copy
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Protocol
 
-import torch
-from torch.nn import functional as F
+import numpy as np
 
-from headway.decoding import TorchEngine, greedy
 from headway.errors import UserError
-from headway.model import ModelConfig
-from headway.storage import StoredModel
+from headway.model.config import ModelConfig
+from headway.plain import Floats, Ids, PlainTransformer
+from headway.storage.model_directory import ModelDirectory
+
+if TYPE_CHECKING:
+    from headway.storage import StoredModel
 
 LENGTHS = (1, 2, 3, 7, 16, 40, 100, 255, 257, 300)
 """Of source sentences in pieces, beside the longest that the model reads."""
@@ -37,40 +41,61 @@ class Exported(Protocol):
         ...
 
 
-def check_faithful(stored: StoredModel, exported: Exported, tool: str) -> None:
-    """Raises UserError where the exported model gives other scores or another translation than ours."""
-    config, model = stored.model.config, copy.deepcopy(stored.model).cpu().eval()
-    engine = TorchEngine(model, stored.target_tokenizer.never_generated)
+def check_faithful(model: ModelDirectory | StoredModel, exported: Exported, tool: str) -> None:
+    """Raises UserError where the exported model translates to tokens that aren't the likeliest, or gives other
+    log-probabilities than ours."""
+    config, logits, never = model.config, _logits_of(model), never_generated(model)
     remedy = "nothing was exported. Is this a version that headway was tested with?"
+    most = min(LONGEST_TRANSLATION, config.max_length - 1)
     for source in _probes(config):
-        row, most = torch.tensor([[*source, config.eos_id]]), min(LONGEST_TRANSLATION, config.max_length - 1)
-        [wanted] = greedy(engine, row, [most])
-        given = torch.tensor([*wanted.ids, config.eos_id])
-        with torch.inference_mode():
-            logits = model(row, torch.tensor([[config.bos_id, *wanted.ids]]))[0]
-        steps = F.log_softmax(logits.float(), dim=-1)  # (target length + 1, vocabulary)
-        theirs = torch.tensor(exported.score(source, wanted.ids))
-        difference = (steps.gather(1, given[:, None])[:, 0] - theirs).abs().max().item()
+        found = exported.translate(source, most)
+        places, ids = np.arange(len(found) + 1), [*found, config.eos_id]
+        steps = logits(np.array([[*source, config.eos_id]]), np.array([[config.bos_id, *found]]))[0].astype(np.float64)
+        steps -= steps.max(axis=1, keepdims=True)
+        steps -= np.log(np.exp(steps).sum(axis=1, keepdims=True))  # (target length + 1, vocabulary)
+        difference = np.abs(steps[places, ids] - exported.score(source, found)).max()
         if not difference <= TOLERANCE:
             raise UserError(
                 f"{tool} gives other scores than headway for a sentence of {len(source)} tokens (a log-probability "
                 f"differs by {difference:.2g}); {remedy}"
             )
-        found = exported.translate(source, most)
-        pairs = zip(steps, given.tolist(), [*found, config.eos_id], strict=False)
-        gaps = [(step[one] - step[other]).abs().item() for step, one, other in pairs if one != other]
-        if any(gap > TIE for gap in gaps[:1]):  # at the first token that differs
+        steps[:, never] = steps[0, config.eos_id] = -np.inf  # no translation is empty
+        gaps = steps.max(axis=1) - steps[places, ids]
+        ended = len(found) < most
+        if not (gaps[: len(found) + ended] <= TIE).all():
             raise UserError(
-                f"{tool} translates a sentence of {len(source)} tokens to {found}, headway to {wanted.ids}; {remedy}"
+                f"{tool} translates a sentence of {len(source)} tokens to {found}, but headway finds other tokens "
+                f"likelier; {remedy}"
             )
+
+
+def never_generated(model: ModelDirectory | StoredModel) -> list[int]:
+    """The target ids that no translation may have."""
+    config = model.config
+    return sorted({config.pad_id, config.bos_id, *model.target_tokenizer.never_generated} - {config.eos_id})
+
+
+def _logits_of(model: ModelDirectory | StoredModel) -> Callable[[Ids, Ids], Floats]:
+    """The model's computation, as in `PlainTransformer.logits`. In memory it may be another than that of its config."""
+    if isinstance(model, ModelDirectory):
+        return PlainTransformer(model.config, model.weights()).logits
+    import torch
+
+    ours = copy.deepcopy(model.model).cpu().eval()
+
+    def logits(source: Ids, target: Ids) -> Floats:
+        with torch.inference_mode():
+            return ours(torch.from_numpy(source), torch.from_numpy(target)).float().numpy()
+
+    return logits
 
 
 def _probes(config: ModelConfig) -> Iterator[list[int]]:
     """Sources as ids. Each has the last id of the vocabulary, where there is room, and the unknown one."""
-    generator = torch.Generator().manual_seed(1)
+    generator = np.random.default_rng(1)
     longest, last = config.max_length - 1, config.source_vocab_size - 1
     for length in (*(length for length in LENGTHS if length < longest), longest):
-        ids = torch.randint(0, config.source_vocab_size, (length,), generator=generator).tolist()
+        ids = generator.integers(0, config.source_vocab_size, length).tolist()
         source = [last if id_ in (config.pad_id, config.bos_id, config.eos_id) else id_ for id_ in ids]
         source[length // 2] = last
         if length > 2:

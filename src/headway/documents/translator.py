@@ -49,10 +49,10 @@ def translate_documents(
         search = {**search, "beam_size": n_best}
     documents, prefixes = [], []
     for text in as_texts(texts, "text"):
-        tag, _ = translator.stored.source_tokenizer.split_tag(text)
+        tag, _ = translator.info.source_tokenizer.split_tag(text)
         prefix = f"{tag} " if tag else ""
         body = text.partition(tag)[2].removeprefix(" ") if tag else text
-        language = translator.stored.source_language
+        language = translator.info.source_language
         documents.append(
             parse_document(body, format, language, lambda part, prefix=prefix: translator.is_readable(prefix + part))
         )

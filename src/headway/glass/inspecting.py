@@ -60,7 +60,7 @@ def inspect(
     text, target = as_text(text, "text"), None if target is None else as_text(target, "target")
     asked = read_analyses(list(analyses))
     inspector = _inspector(translator, beam_size)
-    tag, plain = translator.stored.source_tokenizer.split_tag(text)
+    tag, plain = translator.info.source_tokenizer.split_tag(text)
     source = partial(inspector.source, tag)
     given = None if target is None else inspector.target(target)
     before = inspector.outcome(source(plain), given) if edits else None
@@ -68,7 +68,7 @@ def inspect(
     record = edited.record(source(what_if.edited_text(plain, edits)), given, plain)
     found = edited.analyses(record, asked, source)
     if cases == "usual":
-        cases, order = what_if.usual_cases(translator.model.config, plain), True
+        cases, order = what_if.usual_cases(translator.info.config, plain), True
     tried = [inspector.case(case, source(what_if.edited_text(plain, case)), record.target) for case in cases]
     models = sorted(map(Path, history), key=lambda path: (step_of(path.name) is None, step_of(path.name) or 0))
     past = [inspector.past(path, record) for path in models]
@@ -90,13 +90,13 @@ def word_order(translator: Translator, text: str = "") -> WordOrder | None:
     text, else of `domain`, which is tried once; `find_word_order` says how. None where no words can be swapped.
     Raises UserError."""
     inspector = _inspector(translator)
-    tag, plain = translator.stored.source_tokenizer.split_tag(as_text(text, "text"))
+    tag, plain = translator.info.source_tokenizer.split_tag(as_text(text, "text"))
     own = inspector.word_order(tag, [plain])
     if own is not None and own.is_convincing:
         return own
     known = _word_orders.setdefault(translator, {})
     if tag not in known:
-        untagged = (translator.stored.source_tokenizer.split_tag(one)[1] for one in translator.domain)
+        untagged = (translator.info.source_tokenizer.split_tag(one)[1] for one in translator.domain)
         short = islice((one for one in untagged if len(one) <= LONGEST_SENTENCE), MOST_SENTENCES)
         known[tag] = inspector.word_order(tag, short)
     found = [one for one in (own, known[tag]) if one is not None]
@@ -108,8 +108,8 @@ def _inspector(translator: Translator, beam_size: int | None = None) -> Inspecto
     check_process(translator.engine)
     if not translator.is_single:
         raise UserError("inspect looks into one model, not into an ensemble")
-    options = translator.search_options(beam_size=beam_size)
-    return Inspector(translator.stored, translator.searcher, options, translator.codec)
+    options, searcher = translator.search_options(beam_size=beam_size), translator.engines.for_inspecting()
+    return Inspector(translator.stored, searcher, options, translator.codec)
 
 
 @dataclass

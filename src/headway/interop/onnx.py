@@ -20,8 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from headway.decoding import SearchOptions
-from headway.decoding.ctranslate2_model import never_generated
-from headway.decoding.faithful import check_faithful
+from headway.decoding.faithful import check_faithful, never_generated
 from headway.errors import UserError
 from headway.model import Transformer, padding_mask
 from headway.model.attention import MultiHeadAttention, ScaledDotProductAttention

@@ -10,6 +10,7 @@ from typing import Any
 from babel import Locale, UnknownLocaleError
 from babel.dates import format_date
 
+from headway.devices import has_torch
 from headway.errors import UserError
 from headway.insight.analyses import LONGEST_ANALYSED, MOST_PAIRS, NAMES
 from headway.languages import read_code
@@ -49,15 +50,15 @@ class LanguagePair:
         return self.translator.is_readable(self.prefix + text)
 
     def about(self) -> dict[str, Any]:
-        """What a page says of the model, of this direction, and which analyses it can ask for."""
-        stored = self.translator.stored
+        """What a page says of the model, of this direction, and which analyses it can ask for: none without torch."""
+        info, possible = self.translator.info, NAMES if has_torch() else ()
         return {
             "source": self.source,
             "target": self.target,
-            "domain": stored.domain,
-            "parameters": stored.num_parameters,
+            "domain": info.domain,
+            "parameters": info.num_parameters,
             "examples": [{"source": text, "target": translation} for text, translation in self.examples],
-            "analyses": [name for name in NAMES if name != "head_importance" or self.validated],
+            "analyses": [name for name in possible if name != "head_importance" or self.validated],
         }
 
 
@@ -70,9 +71,9 @@ class Pairs:
         """examples: pairs that a model was validated on, with the tags of their target languages."""
         self._pairs: dict[tuple[str, str], LanguagePair] = {}
         for translator in translators:
-            source = translator.stored.source_language
+            source = translator.info.source_language
             prefixes = {tag: f"{language_tag(tag)} " for tag in translator.target_languages}
-            for target, prefix in (prefixes or {translator.stored.target_language: ""}).items():
+            for target, prefix in (prefixes or {translator.info.target_language: ""}).items():
                 if (source, target) in self._pairs:
                     raise UserError(f"two models translate {source} into {target}: give one of them")
                 own = [one for one in (examples or {}).get(translator, ()) if one[0].startswith(prefix)]

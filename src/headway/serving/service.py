@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-import torch
-
 from headway.devices import return_freed_memory
 from headway.documents import Asked, Document, Drafts, Found, TextFormat, parse_document
 from headway.documents.markup import blocks_of, elements_of
@@ -28,6 +26,7 @@ from headway.serving.schemas import AlignRequest, InspectRequest, TranslateReque
 from headway.serving.settings import LONGEST_INSPECTED, Settings
 from headway.text.detection import Detected, detect
 from headway.text.glossary import Glossary
+from headway.threads import current_threads, use_one_thread
 from headway.translator import Translator
 from headway.translator.alignments import Links
 
@@ -101,20 +100,20 @@ class Service:
         self.draining = False
         """Whether the server is about to end."""
         self._tidied = time.perf_counter()
-        on_cpu, one_thread = pairs.first.translator.device.type == "cpu", partial(torch.set_num_threads, 1)
+        on_cpu = pairs.first.translator.device == "cpu"
         self._batcher = Batcher[Search, Found[str]](
             self._call,
-            workers=torch.get_num_threads() if on_cpu else 1,
+            workers=current_threads() if on_cpu else 1,
             batch_size=settings.batch_size,
             queue=settings.queue,
             linger=settings.linger,
-            initializer=one_thread if on_cpu else None,
+            initializer=use_one_thread if on_cpu else None,
             on_failure=self._note_failure,
         )
         self.metrics = Metrics(lambda: self._batcher.waiting)
         self._cache = LatestCache(settings.cache_size)
         self._text_work = ThreadPoolExecutor(1, "text")
-        self._inspecting = ThreadPoolExecutor(1, "inspect", initializer=one_thread)
+        self._inspecting = ThreadPoolExecutor(1, "inspect", initializer=use_one_thread)
         self._inspections = threading.BoundedSemaphore(MOST_INSPECTIONS)
 
     @property
@@ -133,6 +132,7 @@ class Service:
         for translator, pair in {one.translator: one for one in self.pairs}.items():
             texts = [pair.prefix + WARMING] * self.settings.batch_size
             self._batcher.warm_up(partial(translator.translate, texts, n_best=1))
+        return_freed_memory()
 
     async def choose(
         self, wanted: TranslateRequest | InspectRequest | AlignRequest, texts: Sequence[str]

@@ -92,6 +92,8 @@ class ModelDirectory(ModelInfo):
 
     folder: Path
     config: ModelConfig
+    weights_checksum: str
+    """SHA-256 of the file of weights."""
 
     @property
     def num_parameters(self) -> int:
@@ -181,6 +183,7 @@ def read_model(path: Path) -> ModelDirectory:
     return ModelDirectory(
         folder=folder,
         config=config.model,
+        weights_checksum=config.checksums[WEIGHTS_FILE],
         source_tokenizer=tokenizers[config.tokenizers["source"]],
         target_tokenizer=tokenizers[config.tokenizers["target"]],
         decoding=decoding,

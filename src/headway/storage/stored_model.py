@@ -13,7 +13,7 @@ from headway.errors import UserError
 from headway.model.config import ModelConfig
 from headway.model.transformer import Transformer
 from headway.storage.model_directory import WEIGHTS_FILE, ModelDirectory, ModelInfo, read_model, write_model
-from headway.storage.tensors import check_kinds, kind_of
+from headway.storage.tensors import arrays_checksum, check_kinds, kind_of
 
 
 @dataclass(kw_only=True)
@@ -34,6 +34,11 @@ class StoredModel(ModelInfo):
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Every weight once, by name, as `ModelDirectory.weights` gives them."""
         return {name: weight.float().cpu().numpy() for name, weight in named_weights(self.model).items()}
+
+    @property
+    def weights_checksum(self) -> str:
+        """SHA-256 of the file of weights that `save_model` would write."""
+        return arrays_checksum(self.weights())
 
 
 def save_model(path: Path, stored: StoredModel) -> None:

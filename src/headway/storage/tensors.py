@@ -7,6 +7,7 @@ tensors that are wanted.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -95,3 +96,8 @@ def load_tensors(file: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor
 def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Writes a safetensors file."""
     numpy.save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, file)
+
+
+def arrays_checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 of the file that `save_arrays` would write, in hexadecimal."""
+    return hashlib.sha256(numpy.save({name: np.ascontiguousarray(array) for name, array in arrays.items()})).hexdigest()

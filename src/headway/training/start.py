@@ -3,6 +3,8 @@
 from contextlib import nullcontext
 from pathlib import Path
 
+import torch
+
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.model import ModelConfig
 from headway.training.averaging import MovingAverage
@@ -32,7 +34,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
     """The run in the folder, ready for its next step. show: is told how the preparing of data comes on, where it is
     needed. Raises UserError for what the user can mend, and LeadFailed."""
     options = recipe.training
-    device = pick_device(options.device)
+    device = torch.device(pick_device(options.device))
     dtype = training_dtype(options.precision, device)
     keep_large_allocations(device)
     keep_matrix_kernels(device)

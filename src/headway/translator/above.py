@@ -5,9 +5,12 @@ from importlib import import_module
 from types import MethodType
 from typing import Any
 
+from headway.devices import need_torch
+
 
 class Above:
-    """A method whose function has the same name in a module above the core, which is imported at the first access."""
+    """A method whose function has the same name in a module above the core, which is imported at the first access.
+    Raises UserError where that needs torch and there is none."""
 
     def __init__(self, module: str) -> None:
         self.module = module
@@ -16,5 +19,9 @@ class Above:
         self._name = name
 
     def __get__(self, instance: object | None, owner: type | None = None) -> Callable[..., Any]:
-        function = getattr(import_module(self.module), self._name)
+        try:
+            function = getattr(import_module(self.module), self._name)
+        except ModuleNotFoundError:
+            need_torch(self._name)
+            raise
         return function if instance is None else MethodType(function, instance)

@@ -1,11 +1,17 @@
 """What int8 costs a model in quality: CTranslate2 translates validation text in fp32 and in int8."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from headway.errors import UserError
 from headway.evaluation import compare_translations
-from headway.storage import Int8Check, StoredModel, with_int8
+from headway.storage import Int8Check, with_int8
 from headway.translator.translator import Translator
+
+if TYPE_CHECKING:
+    from headway.storage import StoredModel
 
 FEWEST, MOST = 100, 1000
 """Pairs that it takes, and that it translates of more; it draws these evenly."""

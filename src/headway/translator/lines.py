@@ -196,7 +196,7 @@ class LineTranslator:
     def _terms_lacking(self, line: Line, translation: str) -> str:
         """Says how many terms of the glossary a line has beyond the most, or which one its translation has no room
         for; empty for none."""
-        text = ProtectedText.of(line.text, self.translator.stored.source_tokenizer)
+        text = ProtectedText.of(line.text, self.translator.info.source_tokenizer)
         if left_out := text.terms_left_out(self._glossary):
             return (
                 f"line {line.number} has more than {MOST_PHRASES_IN_BEAM} terms and protected texts; its last "
@@ -233,6 +233,6 @@ def language_prefix(translator: Translator, language: str | None) -> str:
     known_as = same_language(language, translator.target_languages)
     if known_as is None:
         known = ", ".join(translator.target_languages)
-        known = known or f"{translator.stored.target_language} alone, without the option"
+        known = known or f"{translator.info.target_language} alone, without the option"
         raise UserError(f"--target-language {language}: the model translates into {known}")
     return f"{language_tag(known_as)} "

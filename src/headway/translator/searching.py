@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headway.decoding import Demands, Hypothesis, Phrase, PhraseSearcher, Searcher, SearchOptions
 from headway.devices import EngineName
@@ -15,21 +15,36 @@ from headway.storage import Aligner
 from headway.text.glossary import Glossary
 from headway.text.protected import joined, may_hold_protected
 from headway.text.tokenizer import Piece
+from headway.threads import current_threads
 from headway.translator.alignments import character_links
 from headway.translator.codec import Codec
 from headway.translator.translation import Pieces, Translation, with_alternatives
 from headway.translator.wanted import Demanding, ProtectedText
 
 if TYPE_CHECKING:
-    from headway.model import Transformer
-    from headway.storage import StoredModel
+    from headway.storage import ModelInfo
+    from headway.translator.engines import Engines
+
+
+class _Sought(NamedTuple):
+    """A source whose translation is sought."""
+
+    ids: list[int]
+    prefix: list[int]
+    phrases: tuple[Phrase, ...] = ()
+    """What the translation must have."""
+    free_first: bool = True
+    """Whether an ordinary search is tried, whose hypotheses stay if all have the phrases: the model seldom copies
+    protected text by itself."""
+    has_terms: bool = False
+    """Whether terms of a glossary are among the phrases."""
 
 
 class TextSearcher:
-    """A `Searcher` for texts in place of ids."""
+    """Searches for texts in place of ids."""
 
-    def __init__(self, stored: StoredModel, model: Transformer, searcher: Searcher, codec: Codec) -> None:
-        self._stored, self._model, self._searcher, self._codec = stored, model, searcher, codec
+    def __init__(self, info: ModelInfo, engines: Engines, codec: Codec) -> None:
+        self._info, self._engines, self._codec = info, engines, codec
         self._demanding = Demanding(codec)
 
     def translate(
@@ -42,7 +57,7 @@ class TextSearcher:
         """The translation of each text. Where none has all protected text of its source, it is made of those of the
         words between. Links and tags are put into the translation of the text without them."""
         given = {
-            i: ProtectedText.of(text, self._stored.source_tokenizer)
+            i: ProtectedText.of(text, self._info.source_tokenizer)
             for i, (text, glossary) in enumerate(zip(texts, glossaries, strict=True))
             if glossary.terms or may_hold_protected(text)
         }
@@ -50,12 +65,7 @@ class TextSearcher:
         readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self._codec.longest_source}
         searched = [i for i in readable if i not in given or not given[i].goes_by_runs]
         hypotheses = self._search(
-            [readable[i] for i in searched],
-            options,
-            [prefixes[i] for i in searched],
-            [self._demanding.phrases(given[i], glossaries[i]) if i in given else () for i in searched],
-            # the model seldom copies protected text by itself
-            [i not in given or not given[i].spans for i in searched],
+            [self._sought(readable[i], prefixes[i], given.get(i), glossaries[i]) for i in searched], options
         )
         translations = self._enclosing(given, sources, options, prefixes, glossaries)
         for i, some in zip(searched, hypotheses, strict=True):
@@ -111,43 +121,49 @@ class TextSearcher:
         """Raises UserError where a search with these options can't follow it."""
         if not glossary.terms:
             return
-        if not isinstance(self._searcher, PhraseSearcher):
-            raise UserError("a glossary needs engine torch: CTranslate2 can't demand words of a translation")
+        self._engines.check("glossary")
         if options.sample is not None:
             raise UserError("a glossary needs a beam: leave sample out")
         if options.no_repeat_ngram:
             raise UserError("a glossary may demand what no_repeat_ngram forbids: give one of them")
         self._demanding.check(glossary)
 
-    def _search(
-        self,
-        sources: list[list[int]],
-        options: SearchOptions,
-        prefixes: list[list[int]],
-        phrases: list[tuple[Phrase, ...]],
-        free_first: list[bool],
-    ) -> list[list[Hypothesis]]:
-        """The hypotheses of each source, best first. phrases: what each translation must have; sampling and CTranslate2
-        don't heed them. free_first: of which sources an ordinary search is tried, whose hypotheses stay if all have the
-        phrases."""
-        caps = [
-            self._codec.length_cap(len(source), len(prefix), options.max_length)
-            for source, prefix in zip(sources, prefixes, strict=True)
-        ]
-        searcher = self._searcher
-        if not any(phrases) or options.sample is not None or not isinstance(searcher, PhraseSearcher):
-            return searcher.search(sources, options, caps, prefixes)
-        demands = Demands(phrases, self._codec.word_parts)
+    def _sought(self, ids: list[int], prefix: list[int], given: ProtectedText | None, glossary: Glossary) -> _Sought:
+        if given is None:
+            return _Sought(ids, prefix)
+        phrases = self._demanding.phrases(given, glossary)
+        return _Sought(ids, prefix, phrases, not given.spans, bool(given.terms(glossary)))
 
-        def work(chosen: list[int]) -> tuple[list[list[int]], SearchOptions, list[int], list[list[int]]]:
-            return [sources[i] for i in chosen], options, [caps[i] for i in chosen], [prefixes[i] for i in chosen]
+    def _search(self, sources: list[_Sought], options: SearchOptions) -> list[list[Hypothesis]]:
+        """The hypotheses of each source, best first. The engine that finds them doesn't depend on the other sources."""
+        usual = self._engines.own if options.sample is None else self._engines.able("sample")
+        found: dict[int, list[Hypothesis]] = {}
+        for has_terms in (False, True):
+            chosen = [i for i, one in enumerate(sources) if one.has_terms == has_terms]
+            if chosen:
+                searcher = self._engines.able("glossary") if has_terms else usual
+                found.update(zip(chosen, self._found_by(searcher, [sources[i] for i in chosen], options), strict=True))
+        return [found[i] for i in range(len(sources))]
 
-        free = [i for i in range(len(sources)) if free_first[i] or not phrases[i]]
-        found = dict(zip(free, searcher.search(*work(free)), strict=True))
+    def _found_by(self, searcher: Searcher, sources: list[_Sought], options: SearchOptions) -> list[list[Hypothesis]]:
+        """The hypotheses of each source. Sampling and CTranslate2 don't heed phrases."""
+
+        def work(chosen: list[_Sought]) -> tuple[list[list[int]], SearchOptions, list[int], list[list[int]]]:
+            lengths = [(len(one.ids), len(one.prefix)) for one in chosen]
+            caps = [self._codec.length_cap(*each, options.max_length) for each in lengths]
+            return [one.ids for one in chosen], options, caps, [one.prefix for one in chosen]
+
+        has_phrases = any(one.phrases for one in sources)
+        if not has_phrases or options.sample is not None or not isinstance(searcher, PhraseSearcher):
+            return searcher.search(*work(sources))
+        demands = Demands([one.phrases for one in sources], self._codec.word_parts)
+        free = [i for i, one in enumerate(sources) if one.free_first or not one.phrases]
+        found = dict(zip(free, searcher.search(*work([sources[i] for i in free])), strict=True))
         left = [
             i for i in range(len(sources)) if i not in found or not all(demands.are_met(i, one.ids) for one in found[i])
         ]
-        found.update(zip(left, searcher.search_with_phrases(*work(left), demands.of(left)), strict=True))
+        of_left = searcher.search_with_phrases(*work([sources[i] for i in left]), demands.of(left))
+        found.update(zip(left, of_left, strict=True))
         return [found[i] for i in range(len(sources))]
 
     def _untranslated(self, text: str, source: list[int] | None) -> Translation:
@@ -156,10 +172,10 @@ class TextSearcher:
         return Translation("", None, "blank" if source == [] else "too_long", _pieces=pieces)
 
     def _source_pieces(self, text: str) -> list[Piece]:
-        return self._stored.source_tokenizer.encoded_pieces(text, tagged=True)
+        return self._info.source_tokenizer.encoded_pieces(text, tagged=True)
 
     def _from_hypothesis(self, hypothesis: Hypothesis, source_text: str, source: list[int]) -> Translation:
-        find_target = partial(self._stored.target_tokenizer.decoded_pieces, hypothesis.ids)
+        find_target = partial(self._info.target_tokenizer.decoded_pieces, hypothesis.ids)
         pieces = self._pieces(source_text, (source, hypothesis.ids), find_target)
         text = self._codec.decode(hypothesis.ids)
         return Translation(text, hypothesis.score, hypothesis.stopped, _pieces=pieces)
@@ -167,7 +183,7 @@ class TextSearcher:
     def _scored(self, translations: Sequence[Translation]) -> list[Translation]:
         """With the scores of their texts, where the model can read these."""
         pairs = [one._pieces.ids for one in translations if one._pieces.ids[0]]
-        scores = iter(self._searcher.score([source for source, _ in pairs], [target for _, target in pairs]))
+        scores = iter(self._engines.own.score([source for source, _ in pairs], [target for _, target in pairs]))
         return [replace(one, score=next(scores)) if one._pieces.ids[0] else one for one in translations]
 
     def _reread(self, source_text: str, source: list[int], translation: Translation) -> Translation:
@@ -175,7 +191,7 @@ class TextSearcher:
         target = self._codec.target(translation.text)
         if target is None or max(len(source), len(target)) > self._codec.longest_source:
             return translation
-        find_target = partial(self._stored.target_tokenizer.encoded_pieces, translation.text)
+        find_target = partial(self._info.target_tokenizer.encoded_pieces, translation.text)
         return replace(translation, _pieces=self._pieces(source_text, (source, target), find_target))
 
     def _pieces(self, source_text: str, ids: tuple[list[int], list[int]], target: Callable[[], list[Piece]]) -> Pieces:
@@ -201,26 +217,21 @@ class TextSearcher:
     def align(self, pairs: Sequence[tuple[list[int], list[int]]], skipped: Sequence[int]) -> list[list[int | None]]:
         """For each token of each target the number of its source token. pairs: ids without <eos>."""
         from headway.translator.aligning import align
-        from headway.translator.reading import TorchReader
 
-        check_process("torch")
+        check_process(self._engines.name)
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
-        return align(TorchReader(self._model), self._stored.aligner or Aligner(), sources, targets, skipped)
+        return align(self._engines.reader, self._info.aligner or Aligner(), sources, targets, skipped)
 
     def split_tag(self, text: str) -> tuple[int, str]:
         """How many tokens the tag of a source has, and the text with spaces in its place."""
-        tag, rest = self._stored.source_tokenizer.split_tag(text)
+        tag, rest = self._info.source_tokenizer.split_tag(text)
         return int(bool(tag)), rest.rjust(len(text))
 
 
 def check_process(engine: EngineName) -> None:
     """Raises UserError in a process that was forked from one with a model, unless it computes with one thread of torch,
     its own. A model that isn't used yet makes no difference: reading one starts the threads."""
-    if os.getpid() == _first_process():
-        return
-    import torch
-
-    if engine != "torch" or torch.get_num_threads() > 1:
+    if os.getpid() != _first_process() and (engine != "torch" or current_threads() > 1):
         raise UserError(
             "this process was forked from one that had loaded a model, and threads don't survive a fork: start "
             'processes with multiprocessing.get_context("spawn"), or load models in the child processes alone'

@@ -10,25 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from headway.decoding import Sampling, Searcher, SearchOptions
-from headway.devices import (
-    DeviceName,
-    EngineName,
-    TranslatingPrecision,
-    keep_large_allocations,
-    pick_device,
-    translating_dtype,
-)
+from headway.decoding import Sampling, SearchOptions
+from headway.devices import DeviceName, EngineName, TranslatingPrecision, pick_device
 from headway.errors import UserError
-from headway.storage import Aligner, Calibration
+from headway.storage import Aligner, Calibration, ModelDirectory, ModelInfo, read_model
 from headway.text.characters import as_text, as_texts
 from headway.text.glossary import Glossary
 from headway.text.tokenizer import fingerprint
 from headway.translator.above import Above
 from headway.translator.alignments import Links, piece_links, word_links
 from headway.translator.codec import Codec, Side
+from headway.translator.engines import Engines
 from headway.translator.risk import least_risk
 from headway.translator.searching import TextSearcher, check_process
 from headway.translator.translation import Translation
@@ -36,6 +30,7 @@ from headway.translator.translation import Translation
 if TYPE_CHECKING:
     import torch
 
+    from headway.model import Transformer
     from headway.storage import StoredModel
 
 NO_TERMS = Glossary(())
@@ -46,25 +41,27 @@ class Translator:
 
     def __init__(
         self,
-        stored: StoredModel,
+        model: ModelDirectory | StoredModel,
         *,
         device: DeviceName | torch.device = "auto",
         precision: TranslatingPrecision = "auto",
-        ensemble: Sequence[StoredModel] = (),
-        engine: EngineName = "torch",
+        ensemble: Sequence[ModelDirectory | StoredModel] = (),
+        engine: EngineName | None = None,
     ) -> None:
-        check_process(engine)
-        self.stored = stored
-        self.device = pick_device(device)
-        self.model = stored.model.to(self.device).eval()
-        keep_large_allocations(self.device)
+        """`engine`: by default torch for a model in memory, `auto` for one on disk. Otherwise as `load`."""
+        self.info = model
+        """Tokenizers, languages, options and config of the model."""
         for other in ensemble:
-            _check_vocabularies(stored, other)
-        self.codec = Codec(stored, min(one.model.config.max_length for one in (stored, *ensemble)))
-        self.engine: EngineName = engine
+            _check_vocabularies(model, other)
+        if engine is None:
+            engine = "auto" if isinstance(model, ModelDirectory) else "torch"
+        self.device = pick_device(device)
+        """Such as `cpu` or `cuda:1`."""
+        self.engines = Engines(model, self.device, precision, engine, ensemble)
+        check_process(self.engine)
+        self.codec = Codec(model, min(one.config.max_length for one in (model, *ensemble)))
         self.is_single = not ensemble
-        self.searcher = self._make_searcher(ensemble, precision, engine)
-        self.texts = TextSearcher(stored, self.model, self.searcher, self.codec)
+        self.texts = TextSearcher(model, self.engines, self.codec)
         self.domain: Sequence[str] = ()
         """Sentences of the kind that the model was made for, such as those it was validated on; `inspect` chooses from
         them what it shows."""
@@ -77,17 +74,35 @@ class Translator:
         device: DeviceName = "auto",
         precision: TranslatingPrecision = "auto",
         ensemble: Sequence[str | Path] = (),
-        engine: EngineName = "torch",
+        engine: EngineName = "auto",
     ) -> Translator:
         """Loads a model directory, or the best model of a run directory. The models of an `ensemble` translate together
-        with it, by the mean of their probabilities; all need the same vocabularies. `engine` runs the model: `torch`,
-        or `ctranslate2`, which converts the model the first time and keeps the result. Raises UserError, also in a
-        process that was forked after a model was loaded, where `translate` would wait forever."""
-        from headway.storage import load_model
+        with it, by the mean of their probabilities; all need the same vocabularies.
 
-        check_process(engine)
-        others = [load_model(Path(other)) for other in ensemble]
-        return cls(load_model(Path(path)), device=device, precision=precision, ensemble=others, engine=engine)
+        `engine` runs the model: `torch`, or `ctranslate2`, which converts the model the first time and keeps the result
+        in a cache. `auto`: CTranslate2 on CPU, torch on other devices and for what CTranslate2 can't do
+        (`headway.decoding.abilities`). `precision` `auto`: on CPU int8 with CTranslate2 if the model is as good in it
+        on its validation text, else fp32; bf16 on cuda.
+
+        Raises UserError, also in a process that was forked after a model was loaded, where `translate` would wait
+        forever."""
+        model, *others = (read_model(Path(one)) for one in (path, *ensemble))
+        return cls(model, device=device, precision=precision, ensemble=others, engine=engine)
+
+    @property
+    def engine(self) -> EngineName:
+        """`torch` or `ctranslate2`: that which translates unless it lacks what is asked."""
+        return self.engines.name
+
+    @property
+    def stored(self) -> StoredModel:
+        """The model in torch, loaded when it is first asked for. Raises UserError where torch isn't installed."""
+        return self.engines.stored
+
+    @property
+    def model(self) -> Transformer:
+        """As `stored`, without what belongs to it."""
+        return self.stored.model
 
     @property
     def longest_source(self) -> int:
@@ -102,7 +117,7 @@ class Translator:
     @property
     def target_languages(self) -> list[str]:
         """The languages that a tag such as `>>ko<<` in front of a text can choose; empty if the model has only one."""
-        return self.stored.source_tokenizer.target_tags
+        return self.info.source_tokenizer.target_tags
 
     def lacks_tag(self, text: str) -> bool:
         """Whether `translate` raises UserError because the text doesn't begin with such a tag."""
@@ -112,9 +127,9 @@ class Translator:
         """The calibration, which turns scores into confidences. Raises UserError if the model has none."""
         if not self.is_single:
             raise UserError("confidence is calibrated for one model, not for an ensemble")
-        if self.stored.calibration is None:
+        if self.info.calibration is None:
             raise UserError("the model isn't calibrated; `headway calibrate` makes one that is")
-        return self.stored.calibration
+        return self.info.calibration
 
     def search_options(self, *, mbr: int | None = None, **options: Any) -> SearchOptions:
         """The given options (those that aren't None), then those of the model directory, then the defaults. With `mbr`,
@@ -127,12 +142,12 @@ class Translator:
                 raise UserError(f"mbr={mbr}: must be at least 2, and at least n_best")
             given["n_best"] = mbr
             if "sample" not in given:
-                own_beam = self.stored.decoding.get("beam_size", SearchOptions.beam_size)
+                own_beam = self.info.decoding.get("beam_size", SearchOptions.beam_size)
                 given["beam_size"] = max(mbr, given.get("beam_size", own_beam))
-        penalty = self.searcher.default_length_penalty
+        penalty = self.engines.own.default_length_penalty
         own = {} if penalty is None else {"length_penalty": penalty}
         try:
-            return SearchOptions(**{**self.stored.decoding, **own, **given})
+            return SearchOptions(**{**self.info.decoding, **own, **given})
         except TypeError as error:
             raise UserError(f"search options: {error}") from None
 
@@ -194,9 +209,8 @@ class Translator:
             translations = [least_risk(one, n_best or 1, drawn=sample is not None) for one in translations]
         if calibration is not None:
             from headway.translator.confidence import with_confidence
-            from headway.translator.reading import TorchReader
 
-            translations = with_confidence(TorchReader(self.model), calibration, translations)
+            translations = with_confidence(self.engines.reader, calibration, translations)
         if alignments:
             self.texts.align_together(translations)
         return translations
@@ -228,7 +242,7 @@ class Translator:
         pairs = self._pairs(as_texts(sources, "source"), as_texts(targets, "target"))
         scores = [math.nan if source != [] else 0.0 if target == [] else -math.inf for source, target in pairs]
         readable = self._readable(pairs)
-        totals = self.searcher.score(*([pair[side] for pair in readable.values()] for side in (0, 1)))
+        totals = self.engines.own.score(*([pair[side] for pair in readable.values()] for side in (0, 1)))
         for i, total in zip(readable, totals, strict=True):
             scores[i] = total
         return scores
@@ -247,8 +261,8 @@ class Translator:
                 links[i] = piece_links(alignment)
             else:
                 _, text = self.texts.split_tag(sources[i])
-                source_pieces = self.stored.source_tokenizer.encoded_pieces(sources[i], tagged=True)
-                target_pieces = self.stored.target_tokenizer.encoded_pieces(targets[i])
+                source_pieces = self.info.source_tokenizer.encoded_pieces(sources[i], tagged=True)
+                target_pieces = self.info.target_tokenizer.encoded_pieces(targets[i])
                 links[i] = word_links(text, source_pieces, targets[i], target_pieces, alignment)
         return links
 
@@ -256,41 +270,11 @@ class Translator:
         """Chooses the attention that aligns the words of these pairs best, as training does; docs/alignments.md. Raises
         UserError if the model can read none of the pairs."""
         from headway.translator.aligning import choose_aligner
-        from headway.translator.reading import TorchReader
 
-        check_process("torch")
         readable = self._readable(self._pairs(as_texts(sources, "source"), as_texts(targets, "target")))
         if not readable:
             raise UserError("no pair has text on both sides that the model can read")
-        return choose_aligner(TorchReader(self.model), *([pair[side] for pair in readable.values()] for side in (0, 1)))
-
-    def _make_searcher(
-        self, ensemble: Sequence[StoredModel], precision: TranslatingPrecision, engine: EngineName
-    ) -> Searcher:
-        stored = self.stored
-        if precision not in (known := get_args(TranslatingPrecision)):
-            raise UserError(f"precision {precision!r} is unknown; there are {', '.join(known)}")
-        if engine == "ctranslate2":
-            if ensemble:
-                raise UserError("engine ctranslate2 runs one model, not an ensemble")
-            from headway.decoding.ctranslate2_searcher import CTranslate2Searcher
-
-            return CTranslate2Searcher(stored, self.device, precision)
-        if engine != "torch":
-            raise UserError(f"engine {engine!r} is unknown; there are torch and ctranslate2")
-        from headway.decoding import EnsembleEngine, TorchEngine, TorchSearcher
-        from headway.decoding.torch_searcher import FreedMemory
-
-        dtype = translating_dtype(precision, self.device)
-        models = [one.model.to(self.device).eval() for one in (stored, *ensemble)]
-        engines = [TorchEngine(model, stored.target_tokenizer.never_generated, dtype) for model in models]
-        return TorchSearcher(
-            EnsembleEngine(engines) if ensemble else engines[0],
-            stored.model.config.pad_id,
-            self.device,
-            after_batch=FreedMemory().bound,
-            allowed=stored.shortlist.allowed if stored.shortlist and not ensemble else None,
-        )
+        return choose_aligner(self.engines.reader, *([pair[side] for pair in readable.values()] for side in (0, 1)))
 
     def _pairs(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[list[int] | None, list[int] | None]]:
         """The ids of each side; None for one that isn't tokenised. Raises ValueError for sides of different length."""
@@ -312,7 +296,7 @@ class Translator:
         }
 
 
-def _check_vocabularies(first: StoredModel, other: StoredModel) -> None:
+def _check_vocabularies(first: ModelInfo, other: ModelInfo) -> None:
     for side in ("source", "target"):
         mine, theirs = (getattr(stored, f"{side}_tokenizer") for stored in (first, other))
         if fingerprint(mine) != fingerprint(theirs):

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from headway.decoding import SearchOptions
-from headway.decoding.ctranslate2_model import never_generated, pieces_of
-from headway.decoding.faithful import check_faithful
+from headway.decoding.ctranslate2_model import pieces_of
+from headway.decoding.faithful import check_faithful, never_generated
 from headway.errors import UserError
 from headway.interop.huggingface import names
 from headway.model import ModelConfig, Transformer

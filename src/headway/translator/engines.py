@@ -1,0 +1,163 @@
+"""Which engine translates: CTranslate2 on CPU where it can do what is asked, else torch, unless the user chose one."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, get_args
+
+from headway.decoding import Searcher
+from headway.decoding.abilities import ABILITIES
+from headway.devices import EngineName, TranslatingPrecision, keep_large_allocations, need_torch, translating_dtype
+from headway.errors import UserError
+from headway.storage import ModelDirectory
+from headway.threads import current_threads
+from headway.translator.reading import PlainReader, Reader, TorchReader
+
+if TYPE_CHECKING:
+    from headway.storage import StoredModel
+
+
+class Engines:
+    """The searchers of one model: that of its engine and, where `auto` has chosen CTranslate2, torch's for what that
+    can't do. torch and its copy of the model are loaded when they are first needed."""
+
+    def __init__(
+        self,
+        model: ModelDirectory | StoredModel,
+        device: str,
+        precision: TranslatingPrecision,
+        engine: EngineName,
+        ensemble: Sequence[ModelDirectory | StoredModel] = (),
+    ) -> None:
+        """Raises UserError."""
+        for kind, value, known in (
+            ("precision", precision, get_args(TranslatingPrecision)),
+            ("engine", engine, get_args(EngineName)),
+        ):
+            if value not in known:
+                raise UserError(f"{kind} {value!r} is unknown; there are {', '.join(known)}")
+        self._model, self._device, self._ensemble = model, device, ensemble
+        self._precision: TranslatingPrecision = precision
+        self._is_auto = engine == "auto"
+        self._threads = current_threads()
+        self._lock = threading.RLock()
+        self._told: set[str] = set()
+        self._stored: StoredModel | None = None
+        self._torch: Searcher | None = None
+        self.name: EngineName = self._choose() if self._is_auto else engine
+        """`torch` or `ctranslate2`."""
+        if ensemble:
+            self.check("ensemble")
+        self.own = self._by_torch() if self.name == "torch" else self._by_ctranslate2()
+        """The searcher of the engine."""
+
+    @property
+    def stored(self) -> StoredModel:
+        """The model in torch, on the device. Raises UserError where torch isn't installed."""
+        with self._lock:
+            if self._stored is None:
+                need_torch("this")
+                is_new = "torch" not in sys.modules
+                import torch
+
+                if is_new:  # CTranslate2, which shares its OpenMP, has set another number
+                    torch.set_num_threads(self._threads)
+                self._stored = self._on_device(self._model)
+            return self._stored
+
+    @cached_property
+    def reader(self) -> Reader:
+        """Reads given translations: with torch where that is the engine, else with numpy."""
+        if self.name == "torch":
+            return TorchReader(self.stored.model)
+        return PlainReader(self._model.config, self._model.weights())
+
+    def check(self, ability: str) -> None:
+        """Raises UserError for one of ABILITIES that the engine lacks, unless torch can stand in for it."""
+        what, engines = ABILITIES[ability]
+        if self.name not in engines:
+            if not self._is_auto:
+                raise UserError(f"{what} needs engine torch or auto")
+            need_torch(what)
+
+    def able(self, ability: str) -> Searcher:
+        """The searcher for one of ABILITIES: the engine's or torch's. Raises UserError as `check`."""
+        self.check(ability)
+        what, engines = ABILITIES[ability]
+        if self.name in engines:
+            return self.own
+        if ability not in self._told:
+            self._told.add(ability)
+            logging.getLogger(__name__).warning("headway: %s needs torch, which is slower than CTranslate2", what)
+        return self._by_torch()
+
+    def for_inspecting(self) -> Searcher:
+        """The engine's searcher if the user chose the engine, else torch's, whose beams can be looked at. Raises
+        UserError where torch isn't installed."""
+        need_torch(ABILITIES["inspect"].what)
+        return self._by_torch() if self._is_auto else self.own
+
+    def _choose(self) -> EngineName:
+        if self._device != "cpu" or self._ensemble:
+            return "torch"
+        from headway.decoding.ctranslate2_model import why_not
+        from headway.decoding.ctranslate2_searcher import can_compute
+
+        runs = why_not(self._model.config) is None and can_compute(self._own_precision(), self._device)
+        return "ctranslate2" if runs else "torch"
+
+    def _own_precision(self) -> str:
+        """Precision with CTranslate2. `auto`: bf16 on cuda; on CPU int8 if the model is as good in it, else fp32."""
+        if self._precision != "auto":
+            return self._precision
+        if self._device != "cpu":
+            return "bf16"
+        from headway.decoding.ctranslate2_searcher import can_compute
+
+        int8 = self._model.int8
+        return "int8" if int8 and int8.accepted and can_compute("int8", self._device) else "fp32"
+
+    def _by_ctranslate2(self) -> Searcher:
+        from headway.decoding.ctranslate2_searcher import CTranslate2Searcher
+
+        return CTranslate2Searcher(self._model, self._device, self._own_precision(), self._threads)
+
+    def _by_torch(self) -> Searcher:
+        with self._lock:
+            if self._torch is None:
+                self._torch = self._make_torch()
+            import torch
+
+            torch.set_num_threads(current_threads())  # of this thread
+            return self._torch
+
+    def _make_torch(self) -> Searcher:
+        stored = self.stored
+        import torch
+
+        from headway.decoding import EnsembleEngine, TorchEngine, TorchSearcher
+        from headway.decoding.torch_searcher import FreedMemory
+
+        device = torch.device(self._device)
+        keep_large_allocations(device)
+        dtype = translating_dtype(self._precision if self.name == "torch" else "auto", device)
+        models = [one.model for one in (stored, *map(self._on_device, self._ensemble))]
+        engines = [TorchEngine(model, stored.target_tokenizer.never_generated, dtype) for model in models]
+        return TorchSearcher(
+            EnsembleEngine(engines) if self._ensemble else engines[0],
+            stored.config.pad_id,
+            device,
+            after_batch=FreedMemory().bound,
+            allowed=stored.shortlist.allowed if stored.shortlist and not self._ensemble else None,
+        )
+
+    def _on_device(self, model: ModelDirectory | StoredModel) -> StoredModel:
+        from headway.storage.stored_model import to_torch
+
+        stored = to_torch(model) if isinstance(model, ModelDirectory) else model
+        stored.model.to(self._device).eval()
+        return stored

@@ -1,0 +1,114 @@
+"""Which engine translates what, and what is said where one is missing."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from headway.decoding import Sampling
+from headway.decoding.abilities import ABILITIES
+from headway.errors import UserError
+from headway.model import ModelConfig, Transformer
+from headway.storage import StoredModel, save_model
+from headway.text.glossary import Glossary
+from headway.text.words import WordTokenizer
+from headway.translator import Translator
+
+DOCS = Path(__file__).parents[2] / "docs"
+WORDS = WordTokenizer(["a", "b", "c", "d"])
+TEXTS = ["a b", "c", "a d c b", "b b"]
+TERM = Glossary.of([("d", "c")])
+
+
+def stored(**config) -> StoredModel:
+    torch.manual_seed(5)
+    sizes = {"d_model": 8, "num_heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1, **config}
+    model = Transformer(ModelConfig(WORDS.vocab_size, WORDS.vocab_size, **sizes)).eval()
+    return StoredModel(
+        model=model, source_tokenizer=WORDS, target_tokenizer=WORDS, source_language="de", target_language="en"
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "model"
+    save_model(path, stored())
+    return path
+
+
+@pytest.fixture
+def auto(folder) -> Translator:
+    return Translator.load(folder, device="cpu")
+
+
+def test_on_cpu_a_stored_model_runs_with_ctranslate2_and_one_in_memory_with_torch(auto, folder):
+    assert auto.engine == "ctranslate2"
+    assert Translator.load(folder, device="cpu", engine="torch").engine == "torch"
+    assert Translator(stored(), device="cpu").engine == "torch"
+
+
+def test_what_ctranslate2_can_not_express_runs_with_torch(tmp_path, folder):
+    save_model(tmp_path / "none", stored(decoder_layers=0))
+    assert Translator.load(tmp_path / "none", device="cpu").engine == "torch"
+    assert Translator.load(folder, device="cpu", ensemble=[folder]).engine == "torch"
+
+
+def test_a_term_brings_torch_for_its_text_alone(auto, folder, caplog):
+    alone = [one.text for one in auto.translate(TEXTS)]
+    by_torch = Translator.load(folder, device="cpu", engine="torch").translate(TEXTS, glossary=TERM)
+    calls = []
+    search = auto.engines.own.search
+    auto.engines.own.search = lambda sources, *rest: calls.append(len(sources)) or search(sources, *rest)
+    with_terms = [one.text for one in auto.translate(TEXTS, glossary=TERM)]
+    assert calls == [3]
+    assert [with_terms[i] for i in (0, 1, 3)] == [alone[i] for i in (0, 1, 3)]
+    assert with_terms[2] == by_torch[2].text
+    auto.translate(TEXTS, glossary=TERM)
+    assert [record.message for record in caplog.records] == [
+        "headway: a glossary needs torch, which is slower than CTranslate2"
+    ]
+
+
+def test_samples_are_those_of_torch(auto, folder):
+    sample = Sampling(seed=3)
+    wanted = Translator.load(folder, device="cpu", engine="torch").translate(TEXTS, sample=sample)
+    assert [one.text for one in auto.translate(TEXTS, sample=sample)] == [one.text for one in wanted]
+
+
+@pytest.mark.parametrize(
+    ("options", "what"), [({"glossary": TERM}, "a glossary"), ({"sample": Sampling()}, "sampling")]
+)
+def test_an_engine_that_was_chosen_refuses_what_it_lacks(folder, options, what):
+    chosen = Translator.load(folder, device="cpu", engine="ctranslate2")
+    with pytest.raises(UserError, match=f"{what} needs engine torch or auto"):
+        chosen.translate(TEXTS, **options)
+
+
+def test_an_ensemble_needs_torch(folder):
+    with pytest.raises(UserError, match="an ensemble needs engine torch or auto"):
+        Translator.load(folder, device="cpu", engine="ctranslate2", ensemble=[folder])
+
+
+@pytest.mark.parametrize("options", [{"glossary": TERM}, {"sample": Sampling()}])
+def test_where_torch_is_missing_one_line_says_how_to_get_it(auto, monkeypatch, options):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert auto.translate(["a b"])[0].text
+    with pytest.raises(UserError, match=r"needs torch, which is not installed: pip install 'headway\[torch\]'"):
+        auto.translate(TEXTS, **options)
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("engine", "marian"), ("precision", "fp8")])
+def test_unknown_names_are_refused_with_those_known(folder, name, wrong):
+    with pytest.raises(UserError, match=f"{name} '{wrong}' is unknown; there are auto"):
+        Translator.load(folder, **{name: wrong})
+
+
+@pytest.mark.parametrize("page", ["engines.md", "engines.ko.md"])
+def test_the_page_says_of_each_engine_what_it_can_do(page):
+    rows = re.findall(r"^\| (.+) \| (yes|no|됨|안 됨) \| (yes|됨) \|$", (DOCS / page).read_text(encoding="utf-8"), re.M)
+    can = {"yes": True, "됨": True, "no": False, "안 됨": False}
+    assert [can[ours] for _, ours, _ in rows] == ["ctranslate2" in one.engines for one in ABILITIES.values()]
+    if page == "engines.md":
+        assert [what for what, *_ in rows] == [one.what for one in ABILITIES.values()]
