@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-argos test-ray test-faults mutants fuzz lint bench bench-peers results results-quick soak reference docs docs-messages dist clean
+.PHONY: setup demo test test-system test-argos test-ray test-faults mutants fuzz lint bench bench-peers bench-deploying results results-quick soak reference docs docs-messages dist clean
 
 setup: $(READY)
 
@@ -128,7 +128,7 @@ bench: setup $(BENCH_MODEL)/best.json
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/training.py --order random
 	$(BIN)/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
-	$(BIN)/python benchmarks/starting.py $(BENCH_MODEL)
+	$(BIN)/python benchmarks/deploying.py $(BENCH_MODEL) $(BENCH_SOURCE)
 	$(BIN)/python benchmarks/preparing.py
 	$(BIN)/python benchmarks/growing.py $(BENCH_MODEL)
 	$(BIN)/python benchmarks/web.py $(BENCH_MODEL) $(BENCH_SOURCE) $(BENCH_SOURCE:.de=.en)
@@ -185,5 +185,20 @@ bench-peers: $(PEERS)/.ready $(BENCH_MODEL)/best.json
 	$(PEERS)/bin/python benchmarks/training.py --preset base --rounds 3 --warm-up 2
 	$(PEERS)/bin/python benchmarks/translating.py $(BENCH_MODEL) $(BENCH_SOURCE)
 
+# What headway takes where it only translates, beside LibreTranslate and fxtranslate: each in an environment of its own
+# that has nothing else, not even pip; 1.2 GB.
+DEPLOYED := .venv-deployed
+$(DEPLOYED)/.ready: pyproject.toml constraints.txt
+	for name in headway headway-serve libretranslate fxtranslate; do $(PYTHON) -m venv --clear $(DEPLOYED)/$$name || exit; done
+	$(DEPLOYED)/headway/bin/python -m pip install --quiet -c constraints.txt .
+	$(DEPLOYED)/headway-serve/bin/python -m pip install --quiet -c constraints.txt '.[serve]'
+	$(DEPLOYED)/libretranslate/bin/python -m pip install --quiet libretranslate==1.9.6
+	$(DEPLOYED)/fxtranslate/bin/python -m pip install --quiet fxtranslate==0.5.0
+	for python in $(DEPLOYED)/*/bin/python; do $$python -m pip uninstall --quiet --yes setuptools pip || exit; done
+	touch $@
+
+bench-deploying: setup $(DEPLOYED)/.ready $(BENCH_MODEL)/best.json
+	$(BIN)/python benchmarks/deploying.py $(BENCH_MODEL) $(BENCH_SOURCE) --peers $(DEPLOYED)
+
 clean:
-	rm -rf $(VENV) $(PEERS) $(FUZZ) $(ARGOS) $(RAY) $(DOCS) $(GUIDE)/_build $(DIST) dist .mutants headway-demo tests/node_modules
+	rm -rf $(VENV) $(PEERS) $(DEPLOYED) $(FUZZ) $(ARGOS) $(RAY) $(DOCS) $(GUIDE)/_build $(DIST) dist .mutants headway-demo tests/node_modules

@@ -41,7 +41,6 @@ ROOMS = {
 }
 NEED_TORCH = {
     "headway.storage.stored_model",
-    "headway.translator.int8",
     "headway.insight.editing",
     "headway.insight.recording",
     *(f"headway.insight.analyses.{name}" for name in ("contributing", "erasing", "importance", "layers", "reading")),

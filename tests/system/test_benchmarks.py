@@ -117,8 +117,17 @@ def test_students(trained, corpus, tmp_path, monkeypatch):
     assert third[9].endswith("of 100")
 
 
-def test_starting(trained):
-    assert "first translation after" in benchmark("starting", trained, "--rounds", "1")
+def test_deploying(trained, corpus, tmp_path):
+    found = tmp_path / "found.json"
+    benchmark("deploying", trained, corpus.file("train.src"), "--lines", "60", "--rounds", "1", "--json", found)
+    figures = json.loads(found.read_text())
+    assert figures["whole"]["equal lines"] >= 57  # of 60: both run the same model
+    for both in (figures["whole"], figures["first line"]):
+        assert both["ratio"] == pytest.approx(both["direct"] / both["headway"])
+    serving = figures["headway serve"]
+    assert 0 < serving["ready, s"] < serving["first translation, s"]
+    assert serving["one sentence, ms"] < 1000 * serving["first translation, s"]
+    assert serving["lines/s in lists"] > 0
 
 
 def test_growing(trained, corpus, tmp_path):
