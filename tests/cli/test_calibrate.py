@@ -58,7 +58,7 @@ def test_a_calibrated_model(tmp_path, monkeypatch):
     lines = list(map(json.loads, told.splitlines()))
     confidences = [line["confidence"] for line in lines]
     pairs = zip(lines, references, strict=True)
-    share = sum(sentence_chrf(line["target"], reference) >= 60 for line, reference in pairs) / 200
+    share = sum(sentence_chrf(line["text"], reference) >= 60 for line, reference in pairs) / 200
     assert share > 0.4
     assert sum(confidences) / 200 == pytest.approx(share, abs=1e-4), "what logistic regression with a bias promises"
     assert found.int8 is not None

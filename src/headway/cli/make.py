@@ -119,7 +119,8 @@ def calibrate(
     refuse_endless(test_set.file, test_set.references, translator)
     sources, stored = test_set.tagged(translator), translator.stored
     stored = judge_int8(stored, sources, test_set.references, test_set.tokenization(stored), tell)
-    translator = Translator(stored, device=translator.device, engine=engine)  # in the precision that it gets from now
+    # in the precision that it has from now on
+    translator = Translator(stored, device=translator.device, engine=translator.engine)
     translations = translator.translate(sources)
     found = learn_calibration(TorchReader(translator.model), stored, translations, test_set.references)
     save_model(output, replace(stored, calibration=found))
