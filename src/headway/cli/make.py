@@ -120,7 +120,7 @@ def calibrate(
     sources, stored = test_set.tagged(translator), translator.stored
     stored = judge_int8(stored, sources, test_set.references, test_set.tokenization(stored), tell)
     # in the precision that it has from now on
-    translator = Translator(stored, device=translator.device, engine=translator.engine)
+    translator = Translator(stored, device=translator.device, engine=translator.engine)  # type: ignore[arg-type]
     translations = translator.translate(sources)
     found = learn_calibration(TorchReader(translator.model), stored, translations, test_set.references)
     save_model(output, replace(stored, calibration=found))
