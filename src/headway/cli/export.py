@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.evaluate import TestSet
+from headway.cli.evaluate import TestSet, tokenization_for
 from headway.cli.files import validation_pairs
 from headway.cli.make import with_shortlist
 from headway.cli.streams import tell
@@ -104,6 +104,8 @@ def export(
     write, opened = _page(translator, model, precision) if to == "web" else _tool(to, quantization)
     write(stored, output)
     tell(f"{output}: written and checked")
+    if to in QUANTIZED and (quantization or {"argos": "int8"}.get(to, "")).startswith("int8"):
+        _tell_what_int8_costs(stored, validation_pairs(model))
     if test_set is not None:
         _report_difference(stored, test_set, [one.text for one in found], opened(stored, output))
 
@@ -124,6 +126,17 @@ def _tool(to: str, quantization: str | None) -> Tool:
     from headway.decoding.ctranslate2_model import CTranslate2Model, export_ctranslate2
 
     return partial(export_ctranslate2, quantization=quantization), CTranslate2Model
+
+
+def _tell_what_int8_costs(stored: StoredModel, pairs: list[tuple[str, str]]) -> None:
+    """As the model says; of a run, whose validation pairs these are, measured where it doesn't."""
+    from headway.translator.int8 import judge_int8
+
+    if stored.int8 is not None:
+        tell(str(stored.int8))
+    elif pairs:
+        sources, references = zip(*pairs, strict=True)
+        judge_int8(stored, sources, references, tokenization_for(stored), tell)
 
 
 def _page(translator: Translator, model: Path, precision: str | None) -> Tool:

@@ -107,9 +107,10 @@ def calibrate(
     headway calibrate runs/mine --source valid.de --reference valid.en --output models/mine-calibrated
     headway translate models/mine-calibrated input.de --confidence
     """
-    from headway.storage import save_model, with_int8
+    from headway.storage import save_model
+    from headway.translator import Translator
     from headway.translator.confidence import learn_calibration
-    from headway.translator.int8 import check_int8
+    from headway.translator.int8 import judge_int8
     from headway.translator.reading import TorchReader
 
     options.check_new(output)
@@ -117,15 +118,12 @@ def calibrate(
     translator = load_translator(model, device, engine=engine, threads=threads)
     refuse_endless(test_set.file, test_set.references, translator)
     sources, stored = test_set.tagged(translator), translator.stored
+    stored = judge_int8(stored, sources, test_set.references, test_set.tokenization(stored), tell)
+    # in the precision that it has from now on
+    translator = Translator(stored, device=translator.device, engine=translator.engine)  # type: ignore[arg-type]
     translations = translator.translate(sources)
     found = learn_calibration(TorchReader(translator.model), stored, translations, test_set.references)
-    stored = replace(stored, calibration=found)
-    try:
-        stored = with_int8(stored, check_int8(stored, sources, test_set.references, test_set.tokenization(stored)))
-        tell(str(stored.int8))
-    except UserError as error:
-        tell(f"notice: int8 isn't compared with fp32: {error}")
-    save_model(output, stored)
+    save_model(output, replace(stored, calibration=found))
     tell(f"{output}: written, calibrated")
 
 

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from headway.errors import UserError
-from headway.storage import load_model, save_model, with_int8
+from headway.storage import load_model, save_model
 from headway.text.batches import MicroBatch
 from headway.training.checkpoint import Progress
 from headway.training.processes import Interrupted, StopRequests
@@ -29,7 +29,7 @@ from headway.training.run_directory import only_trainer
 from headway.training.sizes import work_of_update
 from headway.training.start import start
 from headway.training.step import naming_batch, train_step, try_batch
-from headway.translator.int8 import check_int8
+from headway.translator.int8 import judge_int8
 
 
 def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
@@ -44,7 +44,7 @@ def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
         with stop.listening():
             progress = go_on(run, stop, reporter)
             if ranks.leads:
-                judge_int8(run, stop, reporter)
+                judge_best(run, stop, reporter)
             return progress
 
 
@@ -157,19 +157,16 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter
         )
 
 
-def judge_int8(run: Run, stop: StopRequests, reporter: Reporter) -> None:
+def judge_best(run: Run, stop: StopRequests, reporter: Reporter) -> None:
     """Adds to the best model what int8 costs on validation text, unless it says so already."""
     stored = load_model(run.folder)
     if stored.int8 is not None:
         return
     sources, references = zip(*run.data.valid_texts, strict=True)
-    try:
-        with stop.at_once():
-            check = check_int8(stored, sources, references, tokenization_of(run.recipe))
-        save_model(run.folder / "models" / stored.name, with_int8(stored, check))
-        reporter.line(str(check))
-    except UserError as error:
-        reporter.line(f"notice: int8 isn't compared with fp32: {error}")
+    with stop.at_once():
+        judged = judge_int8(stored, sources, references, tokenization_of(run.recipe), reporter.line)
+    if judged.int8 is not None:
+        save_model(run.folder / "models" / stored.name, judged)
 
 
 def _save(run: Run, log: RunLog | None) -> tuple[int, int]:

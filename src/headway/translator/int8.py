@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from headway.errors import UserError
 from headway.evaluation import compare_translations
-from headway.storage import Int8Check
+from headway.storage import Int8Check, with_int8
 from headway.translator.translator import Translator
 
 if TYPE_CHECKING:
@@ -15,6 +15,19 @@ if TYPE_CHECKING:
 
 FEWEST, MOST = 100, 1000
 """Pairs that it takes, and that it translates of more; it draws these evenly."""
+
+
+def judge_int8(
+    stored: StoredModel, sources: Sequence[str], references: Sequence[str], tokenize: str, tell: Callable[[str], None]
+) -> StoredModel:
+    """The model with what `check_int8` finds; as it is where that isn't possible. Tells which."""
+    try:
+        check = check_int8(stored, sources, references, tokenize)
+    except UserError as error:
+        tell(f"notice: int8 isn't compared with fp32: {error}")
+        return stored
+    tell(str(check))
+    return with_int8(stored, check)
 
 
 def check_int8(stored: StoredModel, sources: Sequence[str], references: Sequence[str], tokenize: str) -> Int8Check:

@@ -1,0 +1,38 @@
+"""`export` in int8 tells what that costs: what the model says, or what a run's validation text says."""
+
+import json
+
+import pytest
+from tests.decoding.test_ctranslate2_model import stored
+from tests.storage.test_int8_check import CHECK
+from typer.testing import CliRunner
+
+from headway.cli import app
+from headway.storage import save_model, with_int8
+from headway.translator import int8
+
+
+def told(*arguments: object) -> str:
+    done = CliRunner().invoke(app, ["export", *map(str, arguments)])
+    assert done.exit_code == 0, done.exception
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("tool", "quantization", "tells"),
+    [("ctranslate2", "int8", True), ("argos", None, True), ("ctranslate2", None, False), ("argos", "float32", False)],
+)
+def test_an_export_tells_what_int8_costs(tmp_path, monkeypatch, tool, quantization, tells):
+    monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(int8, "FEWEST", 3)
+    one, run = stored(), tmp_path / "run"
+    save_model(tmp_path / "known", with_int8(one, CHECK))
+    save_model(tmp_path / "unknown", one)
+    save_model(run / "models" / "step-00000001", one)
+    (run / "best.json").write_text('{"model": "step-00000001"}')
+    (run / "data").mkdir()
+    (run / "data" / "valid.json").write_text(json.dumps([["the cat", "the cat"]] * 3))
+    given = ("--to", tool, *(("--quantization", quantization) if quantization else ()), "--output")
+    assert (str(CHECK) in told(tmp_path / "known", *given, tmp_path / "1.argosmodel")) == tells
+    assert ("over 3 validation pairs" in told(run, *given, tmp_path / "2.argosmodel")) == tells
+    assert "int8 it translates" not in told(tmp_path / "unknown", *given, tmp_path / "3.argosmodel")
