@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -44,6 +45,41 @@ def run(
 ) -> int:
     job = Job(output, identity, in_place=in_place)
     return job.run(iter(lines), translate, resume=resume, notice=notice)
+
+
+@pytest.mark.parametrize("at_once", [2, 3])
+def test_chunks_that_are_translated_at_the_same_time_are_written_in_order(tmp_path, at_once):
+    running, most, guard = set(), [0], threading.Lock()
+
+    def slow(lines: list[Line]) -> Written:
+        first = lines[0].number
+        with guard:
+            running.add(first)
+            most.append(len(running))
+        time.sleep(0.02 if first % 8 == 1 else 0)  # every other chunk is overtaken by the next
+        with guard:
+            running.remove(first)
+        return translate(lines)
+
+    notices = []
+    Job(tmp_path / "out", IDENTITY).run(iter(LINES), slow, resume=False, notice=notices.append, at_once=at_once)
+    run(tmp_path / "alone")
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "alone").read_bytes()
+    assert notices == ["line 10", "line 20"]
+    assert max(most) == at_once
+
+
+def test_an_error_in_a_chunk_leaves_what_was_written_before_it(tmp_path):
+    def failing(lines: list[Line]) -> Written:
+        if lines[0].number > 2 * AT_MOST:
+            raise UserError("no more")
+        return translate(lines)
+
+    with pytest.raises(UserError, match="no more"):
+        Job(tmp_path / "out", IDENTITY).run(iter(LINES), failing, resume=False, notice=lambda _: None, at_once=2)
+    assert run(tmp_path / "out", resume=True) == 2
+    run(tmp_path / "alone")
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "alone").read_bytes()
 
 
 def content(output: Path) -> str:
