@@ -2,11 +2,14 @@
 
 import itertools
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
+from torch.nn import functional
 
-from headway.decoding import Sampling, ctranslate2_searcher
+from headway.decoding import Sampling
+from headway.decoding.engine import padded
 from headway.errors import UserError
 from headway.translator import Translator
 from tests.decoding.test_ctranslate2_model import stored, with_shortlist
@@ -14,6 +17,10 @@ from tests.decoding.test_ctranslate2_model import stored, with_shortlist
 pytest.importorskip("ctranslate2")
 
 TEXTS = ["the cat sat", "a dog ran after the mat", "", "mat " * 30, "한국어 ☃", "x" * 1000, "the dog"]
+
+SENTENCES = [
+    " ".join(words) for words in itertools.product(["the", "a"], ["cat", "dog", "mat"], ["sat", "ran", "after"])
+]
 
 
 @pytest.fixture
@@ -48,6 +55,76 @@ def ending():
         with torch.no_grad():
             one.model.output.bias[one.model.config.eos_id] += 0.5
     raise AssertionError("no such model was found")
+
+
+def with_lengths(seed, rate=1, **changes):
+    """A random model whose translations have some 10 to 20 tokens: the later, the likelier <eos>. What can't be
+    generated, <eos> as the first token included, has next to no probability."""
+    torch.manual_seed(seed)
+    one = stored(output_bias=True, share_embeddings="none", positions="learned", **changes)
+    model, end = one.model, one.model.config.eos_id
+    with torch.no_grad():
+        model.output.bias[:3] = -30.0
+        model.output.weight.mul_(3)
+        to_end = model.output.weight[end] / model.output.weight[end].norm()
+        places = torch.arange(len(model.target_positions.weight))[:, None]
+        model.target_positions.weight += (places - 8).clamp(-8, 12) * to_end * rate
+    return one
+
+
+def trained():
+    """A small model after 200 steps on a task: each word twice."""
+    torch.manual_seed(0)
+    one = stored(max_length=40, output_bias=True)
+    model, config = one.model.train(), one.model.config
+    optimizer = torch.optim.Adam(model.parameters(), 3e-3)
+    encoded = [one.source_tokenizer.encode(text) for text in SENTENCES]
+    sources = padded([[*ids, config.eos_id] for ids in encoded], config.pad_id)
+    targets = padded([[config.bos_id, *(id_ for id_ in ids for _ in range(2)), config.eos_id] for ids in encoded], 0)
+    for _ in range(200):
+        logits = model(sources, targets[:, :-1])
+        optimizer.zero_grad()
+        functional.cross_entropy(logits.flatten(0, 1), targets[:, 1:].flatten(), ignore_index=config.pad_id).backward()
+        optimizer.step()
+    with torch.no_grad():
+        model.eval().output.bias[:3] = -30.0  # what can't be generated has no probability
+    return one
+
+
+MODELS = {
+    "random, pre-norm": partial(with_lengths, 1, norm="pre"),
+    "random, gelu": partial(with_lengths, 2, norm="pre", activation="gelu"),
+    "random, post-norm": partial(with_lengths, 4, 8),
+    "trained": trained,
+}
+
+
+def worth_of(translation, alpha):
+    """The rank of a translation, by equation 14 of Wu et al. (2016)."""
+    return translation.score / ((5 + len(translation.tokens) + 1) / 6) ** alpha
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_both_engines_give_the_same_n_best_lists_and_scores(cache, model):
+    one = MODELS[model]()
+    one.decoding["beam_size"] = 5
+    ours, theirs = (Translator(one, device="cpu", engine=engine) for engine in ("torch", "ctranslate2"))
+    lengths, bests = set(), {}
+    for alpha in (0.0, 0.6, 1.0, 2.0):
+        both = [translator.translate(SENTENCES, n_best=3, length_penalty=alpha) for translator in (ours, theirs)]
+        for found in zip(*both, strict=True):
+            lists = [[translation, *translation.alternatives] for translation in found]
+            worths = [[worth_of(translation, alpha) for translation in some] for some in lists]
+            assert worths[1] == pytest.approx(worths[0], abs=0.01)
+            for place, (wanted, other) in enumerate(zip(*lists, strict=True)):
+                tied = [worth for worth in worths[0] if abs(worth - worths[0][place]) < 0.02]
+                if len(tied) == 1 and place < 2:  # the last may tie with one that isn't there
+                    assert (other.tokens, other.stopped) == (wanted.tokens, wanted.stopped)
+                    assert other.score == pytest.approx(wanted.score, abs=0.01)
+                    lengths.add(len(other.tokens))
+        bests[alpha] = [translation.text for translation in both[0]]
+    assert len(lengths) > 2
+    assert model == "trained" or bests[0.0] != bests[2.0]  # the penalty decides
 
 
 OPTIONS = [
@@ -112,24 +189,20 @@ def test_hypotheses_are_different_ranked_and_no_longer_than_they_may_be(both):
         every = [one, *one.alternatives]
         assert len({tuple(other.tokens) for other in every}) == len(every)
         assert all(len(other.tokens) <= 2 * len(one.source_tokens) + 50 for other in every)
-        worth = [other.score / (len(other.tokens) + 1) ** 0.6 for other in every if other.score is not None]
+        worth = [worth_of(other, 0.6) for other in every if other.score is not None]
         assert worth == sorted(worth, reverse=True)
 
 
 @pytest.mark.parametrize("length_penalty", [1.0, 3.0])
 def test_hypotheses_that_were_cut_are_ranked_among_the_others(both, length_penalty):
-    """By CTranslate2's own penalty of the length with <eos>."""
     _, theirs = both
-    texts = [
-        " ".join(words) for words in itertools.product(["the", "a"], ["cat", "dog", "mat"], ["sat", "ran", "after"])
-    ]
     kinds = set()
     for most in (2, 4, 6):
-        for one in theirs.translate(texts, beam_size=5, n_best=5, length_penalty=length_penalty, max_length=most):
+        for one in theirs.translate(SENTENCES, beam_size=5, n_best=5, length_penalty=length_penalty, max_length=most):
             every = [one, *one.alternatives]
             kinds.add(len({other.stopped for other in every}))
-            worth = [other.score / (len(other.tokens) + 1) ** length_penalty for other in every]
-            assert worth == pytest.approx(sorted(worth, reverse=True))
+            worth = [worth_of(other, length_penalty) for other in every]
+            assert worth == sorted(worth, reverse=True)
     assert 2 in kinds
 
 
@@ -192,12 +265,13 @@ def test_given_translations_have_the_same_score(both):
     assert theirs == pytest.approx(ours, abs=2e-3, nan_ok=True)
 
 
-def test_its_own_length_penalty_is_the_default(both):
-    ours, theirs = both
-    ours.stored.decoding["length_penalty"] = 0.3
-    assert ours.search_options().length_penalty == 0.3
-    assert theirs.search_options().length_penalty == ctranslate2_searcher.LENGTH_PENALTY
-    assert theirs.search_options(length_penalty=0.2).length_penalty == 0.2
+def test_the_model_s_own_options_are_the_defaults(both):
+    both[0].stored.decoding |= {"length_penalty": 0.3, "beam_size": 2}
+    for translator in both:
+        assert translator.search_options().length_penalty == 0.3
+        assert translator.search_options(length_penalty=0.2).length_penalty == 0.2
+    for one, other in zip(*(translator.translate(TEXTS) for translator in both), strict=True):
+        assert one.stopped == "max_length" or other.text == one.text
 
 
 def test_with_a_shortlist_each_text_alone_is_translated_as_ours(cache):

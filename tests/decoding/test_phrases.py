@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.decoding import Demands, Phrase
-from headway.decoding.beam import beam_search, length_penalty
+from headway.decoding.beam import beam_search
 from headway.decoding.constrained_beams import ConstrainedBeams
+from headway.decoding.options import length_penalty
 from tests.decoding.tables import EOS, STEPS, SYMBOLS, TableEngine, exhaustive
 
 TEXT = [token for token in range(SYMBOLS) if token != EOS]

@@ -43,7 +43,7 @@ def translations(name, **options):
             "alignment": one.alignment,
             "alternatives": [{"text": other.text, "score": other.score} for other in one.alternatives],
         }
-        for one in Translator.load(HERE / name, device="cpu").translate(EXPECTED["texts"], **options)
+        for one in Translator.load(HERE / name, device="cpu", engine="torch").translate(EXPECTED["texts"], **options)
     ]
 
 
@@ -69,7 +69,7 @@ def test_translations_are_those_of_then(one_thread, name, kind, options):
 
 
 def test_scores_are_those_of_then(one_thread):
-    translator = Translator.load(HERE / "model", device="cpu")
+    translator = Translator.load(HERE / "model", device="cpu", engine="torch")
     targets = ["The old dog paints the red ball."] * len(EXPECTED["texts"])
     assert translator.score(EXPECTED["texts"], targets) == [number(score) for score in EXPECTED["model"]["score"]]
 

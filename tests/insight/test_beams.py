@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.decoding.tables import BOS, EOS, SYMBOLS, TableEngine
 
 from headway.decoding import beam_search
-from headway.decoding.beam import length_penalty
+from headway.decoding.options import length_penalty
 from headway.insight import BeamTree
 
 STEPS = st.integers(1, 5)
@@ -54,7 +54,8 @@ def test_the_tree_by_its_definition(seed, cap, width, alpha):
         *words, end = tree.ids(one.step, one.number)
         assert (one.text, end) == (str(words), EOS)
         assert one.ranking == pytest.approx(one.score / length_penalty(len(words) + 1, alpha))
-    rankings = [one.ranking for one in tree.finished]
+    rankings = [one.ranking for one in tree.finished[:width]]
     assert rankings == sorted(rankings, reverse=True)
+    assert [one.score for one in tree.finished[width:]] == sorted(ended.values(), reverse=True)[width:]
     if best.stopped == "eos":
         assert (tree.finished[0].text, tree.finished[0].score) == (str(best.ids), pytest.approx(best.score))

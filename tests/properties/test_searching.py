@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from headway.decoding import Hypothesis, Sampling, TorchEngine, beam_search, greedy
-from headway.decoding.beam import length_penalty
+from headway.decoding.options import length_penalty
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.text.words import WordTokenizer
@@ -51,10 +51,11 @@ def next_log_probabilities(model: Transformer, source: Sequence[int], given: Seq
 def by_definition(
     model: Transformer, source: Sequence[int], cap: int, beam_size: int, n_best: int, alpha: float
 ) -> list[Hypothesis]:
-    """Beam search without caches, batches, or a stop before `beam_size` hypotheses are finished and none that goes on
-    would be better than all of them if it ended now."""
+    """Beam search without caches, batches, or a stop before `beam_size` hypotheses are finished, one of them as the
+    best candidate of its step."""
     live: list[tuple[float, Ids]] = [(0.0, ())]
     finished: dict[Ids, Hypothesis] = {}
+    leader_ended = False
     for length in range(cap + 1):
         log_probabilities = next_log_probabilities(model, source, [ids for _, ids in live]).tolist()
         continued = sorted(
@@ -69,15 +70,15 @@ def by_definition(
         for score, (*ids, token) in continued[:beam_size]:
             if token == EOS:
                 finished[tuple(ids)] = Hypothesis(ids, score, "eos")
-        going_on = [score for score, ids in continued if ids[-1] != EOS]
-        best = max((worth(hypothesis, alpha) for hypothesis in finished.values()), default=0.0)
-        if len(finished) >= beam_size and going_on[0] / length_penalty(length + 2, alpha) <= best:
+        leader_ended |= continued[0][1][-1] == EOS
+        if len(finished) >= beam_size and leader_ended:
             break
         if length == cap:  # <eos> is all that may follow
             for (score, ids), row in zip(live, log_probabilities, strict=True):
                 finished.setdefault(ids, Hypothesis([*ids], score + row[EOS], "max_length"))
         live = [(score, ids) for score, ids in continued if ids[-1] != EOS][:beam_size]
-    return sorted(finished.values(), key=lambda hypothesis: -worth(hypothesis, alpha))[:n_best]
+    likeliest = sorted(finished.values(), key=lambda hypothesis: -hypothesis.score)[:beam_size]
+    return sorted(likeliest, key=lambda hypothesis: -worth(hypothesis, alpha))[:n_best]
 
 
 def worth(hypothesis: Hypothesis, alpha: float) -> float:

@@ -72,6 +72,14 @@ def test_training(recipe, tmp_path):
         assert all(0 < row["share_of_peak"] < 1 and row["target_tokens_per_second"] > 0 for row in rows)
 
 
+def test_engines(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("Der alte Hund malt den roten Ball.\nDer kleine Vogel sieht den großen Baum.\n")
+    said = benchmark("engines", ROOT / "tests" / "golden" / "model", text, text, "--options", '{"beam_size": 1}', "{}")
+    assert said.count("0 lines and 0 lists differ") == 2
+    assert said.startswith("2 sentences")
+
+
 def test_running(recipe, tmp_path):
     found = tmp_path / "found.json"
     conditions = ["quiet", "busy", "two"]

@@ -12,7 +12,7 @@ from torch import Tensor
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, those_who_stay, without_end
 from headway.decoding.options import length_penalty
-from headway.decoding.searcher import Hypothesis
+from headway.decoding.searcher import Hypothesis, ranked
 from headway.kernels.likeliest import likeliest
 
 
@@ -107,32 +107,28 @@ class FinishedHypotheses:
         self.cap = cap
         self._beam_size, self._n_best, self._alpha = beam_size, n_best, alpha
         self._hypotheses: list[Hypothesis] = []
+        self._leader_ended = False
 
-    def add(self, hypothesis: Hypothesis) -> None:
-        """One that is there already stays as it is."""
+    def add(self, hypothesis: Hypothesis, *, leads: bool = False) -> None:
+        """One that is there already stays as it is. leads: it was the best candidate of its step."""
+        self._leader_ended |= leads
         if all(other.ids != hypothesis.ids for other in self._hypotheses):
             self._hypotheses.append(hypothesis)
 
     def ranked(self) -> list[Hypothesis]:
         """The n best, best first."""
-        return sorted(self._hypotheses, key=self._worth, reverse=True)[: self._n_best]
+        return ranked(self._hypotheses, self._beam_size, self._alpha)[: self._n_best]
 
-    def wants_more(self, score: float, length: int) -> bool:
-        """Whether the search shall go on, when `score` is the best of the hypotheses that do, which have `length`
-        tokens. That score only falls: at best it stays as it is, and is divided by the penalty of the longest
-        translation. Where `beam_size` are finished, it must be the best of all even if it ended now."""
+    def wants_more(self, score: float) -> bool:
+        """Whether the search shall go on, when `score` is the best of the hypotheses that do. That score only falls: at
+        best it stays as it is, and is divided by the penalty of the longest translation. Without a leader that ended,
+        those that are finished may all be worth little."""
+        if len(self._hypotheses) >= self._beam_size and self._leader_ended:
+            return False
         if len(self._hypotheses) < self._n_best:
             return score > -math.inf
-        ranked = self.ranked()
-        if len(self._hypotheses) >= self._beam_size:
-            as_it_is = score / length_penalty(length + 1, self._alpha)
-            if as_it_is <= self._worth(ranked[0]):
-                return False
         reachable = score / length_penalty(self.cap + 1, self._alpha)
-        return reachable > self._worth(ranked[-1])
-
-    def _worth(self, hypothesis: Hypothesis) -> float:
-        return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, self._alpha)
+        return reachable > self.ranked()[-1].worth(self._alpha)
 
 
 def beam_search(
@@ -151,8 +147,9 @@ def beam_search(
 
     source: (batch, source length), padded and with <eos>. Each step keeps the `beam_size` most likely continuations of
     a sentence; a continuation with <eos> is finished. The search for a sentence ends when `beam_size` hypotheses are
-    finished and no unfinished one is better than all of them, when no unfinished one can become one of the `n_best`, or
-    at the sentence's max_length, where only <eos> may follow, whatever its probability. `beams`: where the
+    finished, one of them as the best candidate of its step (CTranslate2's rule without a length penalty), when no
+    unfinished one can become one of the `n_best`, or at the sentence's max_length, where only <eos> may follow,
+    whatever its probability. `beams`: where the
     search starts, of `ConstrainedBeams` for translations that must have phrases; a sentence has no hypothesis if its
     max_length leaves no room for them. `watch` is called with the candidates of every step.
     """
@@ -173,7 +170,7 @@ def beam_search(
         kept = []
         for i, best in enumerate(beams.promise().tolist()):
             ended = finished[beams.sentences[i]]
-            if ended.wants_more(best, beams.length):
+            if ended.wants_more(best):
                 if before.length < ended.cap:
                     kept.append(i)
                 else:
@@ -207,7 +204,8 @@ def _advance(
     ends = found.tokens == eos_id
     for i, rank in zip(*np.nonzero(ends[:, :beam_size] & np.isfinite(found.scores[:, :beam_size])), strict=True):
         history = beams.tokens[i, found.places[i, rank], 1:].tolist()
-        finished[beams.sentences[i]].add(Hypothesis(history, float(found.scores[i, rank]), "eos"))
+        hypothesis = Hypothesis(history, float(found.scores[i, rank]), "eos")
+        finished[beams.sentences[i]].add(hypothesis, leads=rank == 0)
     others = np.argsort(ends, axis=1, kind="stable")[:, :beam_size]  # in the order of choice
     if watch is not None:
         watch(_choice(beams, found, ends, others))

@@ -1,8 +1,8 @@
 """A model as CTranslate2 runs it, by a converter of our own from config and weights to its `TransformerSpec`.
 
 CTranslate2 joins queries, keys and values of self-attention in one layer, and keys and values of the encoder-decoder
-attention; position tables are stored, so both kinds of ours are exact. Its length penalty is length^alpha, not GNMT's.
-A shortlist becomes its vocabulary map.
+attention; position tables are stored, so both kinds of ours are exact. A
+shortlist becomes its vocabulary map.
 """
 
 from __future__ import annotations

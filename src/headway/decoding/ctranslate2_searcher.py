@@ -9,6 +9,7 @@ from headway.decoding import Hypothesis, SearchOptions
 from headway.decoding.ctranslate2_cache import exported
 from headway.decoding.ctranslate2_model import load_ctranslate2, pieces_of
 from headway.decoding.faithful import never_generated
+from headway.decoding.searcher import ranked
 from headway.errors import UserError
 from headway.text.by_length import batches_by_length
 
@@ -16,17 +17,18 @@ if TYPE_CHECKING:
     from headway.storage import ModelDirectory, StoredModel
 
 COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
-LENGTH_PENALTY = 1.0
-"""Scores are divided by length ** LENGTH_PENALTY, which isn't GNMT's penalty (chosen in docs/interop.md)."""
 SENTENCES_PER_BATCH = 64
 TOKENS_PER_BATCH = 4096
 """Padded source tokens that are translated together, at most."""
 SHORT = 16
 """With AVX-512, oneDNN computes the attention among fewer source tokens by another kernel, padding counted, and int8
 would round its sums to other numbers. So shorter sources have batches of their own."""
-CAP_STEP = 32
+LIMIT_STEP = 32
 """A batch has one limit on the length, but each sentence has its own, unless `max_length` is given. So a sentence is
-searched up to the next multiple of this, whatever it is translated with, and what is longer than its limit is cut."""
+searched up to the next multiple of this, whatever it is translated with, and again if that exceeds its own."""
+
+IMPOSSIBLE = -1e9
+"""A score below it is that of tokens which can't be generated, or of a place of the beam that a prefix leaves empty."""
 
 
 def can_compute(precision: str, device: str) -> bool:
@@ -39,6 +41,7 @@ def can_compute(precision: str, device: str) -> bool:
 
 class CTranslate2Searcher:
     """A `Searcher` that CTranslate2 is. On CPU every core has batches of its own: so many workers of one thread.
+    CTranslate2 is asked for the whole beam, without its own length penalty, and `ranked` puts ours in its place.
 
     Its scores are of the probabilities among the tokens that may be generated, as the first of which it never takes
     <eos>: higher than `score` gives. With a shortlist, on CPU, these are the tokens that the sentences of a batch may
@@ -69,8 +72,6 @@ class CTranslate2Searcher:
         self._longest = model.config.max_length - 1
         self._use_map = model.shortlist is not None and device == "cpu"
 
-    default_length_penalty = LENGTH_PENALTY
-
     def search(
         self,
         sources: Sequence[list[int]],
@@ -80,19 +81,17 @@ class CTranslate2Searcher:
     ) -> list[list[Hypothesis]]:
         if options.sample is not None:
             raise UserError("engine ctranslate2 has no sample that depends on its seed alone; use engine torch")
-        searched = list(caps)
+        limits = [cap + 1 for cap in caps]  # with <eos>
         if options.max_length is None:
-            searched = [min(-(-cap // CAP_STEP) * CAP_STEP, self._longest) for cap in caps]
-        running = [
-            (batch, self._start([sources[i] for i in batch], [prefixes[i] for i in batch], searched[batch[0]], options))
-            for batch in _batches(list(map(len, sources)), searched)
-        ]
-        found: list[list[Hypothesis]] = [[] for _ in sources]
-        for i, one in ((i, one.result()) for batch, results in running for i, one in zip(batch, results, strict=True)):
-            both = zip(one.hypotheses, one.scores, strict=True)
-            found[i] = [self._hypothesis(*each, caps[i], options.length_penalty) for each in both]
-        self._finish_what_was_cut(sources, found, options)
-        return found
+            limits = [min(-(-limit // LIMIT_STEP) * LIMIT_STEP, self._longest + 1) for limit in limits]
+        found = self._found(sources, prefixes, limits, options)
+        cut = self._cut(found, sources, prefixes, caps, options)
+        partial = [i for i in range(len(sources)) if i in cut or prefixes[i] or options.no_repeat_ngram]
+        rescored = [(i, one) for i in partial for one in found[i]]
+        totals = self.score([sources[i] for i, _ in rescored], [one.ids for _, one in rescored])
+        for (_, one), total in zip(rescored, totals, strict=True):
+            one.score = total
+        return [ranked(some, options.beam_size, options.length_penalty)[: options.n_best] for some in found]
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
         if not sources:
@@ -106,8 +105,31 @@ class CTranslate2Searcher:
         )
         return [sum(result.log_probs) for result in results]
 
+    def _found(
+        self,
+        sources: Sequence[list[int]],
+        prefixes: Sequence[list[int]],
+        limits: Sequence[int],
+        options: SearchOptions,
+        patience: int = 1,
+    ) -> list[list[Hypothesis]]:
+        """What a search up to the limits has finished, and what is unfinished there. CTranslate2's scores are without
+        prefixes, and among the tokens that `no_repeat_ngram` leaves."""
+        running = []
+        for batch in _batches(list(map(len, sources)), limits):
+            of_batch = [sources[i] for i in batch], [prefixes[i] for i in batch], limits[batch[0]]
+            running.append((batch, self._start(*of_batch, options, patience)))
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        for i, one in ((i, one.result()) for batch, results in running for i, one in zip(batch, results, strict=True)):
+            for pieces, score in zip(one.hypotheses, one.scores, strict=True):
+                if score > IMPOSSIBLE:
+                    ended = pieces[-1] == self._end
+                    ids = [self._ids[piece] for piece in (pieces[:-1] if ended else pieces)]
+                    found[i].append(Hypothesis(ids, score, "eos" if ended else "max_length"))
+        return found
+
     def _start(
-        self, sources: list[list[int]], prefixes: list[list[int]], most: int, options: SearchOptions
+        self, sources: list[list[int]], prefixes: list[list[int]], most: int, options: SearchOptions, patience: int
     ) -> list[Any]:
         """Lets a batch be translated meanwhile; for each source what its `result()` will be.
 
@@ -119,8 +141,9 @@ class CTranslate2Searcher:
             target_prefix=self._target_pieces(prefixes) if any(prefixes) else None,
             asynchronous=True,
             beam_size=options.beam_size,
-            num_hypotheses=options.n_best,
-            length_penalty=options.length_penalty,
+            patience=patience,
+            num_hypotheses=options.beam_size * patience,
+            length_penalty=0,
             no_repeat_ngram_size=options.no_repeat_ngram,
             max_decoding_length=most,
             max_input_length=0,
@@ -130,45 +153,23 @@ class CTranslate2Searcher:
             return_end_token=True,
         )
 
-    def _hypothesis(self, pieces: list[str], score: float, cap: int, length_penalty: float) -> Hypothesis:
-        total = score * len(pieces) ** length_penalty
-        ids = [self._ids[piece] for piece in pieces]
-        if pieces[-1] == self._end and len(ids) <= cap + 1:
-            return Hypothesis(ids[:-1], total, "eos")
-        return Hypothesis(ids[:cap], total, "max_length")
-
-    def _finish_what_was_cut(
-        self, sources: Sequence[list[int]], found: list[list[Hypothesis]], options: SearchOptions
-    ) -> None:
-        """Gives hypotheses that were cut the score that <eos> after them makes, and their place among the others."""
-        cut = [(i, one) for i, some in enumerate(found) for one in some if one.stopped != "eos"]
-        if not cut:
-            return
-        of_cut, ids = [sources[i] for i, _ in cut], [one.ids for _, one in cut]
-        ends_next = self._end_next(of_cut, ids, options.no_repeat_ngram)
-        for (_, one), score, ends in zip(cut, self.score(of_cut, ids), ends_next, strict=True):
-            one.score = score
-            one.stopped = "eos" if ends else "max_length"
-        penalty = options.length_penalty
-        for i in {i for i, _ in cut}:
-            different = {tuple(one.ids): one for one in found[i]}.values()
-            found[i] = sorted(different, key=lambda one: -one.score / (len(one.ids) + 1) ** penalty)
-
-    def _end_next(self, sources: list[list[int]], targets: list[list[int]], no_repeat_ngram: int) -> list[bool]:
-        """Whether <eos> is the likeliest token after each target, of those that repeat no n-gram."""
-        results = self._engine.translate_batch(
-            self._source_pieces(sources),
-            target_prefix=self._target_pieces(targets),
-            max_batch_size=TOKENS_PER_BATCH,
-            batch_type="tokens",
-            beam_size=1,
-            no_repeat_ngram_size=no_repeat_ngram,
-            max_decoding_length=max(map(len, targets)) + 1,
-            max_input_length=0,
-            suppress_sequences=self._never,
-            return_end_token=True,
-        )
-        return [result.hypotheses[0][len(target)] == self._end for result, target in zip(results, targets, strict=True)]
+    def _cut(
+        self,
+        found: list[list[Hypothesis]],
+        sources: Sequence[list[int]],
+        prefixes: Sequence[list[int]],
+        caps: Sequence[int],
+        options: SearchOptions,
+    ) -> set[int]:
+        """Replaces hypotheses longer than a cap by those that are unfinished there; returns the numbers of their
+        sentences. With twice the patience none is lost of those that had finished before."""
+        cut = [i for i, cap in enumerate(caps) if any(len(one.ids) > cap for one in found[i])]
+        of_cut = [sources[i] for i in cut], [prefixes[i] for i in cut], [caps[i] for i in cut]
+        for i, some in zip(cut, self._found(*of_cut, options, 2 if options.beam_size > 1 else 1), strict=True):
+            short = [one for one in found[i] if len(one.ids) <= caps[i]]
+            there = [one.ids for one in short]
+            found[i] = short + [one for one in some if one.ids not in there]
+        return set(cut)
 
     def _source_pieces(self, sources: Sequence[list[int]]) -> list[list[str]]:
         return [[*[self._source[id_] for id_ in source], self._source_end] for source in sources]

@@ -77,8 +77,6 @@ class _Work(NamedTuple):
 class TorchSearcher:
     """A `Searcher` over a torch engine."""
 
-    default_length_penalty = None
-
     def __init__(
         self,
         engine: Engine,

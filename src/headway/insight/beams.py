@@ -53,7 +53,7 @@ class BeamTree:
     result: tuple[int, int] | None = None
     """Step and number of the candidate that became the translation."""
     finished: list[Finished] = field(default_factory=list)
-    """Best first."""
+    """Best first; those beyond the `beam_size` likeliest come last."""
     _beam: list[int] = field(default_factory=list)
     """For each place of the beam, the number of its candidate in the last step."""
 
@@ -90,7 +90,9 @@ class BeamTree:
                 if one.fate == "finished":
                     text = decode(self.ids(step, number)[:-1])
                     self.finished.append(Finished(step, number, text, one.score, one.score / penalty))
-        self.finished.sort(key=lambda one: one.ranking, reverse=True)
+        self.finished.sort(key=lambda one: one.score, reverse=True)
+        likeliest, rest = self.finished[: self.beam_size], self.finished[self.beam_size :]
+        self.finished = sorted(likeliest, key=lambda one: one.ranking, reverse=True) + rest
         ended = hypothesis.stopped == "eos"
         ids = [*hypothesis.ids, eos_id] if ended else hypothesis.ids
         fate: Fate = "finished" if ended else "kept"

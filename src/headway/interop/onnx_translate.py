@@ -140,7 +140,7 @@ def beam_search(
     is greedy search. No run of `no_repeat_ngram` tokens comes twice in a translation; 0: any may.
 
     At each step the `beam_size` likeliest continuations of a sentence go on; one that is <eos> has ended. Its search
-    ends when `beam_size` have ended and none that goes on is better than all of them, when none that goes on can become
+    ends when `beam_size` have ended, one of them as the likeliest of its step, when none that goes on can become
     better, or at its `max_length` of tokens, where <eos> is all that may follow.
     """
 
@@ -149,6 +149,7 @@ def beam_search(
 
     rows = [ScoredIds(sentence, [], 0.0) for sentence in range(len(sources))]
     ended: list[list[ScoredIds]] = [[] for _ in sources]
+    leader_ended: set[int] = set()
     state, tokens = model.start(sources), [model.bos_id] * len(rows)
     while rows:
         log_probabilities = model.log_probabilities(state, tokens)  # (rows, vocabulary)
@@ -165,10 +166,12 @@ def beam_search(
             done += [
                 replace(rows[row], score=score) for score, row, token in likely[:beam_size] if token == model.eos_id
             ]
+            if likely and likely[0][2] == model.eos_id:
+                leader_ended.add(sentence)
             likely = [one for one in likely if one[2] != model.eos_id][:beam_size]
             best_ended = max(map(worth, done), default=-np.inf)
             best_running = likely[0][0] if likely else -np.inf
-            enough = len(done) >= beam_size and best_running / length_penalty(length + 1, alpha) <= best_ended
+            enough = len(done) >= beam_size and sentence in leader_ended
             if enough or best_running / length_penalty(most + 1, alpha) <= best_ended:
                 continue
             if length <= most:
@@ -179,7 +182,8 @@ def beam_search(
             done += [replace(one, score=one.score + eos) for one, eos in cut if one.ids not in there]
         rows = [ScoredIds(rows[row].sentence, [*rows[row].ids, token], score) for score, row, token in going_on]
         tokens, state = [token for _, _, token in going_on], state.select([row for _, row, _ in going_on])
-    return [sorted(some, key=worth, reverse=True) for some in ended]
+    likeliest = [sorted(some, key=lambda one: -one.score)[:beam_size] for some in ended]
+    return [sorted(some, key=worth, reverse=True) for some in likeliest]
 
 
 def largest(values: np.ndarray, count: int) -> list[int]:

@@ -144,10 +144,8 @@ class Translator:
             if "sample" not in given:
                 own_beam = self.info.decoding.get("beam_size", SearchOptions.beam_size)
                 given["beam_size"] = max(mbr, given.get("beam_size", own_beam))
-        penalty = self.engines.own.default_length_penalty
-        own = {} if penalty is None else {"length_penalty": penalty}
         try:
-            return SearchOptions(**{**self.info.decoding, **own, **given})
+            return SearchOptions(**{**self.info.decoding, **given})
         except TypeError as error:
             raise UserError(f"search options: {error}") from None
 

@@ -15,27 +15,28 @@ class Finished {
   constructor(beamSize, nBest, alpha, cap) {
     Object.assign(this, { beamSize, nBest, alpha, cap });
     this.hypotheses = [];
+    this.leaderEnded = false;
   }
 
-  /** One that is there already stays as it is. */
-  add(hypothesis) {
+  /** One that is there already stays as it is. leads: it was the best candidate of its step. */
+  add(hypothesis, leads = false) {
+    this.leaderEnded ||= leads;
     if (this.hypotheses.every((other) => `${other.ids}` !== `${hypothesis.ids}`)) this.hypotheses.push(hypothesis);
   }
 
-  /** The n best, best first. */
+  /** The n best of the `beamSize` likeliest, best first. */
   ranked() {
-    return this.hypotheses.toSorted((one, other) => this.worth(other) - this.worth(one)).slice(0, this.nBest);
+    const likeliest = this.hypotheses.toSorted((one, other) => other.score - one.score).slice(0, this.beamSize);
+    return likeliest.toSorted((one, other) => this.worth(other) - this.worth(one)).slice(0, this.nBest);
   }
 
-  /** Whether the search shall go on, when `score` is the best of the hypotheses that do, which have `length` tokens. That
-   * score only falls: at best it stays as it is, and is divided by the penalty of the longest translation. Where `beamSize`
-   * are finished, it must be the best of all even if it ended now. */
-  wantsMore(score, length) {
+  /** Whether the search shall go on, when `score` is the best of the hypotheses that do. That score only falls: at best it
+   * stays as it is, and is divided by the penalty of the longest translation. Without a leader that ended, those that are
+   * finished may all be worth little. */
+  wantsMore(score) {
+    if (this.hypotheses.length >= this.beamSize && this.leaderEnded) return false;
     if (this.hypotheses.length < this.nBest) return score > -Infinity;
-    const ranked = this.ranked();
-    const asItIs = score / lengthPenalty(length + 1, this.alpha);
-    if (this.hypotheses.length >= this.beamSize && asItIs <= this.worth(ranked[0])) return false;
-    return score / lengthPenalty(this.cap + 1, this.alpha) > this.worth(ranked.at(-1));
+    return score / lengthPenalty(this.cap + 1, this.alpha) > this.worth(this.ranked().at(-1));
   }
 
   worth({ ids, score }) {
@@ -46,8 +47,8 @@ class Finished {
 /** The `nBest` hypotheses, best first; fewer where there are no more, none empty, each {ids, score, stopped}.
  *
  * source: ids with <eos>. At each step the `beamSize` likeliest continuations go on; one that is <eos> is finished. The
- * search is done when `beamSize` hypotheses are finished and none that goes on is better than all of them, when none that
- * goes on can be one of the `nBest`, or when they have `maxLength` tokens: then <eos> is all that may follow, whatever its
+ * search is done when `beamSize` hypotheses are finished, one of them as the best candidate of its step, when none that goes
+ * on can be one of the `nBest`, or when they have `maxLength` tokens: then <eos> is all that may follow, whatever its
  * probability. `watch` is called with every step's candidates: {place, token, score, ended, kept}, see `advance`. */
 export function beamSearch(engine, source, maxLength, { beamSize, nBest = 1, alpha = 0, noRepeatNgram = 0, watch = null }) {
   const finished = new Finished(beamSize, nBest, alpha, maxLength);
@@ -61,13 +62,13 @@ export function beamSearch(engine, source, maxLength, { beamSize, nBest = 1, alp
     const before = beam;
     const candidates = advance(before, logProbabilities, engine.eosId, beamSize);
     watch?.(candidates);
-    for (const { place, score, ended } of candidates) {
-      if (ended) finished.add({ ids: before[place].ids, score, stopped: "eos" });
-    }
+    candidates.forEach(({ place, score, ended }, rank) => {
+      if (ended) finished.add({ ids: before[place].ids, score, stopped: "eos" }, rank === 0);
+    });
     const kept = candidates.filter((one) => one.kept >= 0);
     beam = kept.map(({ place, token, score }) => ({ ids: [...before[place].ids, token], score }));
     const length = before[0].ids.length;
-    if (!finished.wantsMore(beam[0]?.score ?? -Infinity, length + 1)) return finished.ranked();
+    if (!finished.wantsMore(beam[0]?.score ?? -Infinity)) return finished.ranked();
     if (length === maxLength) {
       end(before, logProbabilities, engine.eosId, finished);
       return finished.ranked();

@@ -43,7 +43,9 @@ export class BeamTree {
           : [],
       ),
     );
-    this.finished = finished.toSorted((one, other) => other.ranking - one.ranking);
+    finished.sort((one, other) => other.score - one.score);
+    const [likeliest, rest] = [finished.slice(0, this.beamSize), finished.slice(this.beamSize)];
+    this.finished = [...likeliest.toSorted((one, other) => other.ranking - one.ranking), ...rest];
     const ended = hypothesis.stopped === "eos";
     const ids = ended ? [...hypothesis.ids, eosId] : hypothesis.ids;
     const step = ids.length - 1;
