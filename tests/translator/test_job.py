@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -44,6 +45,36 @@ def run(
 ) -> int:
     job = Job(output, identity, in_place=in_place)
     return job.run(iter(lines), translate, resume=resume, notice=notice)
+
+
+@pytest.mark.parametrize("at_once", [2, 3])
+def test_chunks_that_are_translated_at_the_same_time_are_written_in_order(tmp_path, at_once):
+    started = threading.Barrier(at_once)
+
+    def overtaken(lines: list[Line]) -> Written:
+        if lines[0].number <= at_once * AT_MOST:  # of the first chunks none ends before all have begun
+            started.wait(10)
+            time.sleep(0.02 * (lines[0].number == 1))
+        return translate(lines)
+
+    notices = []
+    Job(tmp_path / "out", IDENTITY).run(iter(LINES), overtaken, resume=False, notice=notices.append, at_once=at_once)
+    run(tmp_path / "alone")
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "alone").read_bytes()
+    assert notices == ["line 10", "line 20"]
+
+
+def test_an_error_in_a_chunk_leaves_what_was_written_before_it(tmp_path):
+    def failing(lines: list[Line]) -> Written:
+        if lines[0].number > 2 * AT_MOST:
+            raise UserError("no more")
+        return translate(lines)
+
+    with pytest.raises(UserError, match="no more"):
+        Job(tmp_path / "out", IDENTITY).run(iter(LINES), failing, resume=False, notice=lambda _: None, at_once=2)
+    assert run(tmp_path / "out", resume=True) == 2
+    run(tmp_path / "alone")
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "alone").read_bytes()
 
 
 def content(output: Path) -> str:

@@ -248,7 +248,7 @@ def _here(
         "shard": shard,
     }
     job = Job(output, identity, in_place=file != "-" and output.exists() and output.samefile(file))
-    notices.failed = job.run(lines, translator.translate, resume=resume, notice=notices)
+    notices.failed = job.run(lines, translator.translate, resume=resume, notice=notices, at_once=translator.at_once)
 
 
 def _on_cluster(

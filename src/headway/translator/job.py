@@ -6,11 +6,16 @@ the rest, reads its input from the start and skips the chunks that are done. So 
 undisturbed job.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -25,6 +30,9 @@ from headway.text.lines import Line, chunks
 from headway.translator.lines import Written
 
 FORMAT_VERSION = 1
+
+_OfChunks = Callable[[Iterable[list[Line]]], Iterable[tuple[list[Line], Written]]]
+"""Gives chunks with what is written of them, in order."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +82,12 @@ class Job:
         *,
         resume: bool,
         notice: Callable[[str], None],
+        at_once: int = 1,
     ) -> int:
-        """Translates the lines and returns how many were left blank. With `resume` it continues where a job was killed,
-        or begins if there is none. The output appears when all of it is written. If the job ends early, the partial
-        file stays to be continued. Raises UserError if that, or the finished output, is of another job or input."""
+        """Translates the lines, `at_once` chunks at a time, and returns how many were left blank. With `resume` it
+        continues where a job was killed, or begins if there is none. The output appears when all of it is written. If
+        the job ends early, the partial file stays to be continued. Raises UserError if that, or the finished output, is
+        of another job or input."""
         compress(self.output, b"")  # raises if a package is missing
         if resume:
             if finished := self._finished():
@@ -93,7 +103,7 @@ class Job:
             self._record.unlink(missing_ok=True)
         was_renamed = self._done.complete and not self._partial.exists() and self.output.exists()
         if not was_renamed:
-            self._write(lines, translate, notice)
+            self._write(lines, partial(_in_order, translate, at_once=at_once), notice)
         self._end(resume=resume)
         return self._done.failed
 
@@ -102,9 +112,7 @@ class Job:
         """Whether this very job was completed with `resume` before, or there is one that was stopped."""
         return self._journal.exists() or self._finished().get("job") == self._identity
 
-    def _write(
-        self, lines: Iterable[Line], translate: Callable[[list[Line]], Written], notice: Callable[[str], None]
-    ) -> None:
+    def _write(self, lines: Iterable[Line], translate: _OfChunks, notice: Callable[[str], None]) -> None:
         """Writes what is left to write, and gives the output its name."""
         with open(self._partial, "ab") as file:
             if not try_lock(file.fileno()) or not self._is_partial(file):
@@ -118,11 +126,7 @@ class Job:
         sync(self.output.parent)
 
     def _write_chunks(
-        self,
-        file: IO[bytes],
-        lines: Iterable[Line],
-        translate: Callable[[list[Line]], Written],
-        notice: Callable[[str], None],
+        self, file: IO[bytes], lines: Iterable[Line], translate: _OfChunks, notice: Callable[[str], None]
     ) -> None:
         chunked, read = chunks(lines, lambda line: len(line.text)), hashlib.sha256()
         for chunk in islice(chunked, self._done.chunks):
@@ -133,9 +137,8 @@ class Job:
                 f"translated; give the same input, or {self._how_to_restart}"
             )
         try:
-            for chunk in chunked:
+            for chunk, written in translate(chunked):
                 read.update(_hashed(chunk))
-                written = translate(chunk)
                 for one in written.notices:
                     notice(one)
                 data = compress(self.output, written.text.encode())
@@ -237,6 +240,21 @@ class Job:
         same_version = document.get("format_version") == FORMAT_VERSION
         refuse_other_job(self._journal, before, self._identity, self._how_to_restart, same_version=same_version)
         return done
+
+
+def _in_order(
+    translate: Callable[[list[Line]], Written], chunks: Iterable[list[Line]], *, at_once: int
+) -> Iterator[tuple[list[Line], Written]]:
+    """Each chunk with its translation. While one is computed, `at_once` - 1 of the next are prepared."""
+    with ThreadPoolExecutor(at_once) as pool:
+        waiting = deque()
+        for chunk in chunks:
+            waiting.append((chunk, pool.submit(translate, chunk)))
+            if len(waiting) == at_once:
+                done, written = waiting.popleft()
+                yield done, written.result()
+        for done, written in waiting:
+            yield done, written.result()
 
 
 def _hashed(lines: Iterable[Line]) -> bytes:

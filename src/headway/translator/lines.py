@@ -100,6 +100,13 @@ class LineTranslator:
             del self._search["mbr"]
             translator.translate_documents([])  # raises UserError where its extra is missing
 
+    @property
+    def at_once(self) -> int:
+        """How many chunks of lines to translate at a time: two with CTranslate2, which translates one while the other
+        is tokenised; one with torch, which shares the cores among the batches of a chunk."""
+        by_torch = self.translator.engine == "torch" or self._glossary.terms or self.options.sample is not None
+        return 1 if by_torch else 2
+
     def translate(self, lines: Sequence[Line]) -> Written:
         """Leaves a line blank, with a notice, if it has no text, lacks its tag, is too long, or its translation raises
         an error. The other lines are translated. Raises UserError if an option is at fault, and the error itself if
