@@ -9,7 +9,7 @@ from headway.decoding import Hypothesis, SearchOptions
 from headway.decoding.ctranslate2_cache import exported
 from headway.decoding.ctranslate2_model import load_ctranslate2, pieces_of
 from headway.decoding.faithful import never_generated
-from headway.decoding.searcher import ranked
+from headway.decoding.options import ranked
 from headway.errors import UserError
 from headway.text.by_length import batches_by_length
 

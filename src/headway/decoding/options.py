@@ -1,7 +1,8 @@
-"""How to search for a translation."""
+"""How to search for a translation, and how the translations that are found rank."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from headway.errors import UserError
 
@@ -68,6 +69,27 @@ def length_penalty(length: int, alpha: float) -> float:
     """lp(Y) = ((5 + |Y|) / 6) ** alpha, GNMT's (Wu et al., 2016, equation 14): a hypothesis is ranked by its score
     divided by this. |Y| counts <eos>."""
     return ((5.0 + length) / 6.0) ** alpha
+
+
+class Rankable(Protocol):
+    """What has a rank among others: a `Hypothesis`."""
+
+    ids: list[int]
+    score: float
+
+
+F = TypeVar("F", bound=Rankable)
+
+
+def worth(hypothesis: Rankable, alpha: float) -> float:
+    """The score divided by the length penalty."""
+    return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, alpha)
+
+
+def ranked(finished: Iterable[F], beam_size: int, alpha: float) -> list[F]:
+    """The `beam_size` likeliest, best first by what they are worth. CTranslate2 knows no others."""
+    likeliest = sorted(finished, key=lambda one: one.score, reverse=True)[:beam_size]
+    return sorted(likeliest, key=lambda one: worth(one, alpha), reverse=True)
 
 
 def _check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:

@@ -1,11 +1,11 @@
 """What a translator needs of whatever finds translations, our own search over an engine or another program's, and a
 translation that was found, as ids."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-from headway.decoding.options import SearchOptions, length_penalty
+from headway.decoding.options import SearchOptions
 from headway.decoding.phrases import Demands
 
 Stopped = Literal["eos", "max_length"]
@@ -19,16 +19,6 @@ class Hypothesis:
     score: float
     """Total log-probability, <eos> included, even if the length limit ended the hypothesis."""
     stopped: Stopped
-
-    def worth(self, alpha: float) -> float:
-        """What it is ranked by: the score divided by the length penalty."""
-        return self.score / length_penalty(len(self.ids) + 1, alpha)
-
-
-def ranked(finished: Iterable[Hypothesis], beam_size: int, alpha: float) -> list[Hypothesis]:
-    """The `beam_size` likeliest, best first by what they are worth. CTranslate2 knows no others."""
-    likeliest = sorted(finished, key=lambda one: one.score, reverse=True)[:beam_size]
-    return sorted(likeliest, key=lambda one: one.worth(alpha), reverse=True)
 
 
 class Searcher(Protocol):
