@@ -1,12 +1,14 @@
 """How much slower or faster is this code than that of an earlier revision?
 
-    python benchmarks/revisions.py MODEL SOURCE TARGET --before REVISION [--sentences 500] [--rounds 20] [--json FILE]
+    python benchmarks/revisions.py MODEL SOURCE TARGET --before REVISION [--model-before MODEL] [--engine torch]
+        [--only JOB ...] [--sentences 500] [--rounds 20] [--json FILE]
 
 Both take turns, each in processes of its own: translating, greedy and with a beam of 5, many sentences together and one
 alone; forward and backward pass of a batch; and two whole commands, `headway translate` with a beam of 5 and `headway
 train`, 120 steps of a `tiny` model on SOURCE and TARGET. For each: medians of the rounds, the geometric mean of the
 rounds' ratios with its 95% interval (bootstrap). Then what it costs to look into a model:
-`inspect` against `translate` of one sentence.
+`inspect` against `translate` of one sentence. Each code translates with its own default engine, unless --engine names
+one; --model-before is the same model as the earlier code can read it.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import tempfile
 import time
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from machine import versions
 
@@ -31,11 +34,12 @@ ALONE = 20
 VALIDATION = 50
 """Pairs on which the short training validates at its end."""
 JOBS = ("greedy, together", "beam of 5, together", "greedy, alone", "beam of 5, alone", "forward and backward")
-TRANSLATE, TRAIN = "headway translate", "headway train"
+TRANSLATE, TRAIN, INSPECT = "headway translate", "headway train", "inspect"
+ALL = [*JOBS, INSPECT, TRANSLATE, TRAIN]
 ROOT = Path(__file__).parent.parent
 
 
-def work(model: Path, source: Path, sentences: int) -> None:
+def work(model: Path, source: Path, sentences: int, engine: str | None) -> None:
     """Answers each job on standard input with the seconds that it took; the code is that of PYTHONPATH."""
     import torch
 
@@ -43,12 +47,12 @@ def work(model: Path, source: Path, sentences: int) -> None:
     from headway.translator import Translator
 
     texts = list(islice(read_lines(source), sentences))
-    translator = Translator.load(model, device="cpu")
+    translator = Translator.load(model, device="cpu", **({} if engine is None else {"engine": engine}))
     net = translator.stored.model
     ids = torch.randint(4, net.config.target_vocab_size, (64, 20))
 
     def run(job: str) -> None:
-        if job == "inspect":
+        if job == INSPECT:
             for text in texts[:ALONE]:
                 translator.inspect(text)
         elif job == "forward and backward":
@@ -158,35 +162,45 @@ def main() -> None:
     parser.add_argument("source", type=Path)
     parser.add_argument("target", type=Path)
     parser.add_argument("--before", help="an earlier revision")
+    parser.add_argument("--model-before", type=Path)
+    parser.add_argument("--engine")
+    parser.add_argument("--only", nargs="+", choices=ALL, default=ALL, metavar="JOB", help=", ".join(ALL))
     parser.add_argument("--sentences", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
-        work(options.model, options.source, options.sentences)
+        work(options.model, options.source, options.sentences, options.engine)
         return
     if options.before is None:
         parser.error("--before is needed")
-    arguments = [str(options.model), str(options.source), str(options.target), "--sentences", str(options.sentences)]
+    models = options.model, options.model_before or options.model
+    texts = options.source, options.target
     with tempfile.TemporaryDirectory() as folder:
         earlier = Path(folder, "before")
         git = ["git", "-C", str(ROOT), "worktree"]
         subprocess.run([*git, "add", "--quiet", "--detach", str(earlier), options.before], check=True)
         try:
-            now, before = Worker(ROOT, arguments), Worker(earlier, arguments)
-            jobs = {job: measure(job, now, before, options.rounds) for job in JOBS}
-            looking = statistics.median(now.seconds("inspect") / ALONE for _ in range(3))
-            alone = jobs["beam of 5, alone"]["seconds"] / ALONE
-            print(f"inspect: {1000 * looking:.1f} ms a sentence, translate {1000 * alone:.1f} ms")
+            found: dict[str, Any] = {"versions": versions(), "before": options.before, "jobs": {}}
+            chosen = ["--sentences", str(options.sentences), *(["--engine", options.engine] if options.engine else [])]
+            now, before = (
+                Worker(code, [*map(str, (model, *texts)), *chosen])
+                for code, model in zip((ROOT, earlier), models, strict=True)
+            )
+            for job in JOBS:
+                if job in options.only:
+                    found["jobs"][job] = measure(job, now, before, options.rounds)
+            if INSPECT in options.only:
+                found[INSPECT] = statistics.median(now.seconds(INSPECT) / ALONE for _ in range(3))
+                print(f"inspect: {1000 * found[INSPECT]:.1f} ms a sentence")
             now.stop()
             before.stop()
-            texts = options.source, options.target
-            ours = Commands(ROOT, options.model, texts, Path(folder, "now"))
-            theirs = Commands(earlier, options.model, texts, Path(folder, "earlier"))
-            jobs |= {job: measure(job, ours, theirs, options.rounds) for job in (TRANSLATE, TRAIN)}
-            inspect = {"inspect": looking, "translate": alone}
-            found = {"versions": versions(), "before": options.before, "jobs": jobs, "inspect": inspect}
+            ours = Commands(ROOT, models[0], texts, Path(folder, "now"))
+            theirs = Commands(earlier, models[1], texts, Path(folder, "earlier"))
+            for job in (TRANSLATE, TRAIN):
+                if job in options.only:
+                    found["jobs"][job] = measure(job, ours, theirs, options.rounds)
         finally:
             subprocess.run([*git, "remove", "--force", str(earlier)], check=True)
     if options.json is not None:
