@@ -6,9 +6,8 @@
 Both take turns, each in processes of its own: translating, greedy and with a beam of 5, many sentences together and one
 alone; forward and backward pass of a batch; and two whole commands, `headway translate` with a beam of 5 and `headway
 train`, 120 steps of a `tiny` model on SOURCE and TARGET. For each: medians of the rounds, the geometric mean of the
-rounds' ratios with its 95% interval (bootstrap). Then what it costs to look into a model:
-`inspect` against `translate` of one sentence. Each code translates with its own default engine, unless --engine names
-one; --model-before is the same model as the earlier code can read it.
+rounds' ratios with its 95% interval (bootstrap). Then the time of `inspect`. Each code translates with its own default engine, unless --engine
+names one; --model-before is the same model as the earlier code can read it.
 """
 
 from __future__ import annotations
@@ -47,7 +46,8 @@ def work(model: Path, source: Path, sentences: int, engine: str | None) -> None:
     from headway.translator import Translator
 
     texts = list(islice(read_lines(source), sentences))
-    translator = Translator.load(model, device="cpu", **({} if engine is None else {"engine": engine}))
+    chosen: dict[str, Any] = {} if engine is None else {"engine": engine}
+    translator = Translator.load(model, device="cpu", **chosen)
     net = translator.stored.model
     ids = torch.randint(4, net.config.target_vocab_size, (64, 20))
 

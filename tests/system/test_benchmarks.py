@@ -163,10 +163,12 @@ def test_planning():
     assert "anonymous memory above that of the first" in said
 
 
-def test_recording(trained, corpus):
+def test_revisions(trained, corpus):
     """Against the revision that is checked out."""
-    few = ["--sentences", "20", "--rounds", "1"]
-    assert "inspect:" in benchmark("recording", trained, corpus.file("test.src"), "--before", "HEAD", *few)
+    few = ["--sentences", "20", "--rounds", "2", "--only", "greedy, alone", "inspect", "headway translate"]
+    texts = corpus.file("test.src"), corpus.file("test.tgt")
+    said = benchmark("revisions", trained, *texts, "--before", "HEAD", *few)
+    assert [line.split("  ")[0] for line in said.splitlines()] == ["greedy, alone", "inspect: ", "headway translate"]
 
 
 def test_explaining(trained, corpus, tmp_path):
