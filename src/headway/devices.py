@@ -22,7 +22,7 @@ TranslatingPrecision = Literal["auto", "fp32", "bf16", "int8"]
 EngineName = Literal["auto", "torch", "ctranslate2"]
 """The program that runs a model when it translates."""
 DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
-"""Files of which Linux has one where it has a driver of a GPU: NVIDIA's, Windows' around it, AMD's."""
+"""Device files of GPU drivers on Linux: NVIDIA's, WSL's and AMD's."""
 
 
 def pick_device(name: DeviceName | torch.device) -> str:
@@ -46,7 +46,7 @@ def has_torch() -> bool:
 
 
 def need_torch(what: str) -> None:
-    """Raises UserError where torch isn't installed. what: needs it."""
+    """Raises UserError where torch isn't installed. what: the thing that needs it."""
     if not has_torch():
         raise UserError(f"{what} {NEEDS_TORCH}")
 

@@ -129,7 +129,7 @@ def _tool(to: str, quantization: str | None) -> Tool:
 
 
 def _tell_what_int8_costs(stored: StoredModel, pairs: list[tuple[str, str]]) -> None:
-    """As the model says; of a run, whose validation pairs these are, measured where it doesn't."""
+    """From the model's config, or else measured on `pairs`, the validation pairs of a run."""
     from headway.translator.int8 import judge_int8
 
     if stored.int8 is not None:
