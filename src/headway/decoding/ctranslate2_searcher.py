@@ -113,8 +113,8 @@ class CTranslate2Searcher:
         options: SearchOptions,
         patience: int = 1,
     ) -> list[list[Hypothesis]]:
-        """The hypotheses that a search has finished up to the limits, and those that are unfinished there. CTranslate2's
-        scores are without prefixes, and among the tokens that `no_repeat_ngram` leaves."""
+        """The hypotheses that a search up to the limits has finished, and those that are unfinished there. Their scores
+        leave out prefixes, and are among the tokens that `no_repeat_ngram` leaves."""
         running = []
         for batch in _batches(list(map(len, sources)), limits):
             of_batch = [sources[i] for i in batch], [prefixes[i] for i in batch], limits[batch[0]]
