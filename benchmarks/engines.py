@@ -44,10 +44,10 @@ def main() -> None:
         list(islice(read_lines(file), chosen.sentences)) for file in (chosen.source, chosen.reference)
     )
     torch = Translator.load(chosen.model, device="cpu", engine="torch", precision="fp32")
-    other = Translator.load(chosen.model, device="cpu", engine="ctranslate2", precision=chosen.precision)
+    ctranslate2 = Translator.load(chosen.model, device="cpu", engine="ctranslate2", precision=chosen.precision)
     print(f"{len(sources)} sentences; BLEU of torch and CTranslate2")
     for options in chosen.options:
-        ours, theirs = (translator.translate(sources, **options) for translator in (torch, other))
+        ours, theirs = (translator.translate(sources, **options) for translator in (torch, ctranslate2))
         pairs = list(zip(ours, theirs, strict=True))
         lines = sum(one.text != other.text for one, other in pairs)
         lists = sum(texts(one) != texts(other) for one, other in pairs)

@@ -22,19 +22,19 @@ TranslatingPrecision = Literal["auto", "fp32", "bf16", "int8"]
 EngineName = Literal["auto", "torch", "ctranslate2"]
 """The program that runs a model when it translates."""
 DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
-"""Files of which Linux has one where it has a driver of a GPU: NVIDIA's, Windows' around it, AMD's."""
+"""Device files of GPU drivers on Linux: NVIDIA's, WSL's and AMD's."""
 
 
 def pick_device(name: DeviceName | torch.device) -> str:
-    """`auto`: cuda, then mps, then cpu; torch isn't loaded where there can be no accelerator. Raises UserError for a
-    device that isn't there."""
+    """`auto`: cuda, then mps, then cpu, and cpu where torch isn't installed; torch isn't loaded where there can be no
+    accelerator. Raises UserError for a device that isn't there."""
     if not isinstance(name, str):
         return str(name)
     if name not in (known := get_args(DeviceName)):
         raise UserError(f"device {name!r} is unknown; there are {', '.join(known)}")
     if name == "auto":
-        accelerators = ("cuda", "mps") if sys.modules.get("torch") or _may_have_accelerator() else ()
-        return next(filter(_is_available, accelerators), "cpu")
+        looks = has_torch() and ("torch" in sys.modules or _may_have_accelerator())
+        return next(filter(_is_available, ("cuda", "mps") if looks else ()), "cpu")
     if name != "cpu" and not _is_available(name):
         raise UserError(f"device {name!r} is not available on this machine; use auto or cpu")
     return name
@@ -46,7 +46,7 @@ def has_torch() -> bool:
 
 
 def need_torch(what: str) -> None:
-    """Raises UserError where torch isn't installed. what: needs it."""
+    """Raises UserError where torch isn't installed. what: the thing that needs it."""
     if not has_torch():
         raise UserError(f"{what} {NEEDS_TORCH}")
 

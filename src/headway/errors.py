@@ -1,7 +1,7 @@
 """The one error that a user can mend. Every room may raise it; the command line prints it as one line, exit code 2."""
 
 NEEDS_TORCH = "needs torch, which is not installed: pip install 'headway[torch]'"
-"""What is said of something that needs torch, where there is none."""
+"""The end of a message about something that needs torch, where torch isn't installed."""
 
 
 class UserError(ValueError):

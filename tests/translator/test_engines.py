@@ -1,5 +1,6 @@
 """Which engine translates what, and what is said where one is missing."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -97,6 +98,14 @@ def test_where_torch_is_missing_one_line_says_how_to_get_it(auto, monkeypatch, o
     assert auto.translate(["a b"])[0].text
     with pytest.raises(UserError, match=r"needs torch, which is not installed: pip install 'headway\[torch\]'"):
         auto.translate(TEXTS, **options)
+
+
+def test_without_torch_auto_is_the_cpu_even_beside_a_gpu(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr("headway.devices.DRIVERS", (os.devnull,))
+    monkeypatch.setattr("ctranslate2.get_cuda_device_count", lambda: 1)
+    translator = Translator.load(folder)
+    assert (translator.device, translator.engine) == ("cpu", "ctranslate2")
 
 
 @pytest.mark.parametrize(("name", "wrong"), [("engine", "marian"), ("precision", "fp8")])

@@ -64,6 +64,17 @@ def test_chunks_that_are_translated_at_the_same_time_are_written_in_order(tmp_pa
     assert notices == ["line 10", "line 20"]
 
 
+def test_one_chunk_at_a_time_is_translated_where_an_interrupt_arrives(tmp_path):
+    threads = set()
+
+    def noting(lines: list[Line]) -> Written:
+        threads.add(threading.current_thread())
+        return translate(lines)
+
+    Job(tmp_path / "out", IDENTITY).run(iter(LINES), noting, resume=False, notice=lambda _: None)
+    assert threads == {threading.current_thread()}
+
+
 def test_an_error_in_a_chunk_leaves_what_was_written_before_it(tmp_path):
     def failing(lines: list[Line]) -> Written:
         if lines[0].number > 2 * AT_MOST:

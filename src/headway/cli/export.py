@@ -104,7 +104,7 @@ def export(
     write, opened = _page(translator, model, precision) if to == "web" else _tool(to, quantization)
     write(stored, output)
     tell(f"{output}: written and checked")
-    if to in QUANTIZED and (quantization or {"argos": "int8"}.get(to, "")).startswith("int8"):
+    if (quantization or {"argos": "int8"}.get(to, "")).startswith("int8"):
         _tell_what_int8_costs(stored, validation_pairs(model))
     if test_set is not None:
         _report_difference(stored, test_set, [one.text for one in found], opened(stored, output))
@@ -129,7 +129,7 @@ def _tool(to: str, quantization: str | None) -> Tool:
 
 
 def _tell_what_int8_costs(stored: StoredModel, pairs: list[tuple[str, str]]) -> None:
-    """As the model says; of a run, whose validation pairs these are, measured where it doesn't."""
+    """From the model's config, or else measured on `pairs`, the validation pairs of a run."""
     from headway.translator.int8 import judge_int8
 
     if stored.int8 is not None:

@@ -149,9 +149,9 @@ def beam_search(
     a sentence; a continuation with <eos> is finished. The search for a sentence ends when `beam_size` hypotheses are
     finished, one of them as the best candidate of its step (CTranslate2's rule without a length penalty), when no
     unfinished one can become one of the `n_best`, or at the sentence's max_length, where only <eos> may follow,
-    whatever its probability. `beams`: where the
-    search starts, of `ConstrainedBeams` for translations that must have phrases; a sentence has no hypothesis if its
-    max_length leaves no room for them. `watch` is called with the candidates of every step.
+    whatever its probability. `beams`: where the search starts, of `ConstrainedBeams` for translations that must have
+    phrases; a sentence has no hypothesis if its max_length leaves no room for them. `watch` is called with the
+    candidates of every step.
     """
     batch = source.size(0)
     finished = [FinishedHypotheses(beam_size, n_best, alpha, cap) for cap in max_lengths]

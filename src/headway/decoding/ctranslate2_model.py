@@ -1,8 +1,7 @@
 """A model as CTranslate2 runs it, by a converter of our own from config and weights to its `TransformerSpec`.
 
 CTranslate2 joins queries, keys and values of self-attention in one layer, and keys and values of the encoder-decoder
-attention; position tables are stored, so both kinds of ours are exact. A
-shortlist becomes its vocabulary map.
+attention; position tables are stored, so both kinds of ours are exact. A shortlist becomes its vocabulary map.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def load_ctranslate2(folder: Path, **options: Any) -> Any:
 
 
 class CTranslate2Model:
-    """What was exported. `adds_end`: it gives each source its <eos> by itself. Raises UserError."""
+    """An exported model. `adds_end`: it gives each source its <eos> by itself. Raises UserError."""
 
     def __init__(self, model: ModelDirectory | StoredModel, folder: Path, *, adds_end: bool = False) -> None:
         self._translator = load_ctranslate2(folder)

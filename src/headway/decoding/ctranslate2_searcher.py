@@ -40,7 +40,7 @@ def can_compute(precision: str, device: str) -> bool:
 
 
 class CTranslate2Searcher:
-    """A `Searcher` that CTranslate2 is. On CPU every core has batches of its own: so many workers of one thread.
+    """A `Searcher` that runs CTranslate2, on CPU with a worker of one thread for each core.
     CTranslate2 is asked for the whole beam, without its own length penalty, and `ranked` puts ours in its place.
 
     Its scores are of the probabilities among the tokens that may be generated, as the first of which it never takes
@@ -113,8 +113,8 @@ class CTranslate2Searcher:
         options: SearchOptions,
         patience: int = 1,
     ) -> list[list[Hypothesis]]:
-        """What a search up to the limits has finished, and what is unfinished there. CTranslate2's scores are without
-        prefixes, and among the tokens that `no_repeat_ngram` leaves."""
+        """The hypotheses that a search up to the limits has finished, and those that are unfinished there. Their scores
+        leave out prefixes, and are among the tokens that `no_repeat_ngram` leaves."""
         running = []
         for batch in _batches(list(map(len, sources)), limits):
             of_batch = [sources[i] for i in batch], [prefixes[i] for i in batch], limits[batch[0]]
@@ -131,7 +131,7 @@ class CTranslate2Searcher:
     def _start(
         self, sources: list[list[int]], prefixes: list[list[int]], most: int, options: SearchOptions, patience: int
     ) -> list[Any]:
-        """Lets a batch be translated meanwhile; for each source what its `result()` will be.
+        """Starts to translate a batch in the background; a future result for each source.
 
         CTranslate2 4.8.5 keeps the places of tokens from one list to the next, and would put other tokens in place of
         those of a prefix, so a batch with prefixes has no list.

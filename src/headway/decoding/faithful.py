@@ -1,4 +1,4 @@
-"""Whether an exported model is the model: what it finds is what we find likeliest, with the same log-probabilities.
+"""Checks that an exported model is the model: it finds what we find likeliest, with the same log-probabilities.
 
 Every export asks this before it reports success, of sentences of many lengths with special tokens and the last of the
 vocabulary among them.

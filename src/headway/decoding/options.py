@@ -39,8 +39,7 @@ class SearchOptions:
     beam_size: int = 5
     """Number of hypotheses that beam search keeps; 1 is greedy search."""
     length_penalty: float = 1.0
-    """Alpha of GNMT's length penalty, see the function `length_penalty`; 0 ranks hypotheses by total
-    log-probability."""
+    """Alpha of GNMT's length penalty, the function `length_penalty`; 0 ranks hypotheses by total log-probability."""
     max_length: int | None = None
     """Maximum number of tokens in a translation; by default twice the number of source tokens plus 50."""
     n_best: int = 1
@@ -72,7 +71,7 @@ def length_penalty(length: int, alpha: float) -> float:
 
 
 class Rankable(Protocol):
-    """What has a rank among others: a `Hypothesis`."""
+    """A `Hypothesis`, which this module may not import."""
 
     ids: list[int]
     score: float

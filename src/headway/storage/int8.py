@@ -1,4 +1,4 @@
-"""What int8 changes in a model's translations of validation text: what config.json says of it under `int8`."""
+"""A comparison of a model's translations in int8 and in fp32. config.json keeps it under `int8`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SURE = 0.05
 NEGLIGIBLE = 0.3
 """BLEU that int8 may lose even where the loss is certain."""
 OPENING = "On CPU in int8 "
-"""Of the card's sentence."""
+"""The first words of the card's sentence."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,11 @@ class Int8Check:
         if not isinstance(document, dict) or document.keys() != cls.__annotations__.keys():
             raise UserError(f"int8 must have the members {', '.join(cls.__annotations__)}")
         for name, value in document.items():
-            least, most = (1, 2**53) if name == "pairs" else (0, 1 if name.endswith("p_value") else 100)
-            kinds = (int,) if name == "pairs" else (int, float)
+            kinds, least, most = (int, float), 0, 1 if name.endswith("p_value") else 100
+            if name == "pairs":
+                kinds, least, most = (int,), 1, 2**53
             if type(value) not in kinds or not least <= value <= most:
-                raise UserError(f"int8: {name} is no number that it can be")
+                raise UserError(
+                    f"int8: {name} must be {'a whole' if most > 100 else 'a'} number from {least} to {most}"
+                )
         return cls(**document)

@@ -111,8 +111,7 @@ class ModelDirectory(ModelInfo):
 
 
 def with_int8(info: Info, check: Int8Check | None) -> Info:
-    """The model with what int8 costs, which its card says, too; None where it translates otherwise than it did when
-    that was measured."""
+    """The model with the comparison, in its card, too. None removes it, for a model that has changed since then."""
     card = "\n".join(line for line in info.card.split("\n") if not line.startswith(OPENING))
     return dataclasses.replace(info, int8=check, card=card if check is None else f"{card.rstrip()}\n\n{check}\n")
 

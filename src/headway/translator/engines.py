@@ -60,7 +60,7 @@ class Engines:
         """The model in torch, on the device. Raises UserError where torch isn't installed."""
         with self._lock:
             if self._stored is None:
-                need_torch("this")
+                need_torch("engine torch")
                 is_new = "torch" not in sys.modules
                 import torch
 

@@ -246,8 +246,11 @@ def _in_order(
     translate: Callable[[list[Line]], Written], chunks: Iterable[list[Line]], *, at_once: int
 ) -> Iterator[tuple[list[Line], Written]]:
     """Each chunk with its translation. While one is computed, `at_once` - 1 of the next are prepared."""
+    if at_once == 1:  # in this thread, where Ctrl-C ends it at once
+        yield from ((chunk, translate(chunk)) for chunk in chunks)
+        return
+    waiting = deque()
     with ThreadPoolExecutor(at_once) as pool:
-        waiting = deque()
         for chunk in chunks:
             waiting.append((chunk, pool.submit(translate, chunk)))
             if len(waiting) == at_once:

@@ -1,5 +1,5 @@
-"""A model as alignments and confidence read it: where it looks in the source while it reads a given translation, and
-what it thinks of each token. `TorchReader` is a model of torch on its device, `PlainReader` needs numpy alone."""
+"""Forward passes for alignments and confidence: the attention to the source for a given translation, and scores of its
+tokens. `TorchReader` computes them with torch, `PlainReader` with numpy alone."""
 
 from __future__ import annotations
 

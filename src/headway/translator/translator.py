@@ -91,7 +91,7 @@ class Translator:
 
     @property
     def engine(self) -> EngineName:
-        """`torch` or `ctranslate2`: that which translates unless it lacks what is asked."""
+        """`torch` or `ctranslate2`: the engine that translates, unless it can't do what is asked."""
         return self.engines.name
 
     @property
@@ -101,7 +101,7 @@ class Translator:
 
     @property
     def model(self) -> Transformer:
-        """As `stored`, without what belongs to it."""
+        """The Transformer of `stored` alone."""
         return self.stored.model
 
     @property
