@@ -29,7 +29,7 @@ def pick_device(name: DeviceName | torch.device) -> str:
     """`auto`: cuda, then mps, then cpu, and cpu where torch isn't installed; torch isn't loaded where there can be no
     accelerator. Raises UserError for a device that isn't there."""
     if not isinstance(name, str):
-        return str(name)
+        return "cpu" if name.type == "cpu" else str(name)
     if name not in (known := get_args(DeviceName)):
         raise UserError(f"device {name!r} is unknown; there are {', '.join(known)}")
     if name == "auto":

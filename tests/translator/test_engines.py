@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from headway.decoding import Sampling
+from headway.decoding import Sampling, ctranslate2_searcher
 from headway.decoding.abilities import ABILITIES
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
@@ -106,6 +106,19 @@ def test_without_torch_auto_is_the_cpu_even_beside_a_gpu(folder, monkeypatch):
     monkeypatch.setattr("ctranslate2.get_cuda_device_count", lambda: 1)
     translator = Translator.load(folder)
     assert (translator.device, translator.engine) == ("cpu", "ctranslate2")
+
+
+def test_a_device_has_a_number(monkeypatch):
+    """Of several GPUs, CTranslate2 gets the one that was asked for."""
+    import ctranslate2
+
+    asked = []
+    monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 2)
+    monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda kind: {"float32"})
+    monkeypatch.setattr(ctranslate2_searcher, "load_ctranslate2", lambda folder, **options: asked.append(options))
+    Translator(stored(), device=torch.device("cuda:1"), engine="ctranslate2", precision="fp32")
+    assert [(one["device"], one["device_index"]) for one in asked] == [("cuda", 1)]
+    assert Translator(stored(), device=torch.device("cpu:0")).device == "cpu"
 
 
 @pytest.mark.parametrize(("name", "wrong"), [("engine", "marian"), ("precision", "fp8")])

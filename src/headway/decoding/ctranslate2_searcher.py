@@ -49,20 +49,22 @@ class CTranslate2Searcher:
     """
 
     def __init__(self, model: ModelDirectory | StoredModel, device: str, precision: str, threads: int) -> None:
-        """precision: one of COMPUTE_TYPES; threads: on CPU. Raises UserError where CTranslate2 can't run this model
-        so here."""
+        """device: such as `cpu` or `cuda:1`; precision: one of COMPUTE_TYPES; threads: on CPU. Raises UserError where
+        CTranslate2 can't run this model so here."""
         import ctranslate2
 
-        if device not in ("cpu", "cuda"):
-            raise UserError(f"engine ctranslate2 doesn't run on {device}; use --device cpu")
-        if not can_compute(precision, device):
-            raise UserError(f"engine ctranslate2 can't compute in {precision} on this {device}")
+        kind, _, index = device.partition(":")
+        if kind not in ("cpu", "cuda"):
+            raise UserError(f"engine ctranslate2 doesn't run on {kind}; use --device cpu")
+        if not can_compute(precision, kind):
+            raise UserError(f"engine ctranslate2 can't compute in {precision} on this {kind}")
         with exported(model, ctranslate2.__version__) as folder:
             self._engine = load_ctranslate2(
                 folder,
-                device=device,
+                device=kind,
+                device_index=int(index or 0),
                 compute_type=COMPUTE_TYPES[precision],
-                inter_threads=threads if device == "cpu" else 1,
+                inter_threads=threads if kind == "cpu" else 1,
             )
         self._source, self._target = pieces_of(model)
         self._ids = {piece: id_ for id_, piece in enumerate(self._target)}
@@ -70,7 +72,7 @@ class CTranslate2Searcher:
         self._source_end = self._source[model.config.eos_id]
         self._end = self._target[model.config.eos_id]
         self._longest = model.config.max_length - 1
-        self._use_map = model.shortlist is not None and device == "cpu"
+        self._use_map = model.shortlist is not None and kind == "cpu"
 
     def search(
         self,
