@@ -6,8 +6,8 @@
 Both take turns, each in processes of its own: translating, greedy and with a beam of 5, many sentences together and one
 alone; forward and backward pass of a batch; and two whole commands, `headway translate` with a beam of 5 and `headway
 train`, 120 steps of a `tiny` model on SOURCE and TARGET. For each: medians of the rounds, the geometric mean of the
-rounds' ratios with its 95% interval (bootstrap). Then the time of `inspect`. Each code translates with its own default engine, unless --engine
-names one; --model-before is the same model as the earlier code can read it.
+rounds' ratios with its 95% interval (bootstrap). Then the time of `inspect`. Each code translates with its own default
+engine, unless --engine names one; --model-before is the same model as the earlier code can read it.
 """
 
 from __future__ import annotations
