@@ -7,13 +7,14 @@ import pytest
 import torch
 
 from headway.decoding import TorchEngine, beam_search, greedy
-from headway.decoding.ctranslate2_model import export_ctranslate2
+from headway.decoding.ctranslate2_model import export_ctranslate2, pieces_of
 from headway.decoding.engine import padded
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, read_model, save_model
 from headway.text.shortlist import Shortlist
 from headway.text.subwords import SubwordTokenizer
+from headway.text.words import WordTokenizer
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 
@@ -40,6 +41,15 @@ def stored(**changes) -> StoredModel:
     return StoredModel(
         model=model, source_tokenizer=tokenizer, target_tokenizer=tokenizer, source_language="en", target_language="en"
     )
+
+
+def test_words_that_are_written_as_control_pieces_keep_their_ids(tmp_path):
+    """The export checks itself: with sources and translations of all tokens."""
+    words = WordTokenizer(["a", "<eos>", "<unk>", "<eos>#5", "b"])
+    sizes = {"d_model": 32, "num_heads": 4, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1}
+    model = Transformer(ModelConfig(words.vocab_size, words.vocab_size, **sizes)).eval()
+    export_ctranslate2(replace(stored(), model=model, source_tokenizer=words, target_tokenizer=words), tmp_path / "out")
+    assert len(set(pieces_of(replace(stored(), source_tokenizer=words))[0])) == words.vocab_size
 
 
 @pytest.mark.parametrize("changes", VARIANTS, ids=str)

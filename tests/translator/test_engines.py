@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -119,6 +120,39 @@ def test_a_device_has_a_number(monkeypatch):
     Translator(stored(), device=torch.device("cuda:1"), engine="ctranslate2", precision="fp32")
     assert [(one["device"], one["device_index"]) for one in asked] == [("cuda", 1)]
     assert Translator(stored(), device=torch.device("cpu:0")).device == "cpu"
+
+
+def test_a_search_is_stopped_from_another_thread(auto):
+    auto.engines.stop()
+    with pytest.raises(KeyboardInterrupt):
+        auto.translate(["a b"])
+
+
+def test_a_folder_that_was_replaced_after_loading_gives_no_second_model(tmp_path):
+    save_model(tmp_path / "model", stored())
+    loaded = Translator.load(tmp_path / "model", device="cpu")
+    other = stored()
+    torch.nn.init.ones_(other.model.output.weight)
+    shutil.rmtree(tmp_path / "model")
+    save_model(tmp_path / "model", other)
+    for needs_weights in (lambda: loaded.align(["a b"], ["b"]), lambda: loaded.stored):
+        with pytest.raises(UserError, match="was changed after it was verified; load the model again"):
+            needs_weights()
+
+
+def test_precision_is_that_of_the_engine(folder, auto):
+    assert auto.engines.precision == "fp32"
+    assert Translator.load(folder, device="cpu", precision="int8").engines.precision == "int8"
+    assert Translator.load(folder, device="cpu", precision="bf16", engine="torch").engines.precision == "bf16"
+
+
+def test_a_notice_says_why_torch_is_needed(tmp_path, folder, caplog):
+    save_model(tmp_path / "none", stored(decoder_layers=0))
+    Translator.load(tmp_path / "none", device="cpu")
+    Translator.load(folder, device="cpu", ensemble=[folder])
+    layers, ensemble = (record.message for record in caplog.records)
+    assert "model.decoder_layers is 0) needs torch, which is slower" in layers
+    assert "an ensemble needs torch, which is slower" in ensemble
 
 
 @pytest.mark.parametrize(("name", "wrong"), [("engine", "marian"), ("precision", "fp8")])

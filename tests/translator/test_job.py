@@ -88,6 +88,23 @@ def test_an_error_in_a_chunk_leaves_what_was_written_before_it(tmp_path):
     assert (tmp_path / "out").read_bytes() == (tmp_path / "alone").read_bytes()
 
 
+def test_a_job_that_ends_early_stops_the_chunks_that_are_under_way(tmp_path):
+    stopped, both = threading.Event(), threading.Barrier(2)
+
+    def waiting(lines: list[Line]) -> Written:
+        both.wait(10)
+        if lines[0].number == 1:
+            raise Killed
+        assert stopped.wait(10)
+        raise KeyboardInterrupt
+
+    with pytest.raises(Killed):
+        Job(tmp_path / "out", IDENTITY).run(
+            iter(LINES), waiting, resume=False, notice=lambda _: None, at_once=2, stop=stopped.set
+        )
+    assert stopped.is_set()
+
+
 def content(output: Path) -> str:
     with open_bytes(output) as stream:
         return stream.read().decode()

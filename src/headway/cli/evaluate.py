@@ -124,8 +124,8 @@ def score(
 ) -> None:
     """Score given translations by log-probability.
 
-    Prints the total log-probability of each, in nats, one per line. In fp32 it equals the score of translate if the
-    tokens are the same. A blank source scores 0 with a blank target and -inf with any other; nan means that a side is
+    Prints the total log-probability of each, in nats, one per line, computed in fp32. It equals the score of
+    `translate --precision fp32` if the tokens are the same. A blank source scores 0 with a blank target and -inf with any other; nan means that a side is
     too long for the model, or that the source lacks its tag. In JSON, -inf and nan are null.
 
     \b
@@ -139,7 +139,7 @@ def score(
         raise UserError("--pieces says what --alignments join: give both")
     targets = [target] if target else []
     pairs = parallel_pairs([source], targets, model, target_language)
-    translator = load_translator(model, device, threads=threads, ensemble=ensemble)
+    translator = load_translator(model, device, "fp32", threads=threads, ensemble=ensemble)
     if alignments:
         tell_of_aligner(translator, model)
     tag = language_prefix(translator, target_language)

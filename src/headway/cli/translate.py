@@ -244,11 +244,13 @@ def _here(
         **work.identity(),
         "device": translator.translator.device,
         "engine": translator.translator.engine,
+        "precision": translator.translator.engines.precision,
         "column or field": {"column": work.layout.column, "field": work.layout.field},
         "shard": shard,
     }
     job = Job(output, identity, in_place=file != "-" and output.exists() and output.samefile(file))
-    notices.failed = job.run(lines, translator.translate, resume=resume, notice=notices, at_once=translator.at_once)
+    at_once, stop = translator.at_once, translator.translator.engines.stop
+    notices.failed = job.run(lines, translator.translate, resume=resume, notice=notices, at_once=at_once, stop=stop)
 
 
 def _on_cluster(

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.decoding import ctranslate2_model
-from headway.errors import UserError
 from headway.storage.atomic import TEMPORARY_SUFFIX
-from headway.storage.checksums import checksum, find_damage, write_checksums
-from headway.storage.model_directory import WEIGHTS_FILE, ModelDirectory
+from headway.storage.checksums import find_damage, write_checksums
+from headway.storage.model_directory import ModelDirectory
 
 if TYPE_CHECKING:
     from headway.storage import StoredModel
@@ -39,8 +38,7 @@ ABANDONED = 24 * 3600
 def exported(model: ModelDirectory | StoredModel, version: str) -> Iterator[Path]:
     """The exported model, from the cache where it is there as it was written. `version` is CTranslate2's. Raises
     UserError for a model that can't be exported."""
-    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    cache = Path(os.environ.get("HEADWAY_CACHE") or user / "headway")
+    cache = _folder()
     folder = cache / f"{PREFIX}{_fingerprint(model, version)}"
     if find_damage(folder) is None:
         with contextlib.suppress(OSError):
@@ -50,8 +48,6 @@ def exported(model: ModelDirectory | StoredModel, version: str) -> Iterator[Path
     with tempfile.TemporaryDirectory(prefix="headway-") as temporary:
         made = Path(temporary, "model")
         ctranslate2_model.export_ctranslate2(model, made)
-        if isinstance(model, ModelDirectory) and checksum(model.folder / WEIGHTS_FILE) != model.weights_checksum:
-            raise UserError(f"{model.folder / WEIGHTS_FILE}: was changed after it was verified; load the model again")
         try:
             _keep(made, folder)
         except OSError as error:
@@ -62,6 +58,16 @@ def exported(model: ModelDirectory | StoredModel, version: str) -> Iterator[Path
                 error.strerror or error,
             )
         yield made
+
+
+def _folder() -> Path:
+    for name, below in (("HEADWAY_CACHE", ""), ("XDG_CACHE_HOME", "headway")):
+        if found := os.environ.get(name):
+            return Path(found, below)
+    try:
+        return Path.home() / ".cache" / "headway"
+    except RuntimeError:  # the user has no home
+        return Path(tempfile.gettempdir(), "headway")
 
 
 def _fingerprint(model: ModelDirectory | StoredModel, version: str) -> str:

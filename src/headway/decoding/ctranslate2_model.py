@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,11 +65,19 @@ def export_ctranslate2(model: ModelDirectory | StoredModel, output: Path, quanti
 
 
 def pieces_of(info: ModelInfo) -> tuple[list[str], list[str]]:
-    """The source and the target vocabulary as other tools get them: by id, each piece once."""
-    source, target = (list(side.vocabulary) for side in (info.source_tokenizer, info.target_tokenizer))
-    for vocabulary in (source, target):
-        vocabulary[: len(CONTROL_PIECES)] = CONTROL_PIECES
-    return source, target
+    """The source and the target vocabulary as other tools get them: by id, each piece once. A word of the text that is
+    written as a control piece, or another word, gets its id to it."""
+
+    def unique(vocabulary: Sequence[str]) -> list[str]:
+        pieces = dict.fromkeys(CONTROL_PIECES)
+        for id_, piece in enumerate(vocabulary[len(pieces) :], start=len(pieces)):
+            name = piece
+            while name in pieces:
+                name += f"#{id_}"
+            pieces[name] = None
+        return list(pieces)
+
+    return unique(info.source_tokenizer.vocabulary), unique(info.target_tokenizer.vocabulary)
 
 
 def load_ctranslate2(folder: Path, **options: Any) -> Any:

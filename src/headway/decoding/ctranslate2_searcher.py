@@ -72,6 +72,7 @@ class CTranslate2Searcher:
         self._source_end = self._source[model.config.eos_id]
         self._end = self._target[model.config.eos_id]
         self._longest = model.config.max_length - 1
+        self._is_stopped = False
         self._use_map = model.shortlist is not None and kind == "cpu"
 
     def search(
@@ -94,6 +95,10 @@ class CTranslate2Searcher:
         for (_, one), total in zip(rescored, totals, strict=True):
             one.score = total
         return [ranked(some, options.beam_size, options.length_penalty)[: options.n_best] for some in found]
+
+    def stop(self) -> None:
+        """Lets searches that are under way in other threads raise KeyboardInterrupt."""
+        self._is_stopped = True
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
         if not sources:
@@ -119,16 +124,22 @@ class CTranslate2Searcher:
         leave out prefixes, and are among the tokens that `no_repeat_ngram` leaves."""
         running = []
         for batch in _batches(list(map(len, sources)), limits):
+            self._go_on()
             of_batch = [sources[i] for i in batch], [prefixes[i] for i in batch], limits[batch[0]]
             running.append((batch, self._start(*of_batch, options, patience)))
         found: list[list[Hypothesis]] = [[] for _ in sources]
         for i, one in ((i, one.result()) for batch, results in running for i, one in zip(batch, results, strict=True)):
+            self._go_on()
             for pieces, score in zip(one.hypotheses, one.scores, strict=True):
                 if score > IMPOSSIBLE:
                     ended = pieces[-1] == self._end
                     ids = [self._ids[piece] for piece in (pieces[:-1] if ended else pieces)]
                     found[i].append(Hypothesis(ids, score, "eos" if ended else "max_length"))
         return found
+
+    def _go_on(self) -> None:
+        if self._is_stopped:
+            raise KeyboardInterrupt
 
     def _start(
         self, sources: list[list[int]], prefixes: list[list[int]], most: int, options: SearchOptions, patience: int

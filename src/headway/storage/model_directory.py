@@ -101,12 +101,16 @@ class ModelDirectory(ModelInfo):
         return sum(math.prod(shape) for shape in weight_shapes(self.config).values())
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
-        """The weights by name; one that several modules share goes by its first name. Raises UserError."""
+        """The weights by name; one that several modules share goes by its first name. Raises UserError, also if they
+        aren't those that were verified: the folder may have been replaced since."""
+        file = self.folder / WEIGHTS_FILE
         expected = {name: TensorKind("F32", shape) for name, shape in weight_shapes(self.config).items()}
-        weights = load_arrays(self.folder / WEIGHTS_FILE, expected)
+        weights = load_arrays(file, expected)
+        if checksum(file) != self.weights_checksum:
+            raise UserError(f"{file}: was changed after it was verified; load the model again")
         for name, weight in weights.items():
             if not np.isfinite(weight).all():
-                raise UserError(f"{self.folder / WEIGHTS_FILE}: weight {name!r} holds values that are not finite")
+                raise UserError(f"{file}: weight {name!r} holds values that are not finite")
         return weights
 
 

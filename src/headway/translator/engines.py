@@ -56,6 +56,22 @@ class Engines:
         """The searcher of the engine."""
 
     @property
+    def precision(self) -> str:
+        """fp32, bf16 or int8, of the engine."""
+        if self.name == "ctranslate2":
+            return self._ctranslate2_precision()
+        import torch
+
+        return "bf16" if translating_dtype(self._precision, torch.device(self._device)) == torch.bfloat16 else "fp32"
+
+    def stop(self) -> None:
+        """Ends searches of CTranslate2 that are under way in other threads, with KeyboardInterrupt."""
+        from headway.decoding.ctranslate2_searcher import CTranslate2Searcher
+
+        if isinstance(self.own, CTranslate2Searcher):
+            self.own.stop()
+
+    @property
     def stored(self) -> StoredModel:
         """The model in torch, on the device. Raises UserError where torch isn't installed."""
         with self._lock:
@@ -92,8 +108,13 @@ class Engines:
             return self.own
         if ability not in self._told:
             self._told.add(ability)
-            logging.getLogger(__name__).warning("headway: %s needs torch, which is slower than CTranslate2", what)
+            self._tell(what)
         return self._by_torch()
+
+    def _tell(self, what: str) -> None:
+        """Tells that torch stands in for CTranslate2. what: needs it. Raises UserError where it isn't installed."""
+        need_torch(what)
+        logging.getLogger(__name__).warning("headway: %s needs torch, which is slower than CTranslate2", what)
 
     def for_inspecting(self) -> Searcher:
         """The engine's searcher if the user chose the engine, else torch's, whose beams can be looked at. Raises
@@ -102,15 +123,23 @@ class Engines:
         return self._by_torch() if self._is_auto else self.own
 
     def _choose(self) -> EngineName:
-        if self._device != "cpu" or self._ensemble:
+        if self._device != "cpu":
+            return "torch"
+        if self._ensemble:
+            self._tell(ABILITIES["ensemble"].what)
             return "torch"
         from headway.decoding.ctranslate2_model import why_not
         from headway.decoding.ctranslate2_searcher import can_compute
 
-        runs = why_not(self._model.config) is None and can_compute(self._own_precision(), self._device)
-        return "ctranslate2" if runs else "torch"
+        if reason := why_not(self._model.config):
+            self._tell(f"this model ({reason})")
+        elif self._precision != "int8" and not can_compute(self._ctranslate2_precision(), self._device):
+            self._tell(f"precision {self._precision} on this CPU")
+        else:
+            return "ctranslate2"
+        return "torch"
 
-    def _own_precision(self) -> str:
+    def _ctranslate2_precision(self) -> str:
         """Precision with CTranslate2. `auto`: bf16 on cuda; on CPU int8 if the model is as good in it, else fp32."""
         if self._precision != "auto":
             return self._precision
@@ -124,7 +153,7 @@ class Engines:
     def _by_ctranslate2(self) -> Searcher:
         from headway.decoding.ctranslate2_searcher import CTranslate2Searcher
 
-        return CTranslate2Searcher(self._model, self._device, self._own_precision(), self._threads)
+        return CTranslate2Searcher(self._model, self._device, self._ctranslate2_precision(), self._threads)
 
     def _by_torch(self) -> Searcher:
         with self._lock:
@@ -144,7 +173,8 @@ class Engines:
 
         device = torch.device(self._device)
         keep_large_allocations(device)
-        dtype = translating_dtype(self._precision if self.name == "torch" else "auto", device)
+        only_ctranslate2 = self._precision == "int8" and self.name != "torch"
+        dtype = translating_dtype("auto" if only_ctranslate2 else self._precision, device)
         models = [one.model for one in (stored, *map(self._on_device, self._ensemble))]
         engines = [TorchEngine(model, stored.target_tokenizer.never_generated, dtype) for model in models]
         return TorchSearcher(

@@ -83,11 +83,13 @@ class Job:
         resume: bool,
         notice: Callable[[str], None],
         at_once: int = 1,
+        stop: Callable[[], None] = lambda: None,
     ) -> int:
-        """Translates the lines, `at_once` chunks at a time, and returns how many were left blank. With `resume` it
-        continues where a job was killed, or begins if there is none. The output appears when all of it is written. If
-        the job ends early, the partial file stays to be continued. Raises UserError if that, or the finished output, is
-        of another job or input."""
+        """Translates the lines, `at_once` chunks at a time, and returns how many were left blank. `stop` makes
+        `translate` raise an error in other threads, when the job ends early. With `resume` it continues where a job was
+        killed, or begins if there is none. The output appears when all of it is written. If the job ends early, the
+        partial file stays to be continued. Raises UserError if that, or the finished output, is of another job or
+        input."""
         compress(self.output, b"")  # raises if a package is missing
         if resume:
             if finished := self._finished():
@@ -103,7 +105,7 @@ class Job:
             self._record.unlink(missing_ok=True)
         was_renamed = self._done.complete and not self._partial.exists() and self.output.exists()
         if not was_renamed:
-            self._write(lines, partial(_in_order, translate, at_once=at_once), notice)
+            self._write(lines, partial(_in_order, translate, at_once=at_once, stop=stop), notice)
         self._end(resume=resume)
         return self._done.failed
 
@@ -243,7 +245,11 @@ class Job:
 
 
 def _in_order(
-    translate: Callable[[list[Line]], Written], chunks: Iterable[list[Line]], *, at_once: int
+    translate: Callable[[list[Line]], Written],
+    chunks: Iterable[list[Line]],
+    *,
+    at_once: int,
+    stop: Callable[[], None],
 ) -> Iterator[tuple[list[Line], Written]]:
     """Each chunk with its translation. While one is computed, `at_once` - 1 of the next are prepared."""
     if at_once == 1:  # in this thread, where Ctrl-C ends it at once
@@ -251,13 +257,17 @@ def _in_order(
         return
     waiting = deque()
     with ThreadPoolExecutor(at_once) as pool:
-        for chunk in chunks:
-            waiting.append((chunk, pool.submit(translate, chunk)))
-            if len(waiting) == at_once:
-                done, written = waiting.popleft()
+        try:
+            for chunk in chunks:
+                waiting.append((chunk, pool.submit(translate, chunk)))
+                if len(waiting) == at_once:
+                    done, written = waiting.popleft()
+                    yield done, written.result()
+            for done, written in waiting:
                 yield done, written.result()
-        for done, written in waiting:
-            yield done, written.result()
+        except BaseException:
+            stop()
+            raise
 
 
 def _hashed(lines: Iterable[Line]) -> bytes:

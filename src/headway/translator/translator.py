@@ -55,10 +55,10 @@ class Translator:
             _check_vocabularies(model, other)
         if engine is None:
             engine = "auto" if isinstance(model, ModelDirectory) else "torch"
+        check_process(engine)
         self.device = pick_device(device)
         """Such as `cpu` or `cuda:1`."""
         self.engines = Engines(model, self.device, precision, engine, ensemble)
-        check_process(self.engine)
         self.codec = Codec(model, min(one.config.max_length for one in (model, *ensemble)))
         self.is_single = not ensemble
         self.texts = TextSearcher(model, self.engines, self.codec)
@@ -86,6 +86,7 @@ class Translator:
 
         Raises UserError, also in a process that was forked after a model was loaded, where `translate` would wait
         forever."""
+        check_process(engine)
         model, *others = (read_model(Path(one)) for one in (path, *ensemble))
         return cls(model, device=device, precision=precision, ensemble=others, engine=engine)
 
@@ -269,6 +270,7 @@ class Translator:
         UserError if the model can read none of the pairs."""
         from headway.translator.aligning import choose_aligner
 
+        check_process(self.engine)
         readable = self._readable(self._pairs(as_texts(sources, "source"), as_texts(targets, "target")))
         if not readable:
             raise UserError("no pair has text on both sides that the model can read")
