@@ -55,7 +55,7 @@ def firefox() -> Iterator[Script]:
 
 @pytest.fixture(scope="module")
 def translator(trained):
-    return Translator.load(trained, precision="fp32")
+    return Translator.load(trained, engine="torch")
 
 
 @pytest.fixture(scope="module")

@@ -125,8 +125,9 @@ def score(
     """Score given translations by log-probability.
 
     Prints the total log-probability of each, in nats, one per line, computed in fp32. It equals the score of
-    `translate --precision fp32` if the tokens are the same. A blank source scores 0 with a blank target and -inf with any other; nan means that a side is
-    too long for the model, or that the source lacks its tag. In JSON, -inf and nan are null.
+    `translate --precision fp32` if the tokens are the same. A blank source scores 0 with a blank target and -inf with
+    any other; nan means that a side is too long for the model, or that the source lacks its tag. In JSON, -inf and nan
+    are null.
 
     \b
     headway score runs/multi30k-de-en --source test.de --target test.en
