@@ -69,7 +69,7 @@ def pieces_of(info: ModelInfo) -> tuple[list[str], list[str]]:
     written as a control piece, or another word, gets its id to it."""
 
     def unique(vocabulary: Sequence[str]) -> list[str]:
-        pieces = dict.fromkeys(CONTROL_PIECES)
+        pieces: dict[str, None] = dict.fromkeys(CONTROL_PIECES)
         for id_, piece in enumerate(vocabulary[len(pieces) :], start=len(pieces)):
             name = piece
             while name in pieces:
