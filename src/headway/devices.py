@@ -132,7 +132,7 @@ def _may_have_accelerator() -> bool:
 
 
 def _is_available(accelerator: str) -> bool:
-    """As torch says; where torch isn't installed, as CTranslate2 says, which knows cuda alone."""
+    """Whether torch finds the accelerator or, where torch isn't installed, CTranslate2, which knows cuda alone."""
     if has_torch():
         import torch
 

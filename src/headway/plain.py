@@ -66,7 +66,7 @@ class PlainTransformer:
         return self.weights[f"{'source' if self.config.share_embeddings == 'all' else side}_embedding.weight"]
 
     def output_matrix(self) -> Floats:
-        """That of the output layer, which may be the target's embeddings. (vocabulary, d_model)"""
+        """The matrix of the output layer, which may be the target's embeddings. (vocabulary, d_model)"""
         return self.weights["output.weight"] if self.config.share_embeddings == "none" else self.embedding("target")
 
     def positions(self, side: str, length: int) -> Floats:

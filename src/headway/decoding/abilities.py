@@ -14,7 +14,7 @@ class Ability(NamedTuple):
     what: str
     """A noun phrase."""
     engines: tuple[EngineName, ...]
-    """Those that can do it."""
+    """The engines that have the ability."""
 
 
 ABILITIES = {

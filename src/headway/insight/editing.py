@@ -88,14 +88,14 @@ def _undo_scaling(attention: MultiHeadAttention) -> None:
 
 @dataclass
 class Prefixes:
-    """Where translations stand."""
+    """The state of translations in the making."""
 
     memory: Tensor
     """(rows, source length, d_model)"""
     memory_mask: Tensor
     """(rows, 1, 1, source length)"""
     tokens: Tensor
-    """What was read so far, (rows, length)"""
+    """Target tokens that were read so far. (rows, length)"""
 
 
 class RecomputingEngine:
@@ -135,7 +135,7 @@ class RecomputingEngine:
 
 @torch.inference_mode()
 def prefix_logits(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
-    """What the model gives after each token, having read the target up to that token alone. source: (batch, source
+    """Logits after each token, of a model that has read the target up to that token alone. source: (batch, source
     length); target: (batch, length), <bos> first -> (batch, length, vocabulary)"""
     mask = padding_mask(source, model.config.pad_id)
     memory = model.encode(source, mask)

@@ -1,5 +1,5 @@
-"""What if: edits of a model or its source as they are asked for, and what they do to a translation. `editing` edits the
-model; edits of the text are here."""
+"""Edits of a model or of its source, as they are asked for, and their effect on a translation. `editing` makes those of
+the model; those of the text are made here."""
 
 import re
 from collections.abc import Iterable
