@@ -21,8 +21,8 @@ SENTENCES_PER_BATCH = 64
 TOKENS_PER_BATCH = 4096
 """Padded source tokens that are translated together, at most."""
 SHORT = 16
-"""Sources with fewer tokens have batches of their own: with AVX-512, oneDNN has another kernel for the attention in such
-batches, padding counted, and int8 would round its sums to other numbers."""
+"""Sources with fewer tokens have batches of their own: with AVX-512, oneDNN has another kernel for the attention in
+such batches, padding counted, and int8 would round its sums to other numbers."""
 LIMIT_STEP = 32
 """A batch has one limit on the length, but each sentence has its own, unless `max_length` is given. So a sentence is
 searched up to the next multiple of this, whatever it is translated with, and again if that exceeds its own."""
