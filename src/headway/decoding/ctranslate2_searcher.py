@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from headway.storage import ModelDirectory, StoredModel
 
 COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
-SENTENCES_PER_BATCH = 64
+SENTENCES_PER_BATCH, ACCELERATOR_SENTENCES = 32, 64
+"""Translated together, at most, on CPU and elsewhere."""
 TOKENS_PER_BATCH = 4096
 """Padded source tokens that are translated together, at most."""
 SHORT = 16
@@ -74,6 +75,7 @@ class CTranslate2Searcher:
         self._longest = model.config.max_length - 1
         self._is_stopped = False
         self._use_map = model.shortlist is not None and kind == "cpu"
+        self._on_cpu = kind == "cpu"
 
     def search(
         self,
@@ -123,7 +125,8 @@ class CTranslate2Searcher:
         """The hypotheses that a search up to the limits has finished, and those that are unfinished there. Their scores
         leave out prefixes, and are among the tokens that `no_repeat_ngram` leaves."""
         running = []
-        for batch in _batches(list(map(len, sources)), limits):
+        most = SENTENCES_PER_BATCH if self._on_cpu else ACCELERATOR_SENTENCES
+        for batch in _batches(list(map(len, sources)), limits, most):
             self._go_on()
             of_batch = [sources[i] for i in batch], [prefixes[i] for i in batch], limits[batch[0]]
             running.append((batch, self._start(*of_batch, options, patience)))
@@ -191,8 +194,9 @@ class CTranslate2Searcher:
         return [[self._target[id_] for id_ in target] for target in targets]
 
 
-def _batches(lengths: Sequence[int], caps: Sequence[int]) -> list[list[int]]:
-    """The places in batches of one cap, the highest first, and of similar length, the longest first."""
+def _batches(lengths: Sequence[int], caps: Sequence[int], most: int) -> list[list[int]]:
+    """The places in batches of one cap and at most so many sentences, the highest caps first, and of similar length,
+    the longest first."""
     kinds = [(cap, length + 1 >= SHORT) for length, cap in zip(lengths, caps, strict=True)]
     return [
         batch
@@ -200,7 +204,7 @@ def _batches(lengths: Sequence[int], caps: Sequence[int]) -> list[list[int]]:
         for batch in batches_by_length(
             [i for i in range(len(kinds)) if kinds[i] == kind],
             lambda i: (lengths[i] + 1,),
-            lambda count, longest: count <= SENTENCES_PER_BATCH and count * longest[0] <= TOKENS_PER_BATCH,
+            lambda count, longest: count <= most and count * longest[0] <= TOKENS_PER_BATCH,
             longest_first=True,
         )
     ]
