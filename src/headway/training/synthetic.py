@@ -13,7 +13,6 @@ from pathlib import Path
 
 from headway.decoding import Sampling
 from headway.errors import UserError
-from headway.storage import load_model
 from headway.storage.checksums import checksum
 from headway.storage.model_directory import model_fingerprint
 from headway.text.corpus import read_lines
@@ -59,16 +58,16 @@ def check_synthetic(data: DataSection, folder: Path) -> None:
 
 def _translator(synthesis: Synthesis) -> LineTranslator:
     """Raises UserError for a model of the other direction than is needed."""
-    stored = load_model(synthesis.writer)
-    source, target = synthesis.languages
-    if (stored.source_language, stored.target_language) == (target, source) and source != target:
+    translator = Translator.load(synthesis.writer)
+    info, (source, target) = translator.info, synthesis.languages
+    if (info.source_language, info.target_language) == (target, source) and source != target:
         needed = f"{synthesis.key} needs a model from {source} to {target}"
         raise UserError(f"{synthesis.writer}: translates {target} to {source}; {needed}")
     options = LineOptions(
         sample=Sampling() if synthesis.sample else None,
-        target_language=target if stored.source_tokenizer.target_tags else None,
+        target_language=target if translator.target_languages else None,
     )
-    return LineTranslator(Translator(stored), options)
+    return LineTranslator(translator, options)
 
 
 def _jobs(

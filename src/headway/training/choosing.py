@@ -1,0 +1,309 @@
+"""Chooses a recipe for a corpus and a number of minutes: vocabulary, model, batches, rate, stages and steps.
+
+The rules come from the trainings in docs/tried.md. What they depend on is few: the number of pairs, how many different
+characters they have, and how many tokens this device can train on in the time, which is measured by real steps. A key
+that is set by hand is left alone.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headway.errors import UserError
+from headway.text.corpus import CorpusFiles
+from headway.training.loop import take_step
+from headway.training.planning import Corpus, work_per_sentence
+from headway.training.ranks import Alone
+from headway.training.reading import make_recipe
+from headway.training.recipe import Recipe
+from headway.training.reporter import Reporter
+from headway.training.sizes import count, on_meta
+from headway.training.start import start
+
+Document = dict[str, Any]
+VOCABULARIES = ((3_000, 1_000), (10_000, 2_000), (20_000, 4_000), (500_000, 8_000), (3_000_000, 16_000))
+"""Up to how many pairs a vocabulary has how many tokens; MOST_TOKENS beyond."""
+MOST_TOKENS = 32_000
+BYTES_OF_TOKEN = 5
+TOKENS_OF_CHARACTER = 2
+"""Tokens of a vocabulary for each different character of the text, at least."""
+SIZES = {"tiny": (2.3e6, 2e-3), "small": (6e6, 1e-3), "base": (48e6, 7e-4), "big": (185e6, 5e-4)}
+"""The presets that are chosen from, the smallest first: about how many parameters, and the highest learning rate."""
+TOKENS_OF_PARAMETER = 20
+"""Training tokens for each parameter, at least, before a larger model is chosen."""
+EPOCHS_OF_LARGER = 12
+"""A larger model isn't chosen where the time would take it through the text more often: it would learn it by heart."""
+STEPS = 5_000
+"""Steps that a training should have, rather than larger ones."""
+STEPS_OF_EPOCH = 400
+"""Steps that an epoch should have, rather than larger ones."""
+FEWEST_TOKENS, MOST_TOKENS_OF_STEP = 1_024, 32_768
+DROPOUTS = ((6, 0.1), (12, 0.2))
+"""Dropout by the epochs of a training; HIGH_DROPOUT for more."""
+HIGH_DROPOUT = 0.3
+LONGEST_WARMUP = 800
+EPOCHS_IN_BOTH = 12
+"""From so many epochs on, a quarter of the work goes into a stage that learns both directions."""
+SHARE_IN_BOTH = 0.25
+EPOCHS_OF_RISK = 20
+"""From so many epochs on, minimum-risk training is the last stage."""
+RISK_SAMPLES, SHARE_OF_RISK, RISK_RATE, RISK_DROPOUT = 8, 0.07, 2e-4, 0.1
+SHARE_OF_STUDENT = 0.4
+VALIDATIONS, SHARE_OF_VALIDATIONS = 8, 0.05
+"""The most of a stage, and how much of its time they may take."""
+SHARE_OF_END = 0.04
+"""Of the minutes, for choosing how to search, tests and the card."""
+MEASURED_SECONDS, UNMEASURED_STEPS = 4.0, 2
+
+
+@dataclass(frozen=True)
+class Text:
+    """A training corpus, as far as the choice depends on it."""
+
+    pairs: int
+    characters: int
+    """Different ones, on both sides."""
+    tokens: float
+    """About, of both sides: a token takes some five bytes of UTF-8 in alphabets and syllabaries alike."""
+
+    @classmethod
+    def of(cls, corpora: Sequence[CorpusFiles]) -> Text:
+        """Reads the whole corpora. Raises UserError."""
+        pairs, size, characters = 0, 0, set[str]()
+        for corpus in corpora:
+            for pair in corpus.pairs():
+                pairs += 1
+                size += len(pair.source.encode()) + len(pair.target.encode())
+                characters.update(pair.source, pair.target)
+        return cls(pairs, len(characters), size / BYTES_OF_TOKEN + 2 * pairs)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A training of a few steps."""
+
+    seconds_of_step: float
+    seconds_before: float
+    """From its start to the first step: the text is prepared."""
+    steps_of_epoch: float
+    corpus: Corpus
+    parameters: int
+    work_of_line: float
+    """FLOPs of a greedy translation."""
+    work_of_step: float
+    lines: int
+    """Of validation text."""
+
+    @property
+    def seconds_of_validation(self) -> float:
+        """About, as `seconds_of_teaching` is."""
+        return self.lines * self._seconds_of_line
+
+    @property
+    def seconds_of_teaching(self) -> float:
+        """The time that a teacher takes to translate the training text, with a beam but with CTranslate2."""
+        return 1.5 * self.corpus.pairs * self._seconds_of_line
+
+    @property
+    def _seconds_of_line(self) -> float:
+        """Greedy search with torch reaches about a third of the speed of training."""
+        return 3 * self.work_of_line * self.seconds_of_step / self.work_of_step
+
+
+def measure(recipe: Recipe, folder: Path) -> Measured:
+    """Trains for some seconds in a folder that is made for that. Raises UserError."""
+    began = time.monotonic()
+    run = start(recipe, folder, lambda _: None, Alone())
+    before = time.monotonic() - began
+    steps, seconds = (step for epoch in range(10**9) for step in run.train.plan.steps(epoch)), list[float]()
+    while len(seconds) < UNMEASURED_STEPS + 1 or sum(seconds[UNMEASURED_STEPS:]) < MEASURED_SECONDS:
+        began = time.monotonic()
+        take_step(run, next(steps), None, Reporter(quiet=True))
+        seconds.append(time.monotonic() - began)
+    source, target = run.data.train.mean_lengths
+    corpus = Corpus(len(run.data.train), len(run.data.train), (source + 1, target + 1), 0)
+    beginning, parts = run.train.plan.beginning()
+    return Measured(
+        seconds_of_step=sum(seconds[UNMEASURED_STEPS:]) / (len(seconds) - UNMEASURED_STEPS),
+        seconds_before=before,
+        steps_of_epoch=len(beginning) * parts,
+        corpus=corpus,
+        parameters=count(on_meta(run.model.config).parameters()),
+        work_of_line=work_per_sentence(run.model.config, corpus, 1),
+        work_of_step=(run.progress.flops or 0.0) / len(seconds),
+        lines=len(run.data.valid_texts),
+    )
+
+
+@dataclass
+class Choice:
+    """A recipe that grows, key by key."""
+
+    data: Document
+    overrides: Sequence[str]
+    """The keys set by hand, as `key.path=value`."""
+    sections: dict[str, Document] = field(default_factory=lambda: {name: {} for name in SECTIONS})
+    stages: list[Document] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    """A line for each choice."""
+
+    def has(self, key: str) -> bool:
+        """Whether the key was set by hand."""
+        return any(one.partition("=")[0] == key for one in self.overrides)
+
+    def set(self, key: str, value: Any, reason: str = "") -> None:
+        """Chooses a value, unless the key was set by hand. No reason: it goes with another choice."""
+        section, _, name = key.partition(".")
+        self.sections[section][name] = value
+        if reason and not self.has(key):
+            shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
+            self.reasons.append(f"{key}: {shown}, {reason}")
+
+    def recipe(self, *limits: str) -> Recipe:
+        """The recipe with what is chosen so far. Raises UserError."""
+        document = {"data": self.data, **self.sections, **({"stages": self.stages} if self.stages else {})}
+        return make_recipe(document, [*self.overrides, *limits], origin="command line")
+
+
+SECTIONS = ("tokenizer", "model", "training", "decoding")
+LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
+ENDLESS = "training.max_steps=1000000000"
+"""The limit of a training that is measured."""
+
+
+def choose(
+    data: Document,
+    overrides: Sequence[str],
+    text: Text,
+    seconds_left: Callable[[], float],
+    measure: Callable[[Recipe], Measured],
+    *,
+    fast: bool = False,
+) -> Choice:
+    """Chooses for a corpus. data: the recipe's section; seconds_left: for training and translating, from now on;
+    measure: trains for some steps. Where a limit of training is set by hand, nothing is measured. Raises UserError,
+    also where the time is too short."""
+    choice = Choice(data, overrides)
+    for_text(choice, text)
+    if any(choice.has(f"training.{name}") for name in LIMITS):
+        choice.set("training.schedule", "inverse_sqrt", "which needs no last step")
+        return choice
+    measured = for_speed(choice, text, seconds_left, measure)
+    for_stages(choice, measured, seconds_left(), fast=fast)
+    return choice
+
+
+def for_text(choice: Choice, text: Text) -> None:
+    """The choices that depend on the text alone."""
+    tokens = next((size for most, size in VOCABULARIES if text.pairs <= most), MOST_TOKENS)
+    while tokens < min(TOKENS_OF_CHARACTER * text.characters, MOST_TOKENS):
+        tokens *= 2
+    choice.set("tokenizer.vocab_size", tokens, f"for {text.pairs:,} pairs with {text.characters:,} characters")
+    of_step = power_of_two(text.tokens / STEPS_OF_EPOCH)
+    choice.set("training.tokens_per_batch", of_step, f"for an epoch of about {text.tokens:,.0f} tokens")
+    choice.set("model.preset", "tiny")
+    choice.set("model.norm", "pre", "which learns steadily at a high rate")
+
+
+def power_of_two(tokens: float) -> int:
+    """The tokens of a step: the power of two below, within bounds."""
+    return min(max(2 ** int(math.log2(max(tokens, 1))), FEWEST_TOKENS), MOST_TOKENS_OF_STEP)
+
+
+def for_speed(
+    choice: Choice, text: Text, seconds_left: Callable[[], float], measure: Callable[[Recipe], Measured]
+) -> Measured:
+    """Size of the model and of a step, by the tokens that the time has room for."""
+
+    def trained() -> tuple[Measured, float]:
+        recipe = choice.recipe(ENDLESS)
+        measured = measure(recipe)
+        return measured, seconds_left() / measured.seconds_of_step * recipe.training.tokens_per_batch
+
+    measured, tokens = trained()
+    for preset, (parameters, _) in list(SIZES.items())[1:]:
+        most = min(tokens * measured.parameters / parameters, EPOCHS_OF_LARGER * text.tokens)
+        if choice.has("model.preset") or most < TOKENS_OF_PARAMETER * parameters:
+            break
+        choice.set("model.preset", preset)
+        measured, tokens = trained()
+    choice.set("model.preset", choice.sections["model"]["preset"], f"for {rounded(tokens)} tokens in the time")
+    recipe, of_step = choice.recipe(ENDLESS), power_of_two(tokens / STEPS)
+    choice.set("training.learning_rate", SIZES.get(recipe.model.preset, (0, 1e-3))[1], "as a model of this size needs")
+    if of_step < recipe.training.tokens_per_batch and not choice.has("training.tokens_per_batch"):
+        choice.set("training.tokens_per_batch", of_step, "for more steps in the time")
+        measured, tokens = trained()
+    return measured
+
+
+def for_stages(choice: Choice, measured: Measured, seconds: float, *, fast: bool) -> None:
+    """The stages and their steps."""
+    epochs = seconds / measured.seconds_of_step / measured.steps_of_epoch
+    shares = {"direction": 1.0}
+    if epochs >= EPOCHS_IN_BOTH:
+        shares = {"both": SHARE_IN_BOTH, "direction": 1 - SHARE_IN_BOTH}
+    if epochs >= EPOCHS_OF_RISK:
+        shares = {name: share * (1 - SHARE_OF_RISK) for name, share in shares.items()} | {"risk": SHARE_OF_RISK}
+    if fast:
+        shares = {name: share * (1 - SHARE_OF_STUDENT) for name, share in shares.items()}
+        shares["student"] = SHARE_OF_STUDENT
+    dropout = next((rate for most, rate in DROPOUTS if epochs < most), HIGH_DROPOUT)
+    choice.set("model.dropout", dropout, f"for {epochs:.3g} epochs in the time")
+    choice.set("training.schedule", "cosine")
+    before: str | None = None
+    for name, share in shares.items():
+        stage: Document = {"name": name, **({"start": before} if before else {})}
+        before_it = measured.seconds_before + (measured.seconds_of_teaching if name == "student" else 0)
+        if before_it > share * seconds / 2:
+            raise UserError(
+                f"stage {name} has about {share * seconds / 60:.1f} of {seconds / 60:.1f} minutes, and what comes "
+                f"before its first step takes {before_it / 60:.1f}; give more --minutes"
+            )
+        training = trained_for(measured, share * seconds - before_it, risk=name == "risk")
+        match name:
+            case "both":
+                stage["data"] = {"both_directions": True}
+            case "risk":
+                stage["model"] = {"dropout": RISK_DROPOUT}
+                training |= {"risk_samples": RISK_SAMPLES, "learning_rate": RISK_RATE}
+            case "student":
+                stage["teacher"] = before
+                stage["model"] = {"dropout": min(dropout, 0.2), "decoder_layers": 2}
+                stage["decoding"] = {"beam_size": 1}
+                training["best_by"] = "valid_loss"
+        choice.reasons.append(f"stage {name}: {training['max_steps']:,} steps, {PURPOSES[name]}")
+        choice.stages.append({**stage, "training": training})
+        before = name
+    if len(choice.stages) == 1:
+        choice.sections["training"] |= choice.stages.pop()["training"]
+
+
+def trained_for(measured: Measured, seconds: float, *, risk: bool) -> Document:
+    """Steps for so many seconds, with their validations."""
+    of_step = measured.seconds_of_step * (RISK_SAMPLES * 4 / 3 if risk else 1)
+    count = int(SHARE_OF_VALIDATIONS * seconds / measured.seconds_of_validation)
+    count = min(max(count, 1), VALIDATIONS)
+    steps = max(1, int((seconds - count * measured.seconds_of_validation) / of_step))
+    return {
+        "max_steps": steps,
+        "warmup_steps": min(LONGEST_WARMUP, max(1, steps // 10)),
+        "validate_every": math.ceil(steps / count),
+    }
+
+
+PURPOSES = {
+    "both": "which learn both directions",
+    "direction": "which learn the direction",
+    "risk": f"which make the better of {RISK_SAMPLES} translations likelier (minimum risk)",
+    "student": "which teach a faster model what the last one translates",
+}
+
+
+def rounded(number: float) -> str:
+    """Such as `12 million`."""
+    return f"{number / 1e6:.3g} million" if number >= 1e6 else f"{number:,.0f}"
