@@ -1,53 +1,119 @@
-"""A run on text of one's own, from the files to the recipe: parts are set apart, and a recipe is chosen for them.
+"""A run on text alone, from the files to the recipe: parts are set apart, and a recipe is chosen for them.
 
 Until the recipe is there, `choosing.json` says what was asked for, and a run that goes on chooses again.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from headway.storage.atomic import write_json
+from headway.errors import UserError
+from headway.storage.atomic import write_file, write_json
 from headway.storage.untrusted import read_json
-from headway.text.corpus import as_corpus
-from headway.text.splitting import split_corpus
-from headway.training.choosing import SHARE_OF_END, Measured, Text, choose, measure
+from headway.text.corpus import CorpusFiles, as_corpus
+from headway.training.choosing import ENDLESS, LIMITS, SHARE_OF_END, Measured, Text, choose, measure
+from headway.training.reading import make_recipe
 from headway.training.recipe import Recipe
-from headway.training.run_directory import write_recipe
+from headway.training.run_directory import ASKED, write_recipe
+from headway.training.splitting import split_corpus
 
-ASKED = "choosing.json"
 CHOICES = "choices.txt"
 """The file with the reasons of a run's recipe."""
 TEXT = "text"
 """The folder with the parts of the text."""
-MINUTES = 30.0
+MEASURING = "measuring"
+"""The folder of a training by which speed is measured."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a run is asked for where it has no recipe. Files are absolute."""
+    """What a run without a recipe is asked for."""
 
     source: list[str]
     target: list[str]
-    """None where the source files hold both sides."""
+    """Empty where the source files hold both sides."""
     valid_source: list[str]
-    """None where a part is to be set apart."""
+    """Empty where parts are to be set apart."""
     valid_target: list[str]
+    columns: tuple[int, int] | None
+    """Of source and target in .tsv files, from 0."""
     overrides: list[str]
     minutes: float
     fast: bool
 
     @classmethod
     def read(cls, run: Path) -> Asked:
-        return cls(**read_json(run / ASKED))
+        """What was asked of the run in the folder."""
+        found = read_json(run / ASKED)
+        return cls(**{**found, "columns": found["columns"] and tuple(found["columns"])})
 
 
-def is_asked(run: Path) -> bool:
-    """Whether a run was begun in the folder that has no recipe yet."""
-    return (run / ASKED).is_file()
+def choose_for(asked: Asked, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
+    """Makes the folder of a run, with its text and its recipe, which it returns. began: when the minutes began, by
+    `time.monotonic`. Raises UserError, and leaves no folder then that wasn't there."""
+    is_new = not run.exists()
+    run.mkdir(parents=True, exist_ok=True)
+    try:
+        if (run / ASKED).exists() and Asked.read(run) != asked:
+            shutil.rmtree(run / TEXT, ignore_errors=True)
+        write_json(run / ASKED, asdict(asked))
+        return _chosen(asked, run, began, tell)
+    except UserError:
+        if is_new:
+            shutil.rmtree(run)
+        raise
+
+
+def _chosen(asked: Asked, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
+    data = _data(asked, run, tell)
+    limited = any(one.startswith(f"training.{name}=") for one in asked.overrides for name in LIMITS)
+    section = make_recipe({"data": data}, [*asked.overrides, *([] if limited else [ENDLESS])], "command line").data
+    text = Text.of([section.files_of(corpus) for corpus in section.corpora])
+
+    def measured(recipe: Recipe) -> Measured:
+        shutil.rmtree(run / MEASURING, ignore_errors=True)
+        try:
+            return measure(recipe, run / MEASURING)
+        finally:
+            shutil.rmtree(run / MEASURING, ignore_errors=True)
+
+    def seconds_left() -> float:
+        return 60 * asked.minutes * (1 - SHARE_OF_END) - (time.monotonic() - began)
+
+    if not limited:
+        tell(f"choosing a recipe for {asked.minutes:g} minutes (--minutes)")
+    choice = choose(data, asked.overrides, text, seconds_left, measured, fast=asked.fast)
+    recipe = choice.recipe()
+    for line in choice.reasons:
+        tell(line)
+    write_file(run / CHOICES, "".join(f"{line}\n" for line in choice.reasons).encode())
+    write_recipe(run, recipe)
+    (run / ASKED).unlink()
+    return recipe
+
+
+def _data(asked: Asked, run: Path, tell: Callable[[str], None]) -> dict[str, Any]:
+    """The recipe's section, with the parts that are given or set apart."""
+    given = {"source": asked.source, "target": asked.target}
+    if asked.valid_source:
+        return {"train": given, "valid": {"source": asked.valid_source, "target": asked.valid_target}}
+    section = make_recipe({"data": {"train": given, "valid": given}}, [*asked.overrides, ENDLESS], "command line").data
+    languages = section.source_language, section.target_language
+    corpus = replace(as_corpus(list(map(Path, asked.source)), list(map(Path, asked.target))), columns=asked.columns)
+    split = split_corpus(corpus, run / TEXT, languages, tell=tell)
+    tell(split.summary())
+    parts = {"train": split.train, "valid": split.valid, "held_out": split.test}
+    return {
+        **{name: _files(part) for name, part in parts.items() if part is not None},
+        "source_language": languages[0],
+        "target_language": languages[1],
+    }
+
+
+def _files(corpus: CorpusFiles) -> dict[str, list[str]]:
+    return {"source": list(map(str, corpus.sources)), "target": list(map(str, corpus.targets))}
