@@ -159,7 +159,8 @@ def test_a_resumed_run_may_go_on_longer(corpus, trained, tmp_path):
 
 def test_a_longer_cosine_says_that_the_rate_jumps(corpus, tmp_path):
     run = tmp_path / "run"
-    options = [*corpus.train_options, *QUICK, "training.schedule=cosine", "training.max_steps=6"]
+    limits = ("training.warmup_steps=2", "training.max_steps=6")
+    options = [*corpus.train_options, *QUICK, "training.schedule=cosine", *limits]
     assert run_headway("train", *options, "--out", run).code == 0
     outcome = run_headway("train", "--resume", run, "training.max_steps=8")
     assert outcome.code == 0
