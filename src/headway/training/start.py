@@ -103,7 +103,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
         ranks=ranks,
     )
     if state is not None and rate_jumps(state.recipe, options, run.steps_per_epoch, progress.step):
-        notice("notice: the last step is another one now, so the learning rate, which depends on it, jumps")
+        notice("notice: the last step of the run is another one now, so the learning rate jumps")
     if run.last_step is not None and run.last_step <= options.warmup_steps:
         notice(
             f"notice: the run ends after {run.last_step} steps, within the warm-up of the learning rate "
