@@ -123,4 +123,5 @@ def test_what_does_not_go_with_stages_is_one_line(recipe, whole):
     assert "has stages, which prepare their own text" in complaint("prepare", recipe, "--output", "prepared")
     assert "isn't for a recipe with stages" in complaint("train", recipe, "--data", "prepared", "--output", "x")
     assert "can't change training.seed (1 -> 2)" in complaint("train", "--resume", whole, "training.seed=2")
+    assert "has stages; --finish ends one" in complaint("train", "--resume", whole, "--minutes", 1, "--finish")
     assert "holds a run already" in complaint("train", recipe, "--output", whole)

@@ -271,7 +271,9 @@ def content(run):
     for name in NAMES:
         folder = stage_folder(run, name)
         lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-        found[name] = [{key: value for key, value in one.items() if key != "tokens_per_second"} for one in lines]
+        found[name] = [
+            {key: value for key, value in one.items() if key not in ("tokens_per_second", "seconds")} for one in lines
+        ]
         weights = [*folder.glob("models/*/*.safetensors"), *last_checkpoint(run, name).glob("*.safetensors")]
         found |= {str(file.relative_to(run)): file.read_bytes() for file in weights}
     return found
