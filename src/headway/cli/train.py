@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,10 +17,12 @@ from typer import Argument, Option
 from headway.cli import options
 from headway.cli.recipes import check_given, read_recipe, recipe_list, split_arguments
 from headway.cli.streams import tell
+from headway.cli.texts import parse_columns
 from headway.errors import UserError
 
 if TYPE_CHECKING:
     from headway.training.checkpoint import Progress
+    from headway.training.own_text import Asked
     from headway.training.recipe import Recipe
 
 PRESET_SIZES = "textbook (10.2M parameters), tiny (2.3M), small (6.0M), base (48.2M), big (184.5M)"
@@ -27,8 +30,12 @@ PRESET_SIZES = "textbook (10.2M parameters), tiny (2.3M), small (6.0M), base (48
 
 
 def train(
-    arguments: Annotated[list[str] | None, Argument(metavar="[RECIPE] [key.path=value]...", show_default=False)] = None,
-    output: Annotated[Path | None, options.output("Run directory to make. Default: runs/RECIPE.", "RUN")] = None,
+    arguments: Annotated[
+        list[str] | None, Argument(metavar="[RECIPE | PAIRS...] [key.path=value]...", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None, options.output("Run directory to make. Default: runs/RECIPE, or runs/PAIRS.", "RUN")
+    ] = None,
     source: Annotated[
         list[Path] | None,
         Option(
@@ -41,11 +48,32 @@ def train(
         Option(metavar="FILE", help="Its translation, line for line. Leave it out if --source is .tsv or .jsonl."),
     ] = None,
     valid_source: Annotated[
-        list[Path] | None, Option(metavar="FILE", help="Validation text, which the model never learns from.")
+        list[Path] | None,
+        Option(
+            metavar="FILE",
+            help="Validation text, which the model never learns from. Default: parts for validation and testing are "
+            "set apart, as by `headway split`.",
+        ),
     ] = None,
     valid_target: Annotated[
         list[Path] | None, Option(metavar="FILE", help="The translation of the validation text.")
     ] = None,
+    columns: Annotated[
+        str | None, Option(metavar="S,T", help="Columns of source and target in .tsv files, from 1. Default: 1,2.")
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        Option(
+            min=0.1,
+            metavar="N",
+            help="Time for the whole run, from text to a measured model; with --finish, for the rest of a run. "
+            "[default: 30]",
+            show_default=False,
+        ),
+    ] = None,
+    fast: Annotated[
+        bool, Option("--fast", help="Let the model teach a faster one, with half of its decoder and no beam.")
+    ] = False,
     preset: Annotated[
         str | None,
         Option(metavar="NAME", help=f"Size of the model, with a vocabulary of 8,000 tokens: {PRESET_SIZES}."),
@@ -61,7 +89,6 @@ def train(
     or_resume: Annotated[
         bool, Option("--or-resume", help="If RUN already has a run, continue it; for jobs that restart.")
     ] = False,
-    minutes: Annotated[float | None, Option(min=0, metavar="N", help="With --finish: the minutes it may take.")] = None,
     finish: Annotated[
         bool,
         Option("--finish", help="With --resume and --minutes: let the learning rate fall to zero, and end the run."),
@@ -72,13 +99,18 @@ def train(
     list_recipes: Annotated[bool, Option("--list", help="List the recipes that come with headway.")] = False,
     threads: options.Threads = None,
 ) -> None:
-    """Train a model from a recipe, or from your own text files.
+    """Train a model on your own text, or by a recipe.
+
+    PAIRS is a .tsv or .jsonl file with a sentence and its translation on each line; --source and --target are two files
+    of text. headway sets parts for validation and testing apart, chooses a recipe that fits the text and the minutes,
+    trains, and measures the model. A key.path=value is kept as it is given.
 
     RECIPE is a YAML file, or the name of a recipe that comes with headway. Such a recipe reads its text from data/
-    in the current folder, where `headway data` puts it. For your own text, give two files to train on and two to
-    validate on.
+    in the current folder, where `headway data` puts it.
 
     \b
+    headway train pairs.tsv data.source_language=de data.target_language=en
+    headway train --source text.de --target text.en --output runs/mine --minutes 60 --fast
     headway train --list
     headway train multi30k-de-en
     headway train multi30k-de-en training.seed=2 model.dropout=0.2
@@ -90,32 +122,52 @@ def train(
     headway train --resume runs/mine --minutes 5 --finish
     """
     bound_spinning()
-    from headway.training.run_directory import has_begun, refuse_used_folder
+    from headway.text.corpus import is_two_sided
+    from headway.training.run_directory import has_begun, is_asked, is_run, refuse_used_folder
 
     if list_recipes:
         typer.echo(recipe_list())
         return
     recipes, overrides = split_arguments(arguments or [])
+    pairs = [Path(one) for one in recipes if is_two_sided(Path(one))]
+    recipes = [one for one in recipes if Path(one) not in pairs]
     files = {"source": source, "target": target, "valid_source": valid_source, "valid_target": valid_target}
     given = {"model.preset": preset, "training.init_from": init_from, "data.prepared": data}
     overrides += [f"{key}={json.dumps(str(value))}" for key, value in given.items() if value is not None]
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
-    if (resume is not None) + bool(recipes) + any(files.values()) != 1:
+    if (resume is not None) + bool(recipes) + bool(pairs) + any(files.values()) != 1 and not (pairs and valid_source):
         also = f" (given: {recipes[0]})" if recipes else ""
-        raise UserError(
-            f"give one of: a RECIPE; --source, --target, --valid-source, --valid-target; --resume RUN{also}"
-        )
-    if finish != (minutes is not None) or (finish and resume is None):
+        raise UserError(f"give one of: a RECIPE; PAIRS; --source and --target; --resume RUN{also}")
+    if finish and (resume is None or minutes is None):
         raise UserError("--finish ends a run that is there: give --resume RUN --minutes N --finish")
+    began, launched = time.monotonic(), sys.argv[1:]
     if resume is not None:
         if output is not None:
             raise UserError("--resume goes on in its own run directory, so there is no --output")
-        recipe, run = _resumed(resume, overrides, minutes), resume
+        if minutes is not None and not finish:
+            raise UserError("--minutes is for a new run on text, or to --finish one; here give training.max_minutes=N")
+        if is_asked(resume):
+            recipe, run = _chosen(None, resume, began, threads), resume
+        else:
+            recipe, run = _resumed(resume, overrides, minutes), resume
     else:
-        recipe, run = _new(recipes, files, overrides, output)
-        restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0  # by torch's launcher
-        if not ((or_resume or restarted) and has_begun(run)):
+        restarted = or_resume or int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0  # by torch's launcher
+        if recipes:
+            if minutes is not None or fast or columns is not None:
+                raise UserError("--minutes, --fast and --columns are for text; a recipe says these things itself")
+            recipe, name = read_recipe(recipes[0], overrides)
+            run = output or Path("runs") / name
+        else:
+            asked = _asked({**files, "source": source or pairs}, columns, overrides, minutes, fast=fast)
+            run = output or _run_of(pairs)
+            if restarted and is_run(run):
+                recipe = _resumed(run, overrides, None)
+            else:
+                refuse_used_folder(run)
+                recipe = _chosen(asked, run, began, threads)
+            launched = ["train", "--resume", str(run), *(["--threads", str(threads)] if threads else [])]
+        if recipes and not (restarted and has_begun(run)):
             refuse_used_folder(run)
             for part in [recipe.of_stage(stage, run) for stage in recipe.stages] or [recipe]:
                 if part.data.prepared is None:
@@ -123,7 +175,7 @@ def train(
     if processes > 1 and not is_rank():
         from headway.training.processes import launch
 
-        raise typer.Exit(launch(sys.argv[1:], processes))
+        raise typer.Exit(launch(launched, processes))
     many = f" --processes {processes}" if processes > 1 else ""
     progress = run_training(recipe, run, f"train --resume {shlex.quote(str(run))}{many}", threads)
     if not leads():
@@ -135,28 +187,46 @@ def train(
     tell(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}")
 
 
-def _new(recipes: list[str], files: dict[str, Any], overrides: list[str], output: Path | None) -> tuple[Recipe, Path]:
-    """The recipe of a new run, and its folder. Raises UserError."""
-    from headway.training.reading import make_recipe
+def _asked(
+    files: dict[str, list[Path] | None], columns: str | None, overrides: list[str], minutes: float | None, *, fast: bool
+) -> Asked:
+    """What the command line asks for, where it names text alone. Raises UserError."""
+    from headway.training.own_text import MINUTES, Asked
 
-    if recipes:
-        recipe, name = read_recipe(recipes[0], overrides)
-        return recipe, output or Path("runs") / name
-    for name in ("source", "valid_source"):
-        if not files[name]:
-            raise UserError(f"--{name.replace('_', '-')} is missing")
-    paths = {name: [str(path) for path in value or []] for name, value in files.items()}
-    document = {
-        "data": {
-            "train": {"source": paths["source"], "target": paths["target"]},
-            "valid": {"source": paths["valid_source"], "target": paths["valid_target"]},
-        },
-        "training": {"patience": 10},
-    }
-    recipe = make_recipe(document, overrides, origin="command line")
-    if output is None:
+    if not files["source"]:
+        raise UserError("--source is missing")
+    if minutes is not None and any(one.startswith("training.max_minutes=") for one in overrides):
+        raise UserError("--minutes is for the whole run and training.max_minutes for its steps; give one of them")
+    if any(one.startswith("data.prepared=") for one in overrides):
+        raise UserError("--data is for a recipe, the one from which the folder was prepared")
+    paths = {name: [str(path.absolute()) for path in value or []] for name, value in files.items()}
+    chosen = parse_columns(columns) if columns is not None else None
+    return Asked(**paths, columns=chosen, overrides=overrides, minutes=minutes or MINUTES, fast=fast)
+
+
+def _run_of(pairs: list[Path]) -> Path:
+    """The run directory of text that is given by a file of pairs. Raises UserError for other text."""
+    from headway.text.compressed import plain_name
+
+    if not pairs:
         raise UserError("--output is missing: the run directory to make")
-    return recipe, output
+    return Path("runs") / plain_name(pairs[0]).stem
+
+
+def _chosen(asked: Asked | None, run: Path, began: float, threads: int | None) -> Recipe:
+    """The recipe that is chosen for the run, by the first of its processes; the others wait for it. None: what was
+    asked before. Raises UserError."""
+    from headway.threads import use_threads
+    from headway.training.own_text import Asked, choose_for
+    from headway.training.reading import load_recipe
+    from headway.training.run_directory import is_run
+
+    if leads():
+        use_threads(threads)
+        return choose_for(asked or Asked.read(run), run, began, tell)
+    while not is_run(run):
+        time.sleep(0.5)
+    return load_recipe(run / "recipe.yaml")
 
 
 def _resumed(run: Path, overrides: list[str], minutes: float | None) -> Recipe:

@@ -19,13 +19,15 @@ from headway.text.corpus import CorpusFiles, as_corpus
 from headway.training.choosing import ENDLESS, LIMITS, SHARE_OF_END, Measured, Text, choose, measure
 from headway.training.reading import make_recipe
 from headway.training.recipe import Recipe
-from headway.training.run_directory import ASKED, write_recipe
+from headway.training.run_directory import ASKED, only_trainer, write_recipe
 from headway.training.splitting import split_corpus
 
 CHOICES = "choices.txt"
 """The file with the reasons of a run's recipe."""
 TEXT = "text"
 """The folder with the parts of the text."""
+MINUTES = 30.0
+"""The time of a run, where none is given."""
 MEASURING = "measuring"
 """The folder of a training by which speed is measured."""
 
@@ -57,7 +59,11 @@ def choose_for(asked: Asked, run: Path, began: float, tell: Callable[[str], None
     """Makes the folder of a run, with its text and its recipe, which it returns. began: when the minutes began, by
     `time.monotonic`. Raises UserError, and leaves no folder then that wasn't there."""
     is_new = not run.exists()
-    run.mkdir(parents=True, exist_ok=True)
+    with only_trainer(run):
+        return _chosen_alone(asked, run, began, tell, is_new=is_new)
+
+
+def _chosen_alone(asked: Asked, run: Path, began: float, tell: Callable[[str], None], *, is_new: bool) -> Recipe:
     try:
         if (run / ASKED).exists() and Asked.read(run) != asked:
             shutil.rmtree(run / TEXT, ignore_errors=True)

@@ -21,6 +21,15 @@ MARK = "# The recipe of the run in this folder, every value written out.\n"
 """First line of a run's recipe.yaml; a folder without it isn't ours, and nothing in it is ever removed."""
 
 
+ASKED = "choosing.json"
+"""What is asked of a run whose recipe isn't chosen yet (`training.own_text`)."""
+
+
+def is_asked(folder: Path) -> bool:
+    """Whether a run was begun in the folder that has no recipe yet."""
+    return (folder / ASKED).is_file()
+
+
 @contextmanager
 def only_trainer(run: Path, doing: str = "trains") -> Iterator[None]:
     """Makes the folder and keeps every other trainer out of it as long as this one lives, however that ends. Raises
@@ -56,7 +65,7 @@ def refuse_used_folder(run: Path) -> None:
         raise UserError(f"{run}: is a file, the run directory can't be made there")
     if has_begun(run):
         raise UserError(f"{run}: holds a run already; go on with --resume {run}, or choose another --output")
-    if not is_run(run) and any(run.iterdir()):
+    if not is_run(run) and not is_asked(run) and any(run.iterdir()):
         raise UserError(f"{run}: is not empty and holds no run; choose another --output")
 
 
