@@ -26,6 +26,8 @@ CHOICES = "choices.txt"
 """The file with the reasons of a run's recipe."""
 TEXT = "text"
 """The folder with the parts of the text."""
+FILTERS = {"max_ratio": 6, "script": True, "duplicates": "pair"}
+"""For training pairs; untranslated copies go, too, where the languages differ."""
 MINUTES = 30.0
 """The time of a run, where none is given."""
 MEASURING = "measuring"
@@ -106,16 +108,19 @@ def _chosen(asked: Asked, run: Path, began: float, tell: Callable[[str], None]) 
 def _data(asked: Asked, run: Path, tell: Callable[[str], None]) -> dict[str, Any]:
     """The recipe's section, with the parts that are given or set apart."""
     given = {"source": asked.source, "target": asked.target}
-    if asked.valid_source:
-        return {"train": given, "valid": {"source": asked.valid_source, "target": asked.valid_target}}
     section = make_recipe({"data": {"train": given, "valid": given}}, [*asked.overrides, ENDLESS], "command line").data
     languages = section.source_language, section.target_language
+    filters = {**FILTERS, "copies": languages[0] != languages[1]}
+    if asked.valid_source:
+        valid = {"source": asked.valid_source, "target": asked.valid_target}
+        return {"train": given, "valid": valid, "filters": filters}
     corpus = replace(as_corpus(list(map(Path, asked.source)), list(map(Path, asked.target))), columns=asked.columns)
     split = split_corpus(corpus, run / TEXT, languages, tell=tell)
     tell(split.summary())
     parts = {"train": split.train, "valid": split.valid, "held_out": split.test}
     return {
         **{name: _files(part) for name, part in parts.items() if part is not None},
+        "filters": filters,
         "source_language": languages[0],
         "target_language": languages[1],
     }
