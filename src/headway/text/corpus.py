@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from headway.errors import UserError
+from headway.languages import is_suffix_of_language
 from headway.text.characters import is_blank
 from headway.text.compressed import LOW, damages, fault_of_line, is_plain, open_text, plain_name, raw_lines
 from headway.text.two_sided import HEAD, NO_LANGUAGES, Form, Sides, form_of
@@ -54,19 +55,32 @@ class CorpusFiles:
     """The translations, a file for each of the sources; without them these are .tsv and .jsonl files."""
     languages: Sides = NO_LANGUAGES
     """Codes of source and target, as far as they are known: columns or keys may be named after them."""
+    columns: tuple[int, int] | None = None
+    """The columns of source and target in .tsv files, from 0, where they are chosen."""
 
     def pairs(self) -> Iterator[Pair]:
-        """The pairs of the corpus, as `read_pairs` reads them."""
-        return read_pairs(self.sources, self.targets, languages=self.languages)
+        """The pairs of the corpus, blank ones included. Raises UserError."""
+        for chunk in read_chunks([self]):
+            yield from chunk.pairs()
 
     def notices(self) -> Iterator[str]:
-        """Notices about how files with both sides are read; none for pipes, which can be read only once. Raises
-        UserError."""
+        """Notices about how files with both sides are read. Raises UserError."""
+        for file, form in self._forms():
+            yield from (f"{file}: {notice}" for notice in form.notices)
+
+    def named_languages(self) -> Sides:
+        """The languages that the suffixes of the first files say, or else the first row or keys of a file with both
+        sides; empty where they say none. Raises UserError."""
+        if self.targets:
+            return suffix_of_language(self.sources[0]), suffix_of_language(self.targets[0])
+        return next((form.languages for _, form in self._forms()), NO_LANGUAGES)
+
+    def _forms(self) -> Iterator[tuple[Path, Form]]:
+        """The layout of each file with both sides; none for pipes, which can be read only once."""
         for file in self.sources:
             if is_two_sided(file) and file.is_file():
                 with closing(read_lines(file, lenient=True)) as lines:
-                    form = form_of(list(islice(lines, HEAD)), file, self.languages)
-                yield from (f"{file}: {notice}" for notice in form.notices)
+                    yield file, form_of(list(islice(lines, HEAD)), file, self.languages, self.columns)
 
 
 @dataclass(frozen=True)
@@ -95,9 +109,13 @@ class Chunk:
         for line, (source, target) in enumerate(self.texts(), start=self.first):
             yield Pair(source, target, self.source_file, line, self.target_file)
 
+    def source_lines(self) -> list[str]:
+        """The lines of the source file. Raises UserError."""
+        return _decoded(self.source, self.source_file, self.first, self.lenient)
+
     def texts(self) -> Iterator[Sides]:
         """The source and target of each pair. Raises UserError."""
-        sources = _decoded(self.source, self.source_file, self.first, self.lenient)
+        sources = self.source_lines()
         if self.target_file is not None:
             yield from zip(sources, _decoded(self.target, self.target_file, self.first, self.lenient), strict=True)
             return
@@ -181,7 +199,7 @@ def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool 
     for place, corpus in enumerate(corpora):
         check_files(corpus.sources, corpus.targets)
         for source_file, target_file in zip_longest(corpus.sources, corpus.targets):
-            for chunk in _chunks_of(place, source_file, target_file, corpus.languages, read, max(1, size), lenient):
+            for chunk in _chunks_of(place, source_file, target_file, corpus, read, max(1, size), lenient):
                 if number >= skip:
                     yield chunk
                 number += 1
@@ -189,15 +207,16 @@ def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool 
 
 
 def _chunks_of(
-    corpus: int,
+    number: int,
     source_file: Path,
     target_file: Path | None,
-    languages: Sides,
+    corpus: CorpusFiles,
     before: int,
     size: int,
     lenient: bool,
 ) -> Iterator[Chunk]:
-    """The chunks of a file or of two. before: bytes of the source files that were read before; size: of all."""
+    """The chunks of a file or of two. number: of the corpus. before: bytes of the source files that were read before;
+    size: of all."""
     plain = is_plain(source_file)
     if target_file and not plain and target_file.exists() and source_file.samefile(target_file):
         raise UserError(f"{source_file}: is a pipe, which can't be both sides; give two files")
@@ -207,7 +226,8 @@ def _chunks_of(
         sources, form, first = _lines(stream, source_file), None, 1
         if target_file is None:
             head = list(islice(sources, HEAD))
-            form = form_of(_decoded(b"".join(head), source_file, 1, lenient=True), source_file, languages)
+            texts = _decoded(b"".join(head), source_file, 1, lenient=True)
+            form = form_of(texts, source_file, corpus.languages, corpus.columns)
             rows = zip(chain(head[form.header :], sources), repeat(b""))
             first += form.header
         else:
@@ -219,7 +239,7 @@ def _chunks_of(
                 position = os.lseek(stream.fileno(), 0, os.SEEK_CUR) if plain else 0
                 source, target = (b"".join(column) for column in zip(*lines, strict=True))
                 done = min(1.0, (before + position) / size)
-                yield Chunk(corpus, source_file, target_file, first, len(lines), source, target, form, done, lenient)
+                yield Chunk(number, source_file, target_file, first, len(lines), source, target, form, done, lenient)
                 first += len(lines)
             if lacking:
                 assert target_file is not None
@@ -310,6 +330,13 @@ def same_text(pairs: Iterable[Pair]) -> bool:
 def is_two_sided(path: Path) -> bool:
     """Whether the file holds both sides, by its suffix (that of a compression aside)."""
     return plain_name(path).suffix.lower() in TWO_SIDED
+
+
+def suffix_of_language(path: Path) -> str:
+    """The code of a language that the name ends with, that of a compression and of a pattern aside; empty for others:
+    `train.de.gz` -> `de`."""
+    suffix = plain_name(Path(path.name.rstrip("*?."))).suffix.lstrip(".")
+    return suffix if is_suffix_of_language(suffix) else ""
 
 
 def as_corpus(sources: Sequence[Path], targets: Sequence[Path], languages: Sides = NO_LANGUAGES) -> CorpusFiles:
