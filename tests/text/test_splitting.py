@@ -107,14 +107,22 @@ def test_documents_stay_whole(tmp_path):
         assert not set(pages[part]) & set(pages["train"])
 
 
-def test_a_document_larger_than_a_tenth_trains(tmp_path):
+def test_a_large_document_trains(tmp_path, monkeypatch):
     chooser = random.Random(2)
     texts = [" ".join(chooser.choices("abcdefghijklmnop", k=20)) for _ in range(300)]
     rows = [(one, "t", "large" if n < 150 else str(n // 15)) for n, one in enumerate(texts)]
     found = split(written(tmp_path, rows), PAGES[1])
     assert {one for one, _ in found["train"]} >= set(texts[:150])
+    monkeypatch.setattr(splitting, "PAIRS", 20)
+    rows = [(one, "t", str(n // 28) if n < 140 else str(n)) for n, one in enumerate(texts)]
+    found = split(written(tmp_path, rows), PAGES[1])
+    assert {one for one, _ in found["train"]} >= set(texts[:140])  # smaller ones suffice
+    assert len(found["valid"]) == len(found["test"]) == 20
+    rows = [(one, "t", str(n // 28)) for n, one in enumerate(texts)]
+    found = split(written(tmp_path, rows), PAGES[1])
+    assert len(found["valid"]) == len(found["test"]) == 28
     rows = [(one, "t", str(n // 60)) for n, one in enumerate(texts)]
-    with pytest.raises(UserError, match="documents with up to 30 pairs have too few to set 30 apart"):
+    with pytest.raises(UserError, match="documents with up to 30 pairs have too few to set 20 apart"):
         split(written(tmp_path, rows), PAGES[1])
 
 
@@ -217,6 +225,7 @@ def test_near_texts_are_those_that_a_comparison_with_all_finds(found, seed):
             True,
         ),
         ("나는 어제 친구와 함께 학교에 가서 책을 읽었다.", "나는 어제 친구와 함께 학교에 가서 책을 읽었습니다.", True),
+        ("톰이 물속으로 뛰어들지 않았어.", "톰은 물속으로 뛰어들진 않았어.", True),
         ("Tom is tall.", "Tom is small.", False),
         ("나는 사과를 좋아한다.", "나는 여름을 좋아한다.", False),
         ("1990", "1991", False),

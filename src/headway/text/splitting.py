@@ -35,7 +35,7 @@ SHARE = 10
 LONGEST = 500
 """Most characters on a side of a pair that measures."""
 LARGEST_DOCUMENT = 10 * PAIRS
-"""Most pairs of a document that measures."""
+"""Most pairs of a document that measures, where those with fewer than a part's don't suffice."""
 SHINGLE, OVERLAP = 3, 0.6
 """Texts are near if their sets of so many consecutive letters have this share of their union in common."""
 SHARED = 8
@@ -204,9 +204,12 @@ class Splitter:
         if self._document is None:
             sizes[:] = 1  # each source once
         file, total = self._corpus.sources[0], int(sizes.sum())
-        wanted, largest = min(PAIRS, total // SHARE), min(LARGEST_DOCUMENT, total // SHARE)
+        wanted = min(PAIRS, total // SHARE)
         if wanted == 0:
             raise UserError(f"{file}: has {total} different usable sources; to set some apart, {SHARE} are needed")
+        largest = wanted
+        if sizes[sizes <= largest].sum() < 2 * len(parts) * wanted:
+            largest = min(LARGEST_DOCUMENT, total // SHARE)
         units, sizes = units[sizes <= largest], sizes[sizes <= largest]
         chosen: dict[int, str] = {}
         for part in parts:
