@@ -96,7 +96,9 @@ def entries(run: Path) -> list[dict]:
         return []
     lines = (run / "log.jsonl").read_bytes().split(b"\n")[:-1]
     found = [json.loads(line) for line in lines]
-    return [{key: value for key, value in entry.items() if key != "tokens_per_second"} for entry in found]
+    return [
+        {key: value for key, value in entry.items() if key not in ("tokens_per_second", "seconds")} for entry in found
+    ]
 
 
 def final_files(run: Path) -> dict[str, bytes]:

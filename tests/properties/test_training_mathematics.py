@@ -181,6 +181,7 @@ def test_every_schedule_is_its_formula(step, warmup, peak, after):
         "constant": min(1.0, rise),
         "inverse_sqrt": min(rise, math.sqrt(max(1, warmup) / step)),
         "cosine": rise if step <= warmup else cosine,
+        "wsd": min(1.0, rise) * (1 - math.sqrt(min(1.0, max(0.0, (step - last) / max(1, last // 5) + 1)))),
     }
     for schedule, share in wanted.items():
         found = learning_rate(step, schedule, peak, warmup, last)
@@ -193,6 +194,9 @@ SHARES = {
     "constant": lambda step, warmup, last: min(step / warmup, 1.0),
     "cosine": lambda step, warmup, last: (
         step / warmup if step <= warmup else math.cos(math.pi / 2 * min(1.0, (step - warmup) / (last - warmup))) ** 2
+    ),
+    "wsd": lambda step, warmup, last: (
+        min(step / warmup, 1.0) * (1 - math.sqrt(min(1.0, max(0.0, 1 - (last - step) / (last // 5)))))
     ),
 }
 """What part of the highest rate a step has; cos(x / 2)^2 is (1 + cos(x)) / 2."""

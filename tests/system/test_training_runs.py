@@ -159,11 +159,30 @@ def test_a_resumed_run_may_go_on_longer(corpus, trained, tmp_path):
 
 def test_a_longer_cosine_says_that_the_rate_jumps(corpus, tmp_path):
     run = tmp_path / "run"
-    options = [*corpus.train_options, *QUICK, "training.schedule=cosine", "training.max_steps=6"]
+    limits = ("training.warmup_steps=2", "training.max_steps=6")
+    options = [*corpus.train_options, *QUICK, "training.schedule=cosine", *limits]
     assert run_headway("train", *options, "--out", run).code == 0
     outcome = run_headway("train", "--resume", run, "training.max_steps=8")
     assert outcome.code == 0
     assert "the learning rate jumps" in outcome.err
+
+
+def test_a_run_ends_well_from_wherever_it_is(corpus, tmp_path):
+    run, minutes = tmp_path / "run", 0.4
+    assert "--resume RUN --minutes N --finish" in complaint("train", "--resume", run, "--finish")
+    options = [*corpus.train_options, *QUICK, "training.schedule=wsd", "training.validate_every=20"]
+    assert run_headway("train", *options, "--output", run, "training.max_minutes=0.1").code == 0
+    before = len(losses(run))
+    began = time.monotonic()
+    assert run_headway("train", "--resume", run, "--minutes", minutes, "--finish").code == 0
+    assert 0.5 * minutes < (time.monotonic() - began) / 60 < 1.3 * minutes
+    steps = [entry for entry in entries(run) if "loss" in entry]
+    rates = [entry["learning_rate"] for entry in steps]
+    assert max(rates[50:before]) == rates[before - 1] == 3e-3, "constant until then"
+    assert rates[before:] == sorted(rates[before:], reverse=True)
+    assert rates[-1] == 0.0
+    assert "valid_loss" in entries(run)[-1]
+    assert "is finished" in complaint("train", "--resume", run, "--minutes", minutes, "--finish")
 
 
 def test_a_recipe_trains(corpus, tmp_path):

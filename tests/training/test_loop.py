@@ -138,7 +138,7 @@ def test_loss_falls_and_the_run_directory_is_complete(files, tmp_path):
     entries = [entry for entry in log(tmp_path / "run") if "loss" in entry]
     assert [entry["step"] for entry in entries] == list(range(1, 25))
     assert entries[-1]["loss"] < 0.8 * entries[0]["loss"]
-    assert set(entries[0]) >= {"step", "loss", "learning_rate", "tokens_per_second"}
+    assert set(entries[0]) >= {"step", "loss", "learning_rate", "tokens_per_second", "seconds"}
     validations = [entry for entry in log(tmp_path / "run") if "valid_loss" in entry]
     assert [entry["step"] for entry in validations] == [8, 16, 24]
     best = json.loads((tmp_path / "run" / "best.json").read_text())
@@ -190,6 +190,22 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, tmp_path, prec
     torch.manual_seed(999)  # the state of the process does not matter
     run(wanted, tmp_path / "parts")
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
+    assert weights(tmp_path / "parts") == weights(tmp_path / "whole")
+
+
+def test_a_decay_goes_on_where_it_was(files, tmp_path):
+    """With wsd by default the last fifth of 24 steps."""
+    wanted = recipe(files, schedule="wsd")
+    run(wanted, tmp_path / "whole")
+    with pytest.raises(Interrupted):
+        run(wanted, tmp_path / "parts", StopAfter(22))
+    run(wanted, tmp_path / "parts")
+    rates, again = (
+        [one["learning_rate"] for one in log(tmp_path / name) if "loss" in one] for name in ("whole", "parts")
+    )
+    assert again == rates
+    assert rates[3:20] == [3e-3] * 17
+    assert rates[20:] == pytest.approx([3e-3 * (1 - (done / 4) ** 0.5) for done in range(1, 5)])
     assert weights(tmp_path / "parts") == weights(tmp_path / "whole")
 
 

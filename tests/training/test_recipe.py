@@ -10,7 +10,8 @@ from headway.storage import StoredModel, save_model
 from headway.text.words import WordTokenizer
 from headway.training.rates import rate_of_step
 from headway.training.reading import load_recipe, make_recipe
-from headway.training.run_directory import rate_will_jump, refuse_changes
+from headway.training.run import rate_jumps
+from headway.training.run_directory import refuse_changes
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 TEXT = """
@@ -376,13 +377,17 @@ def test_a_key_may_not_stand_twice(tmp_path):
         load_recipe(tmp_path / "r.yaml")
 
 
-@pytest.mark.parametrize("schedule", ["cosine", "inverse_sqrt"])
+@pytest.mark.parametrize("schedule", ["cosine", "inverse_sqrt", "wsd"])
 def test_a_run_may_be_made_longer(recipe_file, schedule):
-    before = load_recipe(recipe_file, [f"training.schedule={schedule}"]).model_dump(mode="json")
-    for change, jumps in (("max_steps=20", schedule == "cosine"), ("max_minutes=1", False)):
-        after = load_recipe(recipe_file, [f"training.schedule={schedule}", f"training.{change}"])
+    """wsd jumps only where its decay had begun."""
+    options = [f"training.schedule={schedule}", "training.warmup_steps=2", "training.max_steps=10"]
+    before = load_recipe(recipe_file, options).model_dump(mode="json")
+    changes = ("max_steps=20", {7: ("cosine",), 9: ("cosine", "wsd")}), ("max_minutes=1", {7: (), 9: ()})
+    for change, jumping in changes:
+        after = load_recipe(recipe_file, [*options, f"training.{change}"])
         refuse_changes(before, after)
-        assert rate_will_jump(before, after) == jumps
+        for step, schedules in jumping.items():
+            assert rate_jumps(before, after.training, 5, step) == (schedule in schedules)
 
 
 @pytest.mark.parametrize("text", ["", "training: 5", "- a", "a: [", "data: 3", "\x00"])
@@ -398,6 +403,20 @@ def test_something_must_end_the_run(recipe_file):
         load_recipe(recipe_file, ["training.max_steps=null"])
     with pytest.raises(UserError, match="cosine must know its last step"):
         load_recipe(recipe_file, ["training.max_steps=null", "training.max_minutes=1", "training.schedule=cosine"])
+    endless = load_recipe(recipe_file, ["training.max_steps=null", "training.max_minutes=1", "training.schedule=wsd"])
+    assert endless.training.decay_steps is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        (["schedule=cosine"], "cosine falls to zero by itself"),
+        (["schedule=wsd", "max_steps=null", "patience=2"], "decay_steps must know the last step"),
+    ],
+)
+def test_a_decay_that_is_impossible(recipe_file, changes, fault):
+    with pytest.raises(UserError, match=fault):
+        load_recipe(recipe_file, ["training.decay_steps=3", *(f"training.{change}" for change in changes)])
 
 
 def test_one_vocabulary_or_one_a_side(recipe_file):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 from typer import Argument, Option
@@ -32,6 +32,10 @@ def draw(
         int | None, Option(min=2, max=2048, help="Dimensions. Default: 128 for positions, 512 for the schedule.")
     ] = None,
     warmup_steps: Annotated[int | None, Option(min=1, help="Warm-up steps of the schedule. Default: 4000.")] = None,
+    schedule: Annotated[
+        str | None,
+        Option(metavar="NAME", help="One of `training.schedule`, in five times its warm-up steps. Default: paper."),
+    ] = None,
 ) -> None:
     """Draw positions, masks or the learning-rate schedule.
 
@@ -42,11 +46,13 @@ def draw(
     headway draw positions --output positions.svg
     headway draw masks
     headway draw schedule --output schedule.png
+    headway draw schedule --schedule wsd
     """
     from headway.insight.pictures import save_picture
 
     options.check_picture(output)
-    unused = {"positions": ("warmup_steps",), "masks": ("warmup_steps", "d_model"), "schedule": ("max_length",)}
+    of_schedule = ("warmup_steps", "schedule")
+    unused = {"positions": of_schedule, "masks": (*of_schedule, "d_model"), "schedule": ("max_length",)}
     if what not in unused:
         raise UserError(f"{what!r} is unknown; there are positions, masks and schedule")
     for name in unused[what]:
@@ -57,7 +63,7 @@ def draw(
     elif what == "masks":
         text, figure = _masks(max_length or 6)
     else:
-        text, figure = _schedule(d_model, warmup_steps)
+        text, figure = _schedule(d_model, warmup_steps, schedule or "paper")
     if output is None:
         typer.echo(text())
     else:
@@ -113,28 +119,37 @@ def _masks(length: int) -> Forms:
     )
 
 
-def _schedule(d_model: int | None, warmup_steps: int | None) -> Forms:
+def _schedule(d_model: int | None, warmup_steps: int | None, schedule: str) -> Forms:
     from headway.insight.pictures import draw_curves
     from headway.insight.terminal import draw_bars
     from headway.training.rates import learning_rate, paper_peak
+    from headway.training.recipe import Schedule
 
-    chosen = [(d_model or 512, warmup_steps or 4000)] if d_model or warmup_steps else PAPERS_SCHEDULES
+    if schedule not in get_args(Schedule):
+        raise UserError(f"--schedule {schedule}: is unknown; there are {', '.join(get_args(Schedule))}")
+    if d_model is not None and schedule != "paper":
+        raise UserError(f"--d-model has no meaning for the schedule {schedule}")
+    own = d_model or warmup_steps or schedule != "paper"
+    chosen = [(d_model or 512, warmup_steps or 4000)] if own else PAPERS_SCHEDULES
 
     def rates(size: int, warmup: int, steps: range) -> list[float]:
-        return [learning_rate(step, "paper", paper_peak(size, warmup), warmup) for step in steps]
+        peak = paper_peak(size, warmup) if schedule == "paper" else 1.0
+        return [learning_rate(step, schedule, peak, warmup, 5 * warmup) for step in steps]  # type: ignore[arg-type]
+
+    def name(size: int, warmup: int) -> str:
+        return f"{f'd_model {size}' if schedule == 'paper' else schedule}, {warmup:,} warm-up steps"
 
     def text() -> str:
         size, warmup = chosen[0]
         steps = range(max(1, warmup // 8), 5 * warmup + 1, max(1, warmup // 8))
         bars = draw_bars(rates(size, warmup, steps), [f"{step:,}" for step in steps], form=".3e")
-        return f"learning rate after each step, d_model {size}, {warmup:,} warm-up steps (equation 3)\n\n{bars}"
+        source = "equation 3" if schedule == "paper" else "the highest is 1"
+        return f"learning rate after each step, {name(size, warmup)} ({source})\n\n{bars}"
 
     def figure() -> Figure:
         last = 5 * max(warmup for _, warmup in chosen)
         steps = range(1, last + 1, max(1, last // 1000))
-        curves = {
-            f"d_model {size}, {warmup:,} warm-up steps": (steps, rates(size, warmup, steps)) for size, warmup in chosen
-        }
+        curves = {name(*one): (steps, rates(*one, steps)) for one in chosen}
         return draw_curves({"learning rate": curves}, "step")
 
     return text, figure

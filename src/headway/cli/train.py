@@ -61,6 +61,11 @@ def train(
     or_resume: Annotated[
         bool, Option("--or-resume", help="If RUN already has a run, continue it; for jobs that restart.")
     ] = False,
+    minutes: Annotated[float | None, Option(min=0, metavar="N", help="With --finish: the minutes it may take.")] = None,
+    finish: Annotated[
+        bool,
+        Option("--finish", help="With --resume and --minutes: let the learning rate fall to zero, and end the run."),
+    ] = False,
     processes: Annotated[
         int, Option(min=1, max=256, help="Number of processes on this machine; on CPU each needs a core or more.")
     ] = 1,
@@ -82,11 +87,11 @@ def train(
     headway train --source train.tsv --valid-source valid.tsv --output runs/tuned --init-from runs/mine
     headway train mine.yaml --data prepared
     headway train --resume runs/mine training.max_minutes=60
+    headway train --resume runs/mine --minutes 5 --finish
     """
     bound_spinning()
     from headway.storage.steps import step_folders
-    from headway.training.reading import load_recipe
-    from headway.training.run_directory import is_run, refuse_used_folder
+    from headway.training.run_directory import refuse_used_folder
 
     if list_recipes:
         typer.echo(recipe_list())
@@ -102,12 +107,12 @@ def train(
         raise UserError(
             f"give one of: a RECIPE; --source, --target, --valid-source, --valid-target; --resume RUN{also}"
         )
+    if finish != (minutes is not None) or (finish and resume is None):
+        raise UserError("--finish ends a run that is there: give --resume RUN --minutes N --finish")
     if resume is not None:
         if output is not None:
             raise UserError("--resume goes on in its own run directory, so there is no --output")
-        if not is_run(resume):
-            raise UserError(f"{resume}: is not a run directory, so there is nothing to resume")
-        recipe, run = load_recipe(resume / "recipe.yaml", overrides), resume
+        recipe, run = _resumed(resume, overrides, minutes), resume
     else:
         recipe, run = _new(recipes, files, overrides, output)
         restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0  # by torch's launcher
@@ -150,6 +155,22 @@ def _new(recipes: list[str], files: dict[str, Any], overrides: list[str], output
     if output is None:
         raise UserError("--output is missing: the run directory to make")
     return recipe, output
+
+
+def _resumed(run: Path, overrides: list[str], minutes: float | None) -> Recipe:
+    """The recipe of a run that goes on; with `minutes`, it has the limits that end it then, unless others are given.
+    Raises UserError."""
+    from headway.training.cooldown import cooldown
+    from headway.training.reading import load_recipe
+    from headway.training.run_directory import is_run
+
+    if not is_run(run):
+        raise UserError(f"{run}: is not a run directory, so there is nothing to resume")
+    recipe = load_recipe(run / "recipe.yaml", overrides)
+    if minutes is None:
+        return recipe
+    limits = [f"training.{name}={json.dumps(value)}" for name, value in cooldown(run, recipe, minutes).items()]
+    return load_recipe(run / "recipe.yaml", [*limits, *overrides])
 
 
 def bound_spinning() -> None:

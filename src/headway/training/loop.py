@@ -123,9 +123,10 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog | None, rep
     if progress.flops is not None:
         progress.flops += given.work + work_of_update(config, options.optimizer)
     progress.minutes = run.minutes()
-    speed = run.train.target_tokens(micro_batches) / (time.monotonic() - began)
+    seconds = time.monotonic() - began
+    speed = run.train.target_tokens(micro_batches) / seconds
     if log is not None:
-        figures = {"loss": loss, "learning_rate": rate, "tokens_per_second": round(speed)}
+        figures = {"loss": loss, "learning_rate": rate, "tokens_per_second": round(speed), "seconds": round(seconds, 4)}
         log.write({"step": step, "epoch": progress.epoch + 1, **figures})
     reporter.step(step, loss, speed, *outlook(options, progress, run.last_step))
 
@@ -134,7 +135,7 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter
     """Validates the model, the average of its weights where there is one, logs it and keeps it. A stop request leaves
     all that for the next time."""
     check_fit_to_keep(run)
-    progress = run.progress
+    began, progress = time.monotonic(), run.progress
     with run.average.in_model() if run.average is not None else nullcontext():
         stored = stored_model(run)
         try:
@@ -149,8 +150,10 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter
             )
         better, bleu = keep_model(run, stored, found), found.scores.bleu
         work = {} if progress.flops is None else {"petaflop": round(progress.flops / 1e15, 6)}
+        seconds = round(time.monotonic() - began, 4)
         if log is not None:
-            log.write({"step": progress.step, "valid_loss": found.loss, "valid_bleu": round(bleu, 2), **work})
+            figures = {"valid_loss": found.loss, "valid_bleu": round(bleu, 2), **work, "seconds": seconds}
+            log.write({"step": progress.step, **figures})
         reporter.line(
             f"step {progress.step:,}  epoch {progress.epoch + 1}  valid loss {found.loss:.3f}  BLEU {bleu:.2f}"
             f"{'  best' if better else ''}  {run.minutes():.1f} min"

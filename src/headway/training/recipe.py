@@ -20,7 +20,7 @@ DECIDED_BY_TOKENIZER = ("source_vocab_size", "target_vocab_size", "pad_id", "unk
 """Fields of ModelConfig that no recipe sets."""
 RETIRED: dict[str, dict[str, Any]] = {"tokenizer": {"segmentations": 1, "segmentation_alpha": 0.1}}
 """Keys of earlier versions, by section, with their defaults. Only these values are still taken."""
-Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant"]
+Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant", "wsd"]
 OptimizerName = Literal["adam", "muon"]
 BestBy = Literal["valid_bleu", "valid_loss"]
 
@@ -79,8 +79,13 @@ class TrainingSection(Section):
     learning_rate: float | None = Field(None, gt=0)
     """Highest learning rate of the run; 1e-3 by default. `schedule: paper` computes its own."""
     schedule: Schedule = "inverse_sqrt"
-    """Learning rate after the linear warm-up: `inverse_sqrt`, `cosine` (reaches zero at the last step), `constant`, or
-    `paper` (equation 3: inverse_sqrt with a highest rate of (d_model * warmup_steps) ** -0.5)."""
+    """Learning rate after the linear warm-up: `inverse_sqrt`, `cosine` (reaches zero at the last step), `constant`,
+    `wsd` (constant, then `decay_steps`; without max_steps or max_epochs constant until `headway train --resume RUN
+    --minutes N --finish`), or `paper` (equation 3: inverse_sqrt with a highest rate of (d_model * warmup_steps) **
+    -0.5)."""
+    decay_steps: int | None = Field(None, ge=1)
+    """Number of steps before the last one in which the learning rate falls to zero, as 1 - sqrt; by default a fifth of
+    all with `schedule: wsd`, and none with others."""
     warmup_steps: int = Field(1000, ge=0)
     """Number of steps in which the learning rate rises from 0 to its highest value."""
     optimizer: OptimizerName = "adam"
@@ -132,7 +137,11 @@ class TrainingSection(Section):
         if self.schedule == "paper" and self.warmup_steps < 1:
             raise ValueError("schedule: paper needs warmup_steps of at least 1")
         if self.schedule == "cosine" and self.max_steps is None and self.max_epochs is None:
-            raise ValueError("schedule: cosine must know its last step: set max_steps or max_epochs")
+            raise ValueError("schedule: cosine must know its last step: set max_steps or max_epochs, or use wsd")
+        if self.decay_steps is not None and self.schedule == "cosine":
+            raise ValueError("schedule: cosine falls to zero by itself; leave decay_steps out or use wsd")
+        if self.decay_steps is not None and self.max_steps is None and self.max_epochs is None:
+            raise ValueError("decay_steps must know the last step: set max_steps or max_epochs")
         if self.risk_samples == 1:
             raise ValueError("risk_samples must be 0 or at least 2; each is compared with the others")
         if self.risk_samples and self.init_from is None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -25,6 +25,7 @@ from headway.training.checkpoint import Progress, State, best_steps, conditions,
 from headway.training.minimum_risk import RiskSampler
 from headway.training.prepared import PreparedData
 from headway.training.ranks import Alone
+from headway.training.rates import rate_of_step
 from headway.training.recipe import BestBy, Recipe, TrainingSection
 from headway.training.step import Batches, TeacherForcing, naming_batch, naming_memory
 from headway.translator import Translator
@@ -69,6 +70,7 @@ class Run:
     ranks: Alone
     largest: MicroBatch = field(init=False)
     """The training micro-batch that takes the most memory."""
+    steps_per_epoch: int = field(init=False)
     last_step: int | None = field(init=False)
     """Where the recipe's steps and epochs end the run."""
     validate_every: int = field(init=False)
@@ -79,10 +81,10 @@ class Run:
     def __post_init__(self) -> None:
         options = self.recipe.training
         beginning, parts = self.train.plan.beginning()
-        steps_per_epoch = len(beginning) * parts
+        self.steps_per_epoch = len(beginning) * parts
         self.largest = self.train.largest_of_run(beginning)
-        self.last_step = last_step(options, steps_per_epoch)
-        self.validate_every = steps_between_validations(options, steps_per_epoch)
+        self.last_step = last_step(options, self.steps_per_epoch)
+        self.validate_every = steps_between_validations(options, self.steps_per_epoch)
         self.save_every = options.save_every or self.validate_every
         self.started = time.monotonic() - 60 * self.progress.minutes
 
@@ -109,6 +111,17 @@ def last_step(options: TrainingSection, steps_per_epoch: int) -> int | None:
     """By the recipe's steps and epochs. Each epoch has its own plan, so that of epochs is a good estimate."""
     by_epochs = options.max_epochs and options.max_epochs * steps_per_epoch
     return min((limit for limit in (options.max_steps, by_epochs) if limit), default=None)
+
+
+def rate_jumps(before: dict[str, Any], options: TrainingSection, steps_per_epoch: int, step: int) -> bool:
+    """Whether the learning rate that a resumed run had at this step isn't the one from which it goes on, because its
+    last step has changed. before: the recipe as it was."""
+    limits = {name: before["training"].get(name) for name in ("max_steps", "max_epochs", "decay_steps")}
+    old, new = (
+        rate_of_step(max(1, step), one, 1, last_step(one, steps_per_epoch))  # their ratio doesn't depend on d_model
+        for one in (options.model_copy(update=limits), options)
+    )
+    return not math.isclose(old, new, rel_tol=0.05)
 
 
 def standing(best_by: BestBy, loss: float, bleu: float) -> tuple[float, float]:

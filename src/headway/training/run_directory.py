@@ -102,7 +102,7 @@ def removed_where_refused(run: Path) -> Iterator[None]:
         raise
 
 
-LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience", "save_every", "validate_every")
+LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience", "decay_steps", "save_every", "validate_every")
 CHANGEABLE = {"data.domain", *(f"training.{name}" for name in LIMITS)}
 """What a resumed run may do otherwise than before."""
 
@@ -118,19 +118,10 @@ def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
         raise UserError(f"a resumed run can't change {', '.join(changed)}; start a new run with another --output")
 
 
-def rate_will_jump(before: dict[str, Any], after: Recipe) -> bool:
-    """Whether the learning rate of a resumed run may be another one than it would have been: a cosine ends at the last
-    step."""
-    old, new = before.get("training", {}), after.training
-    return new.schedule == "cosine" and (old.get("max_steps"), old.get("max_epochs")) != (new.max_steps, new.max_epochs)
-
-
 def check_same_run(state: State, recipe: Recipe, now: dict[str, str | int], notice: Callable[[str], None]) -> None:
     """Raises UserError for a checkpoint of another run, and says what may make a difference in the last digits. Leaves
     out the rest of an epoch that was planned otherwise. now: the `conditions` of this process."""
     refuse_changes(state.recipe, recipe)
-    if rate_will_jump(state.recipe, recipe):
-        notice("notice: schedule: cosine ends at the last step, which is another one now, so the learning rate jumps")
     before = state.made_with
     if before.get("plan") != now["plan"]:
         notice("notice: another version of headway began this epoch, with other batches; the rest of it is left out")

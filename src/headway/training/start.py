@@ -25,7 +25,7 @@ from headway.training.prepare import Notice, data_of_run, tell_changes
 from headway.training.ranks import Alone
 from headway.training.recipe import Recipe
 from headway.training.reporter import check_tensorboard
-from headway.training.run import Run, take_back_models, tokenization_of, write_best
+from headway.training.run import Run, rate_jumps, take_back_models, tokenization_of, write_best
 from headway.training.run_directory import check_same_run, open_run, removed_where_refused, write_recipe
 from headway.training.step import Batches, TeacherForcing
 
@@ -102,6 +102,8 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
         progress=progress,
         ranks=ranks,
     )
+    if state is not None and rate_jumps(state.recipe, options, run.steps_per_epoch, progress.step):
+        notice("notice: the last step of the run is another one now, so the learning rate jumps")
     if run.last_step is not None and run.last_step <= options.warmup_steps:
         notice(
             f"notice: the run ends after {run.last_step} steps, within the warm-up of the learning rate "
