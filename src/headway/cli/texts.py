@@ -1,6 +1,7 @@
-"""The commands about texts: data gets a corpus, check finds what looks wrong in one, perturb makes it noisy."""
+"""The commands about texts: data gets a corpus, split divides one, check finds what looks wrong in it, perturb makes it
+noisy."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from headway.cli.show import print_json
 from headway.cli.streams import tell
 from headway.errors import UserError
 from headway.text.check import check_corpus
+from headway.text.corpus import as_corpus
 from headway.text.lines import Layout
 from headway.text.noise import KINDS, perturbed
 
@@ -76,6 +78,72 @@ def parse_languages(languages: str) -> tuple[str, str]:
     if source == target:
         raise UserError(f"--languages {languages}: the two must differ")
     return source, target
+
+
+def split(
+    pairs: Annotated[
+        list[Path] | None,
+        Argument(metavar="[PAIRS]...", show_default=False, help=".tsv or .jsonl files with both sides, or patterns."),
+    ] = None,
+    output: Annotated[Path | None, options.output("Folder to make.", "FOLDER")] = None,
+    source: Annotated[
+        list[Path] | None, Option(metavar="FILE", help="Text, one sentence per line. Repeat the option for more files.")
+    ] = None,
+    target: Annotated[
+        list[Path] | None, Option(metavar="FILE", help="Its translation, line for line, in as many files.")
+    ] = None,
+    source_language: Annotated[
+        str, Option(metavar="CODE", help="Language of the source. Default: what the files' names or columns say.")
+    ] = "",
+    target_language: Annotated[str, Option(metavar="CODE", help="Language of the target, likewise.")] = "",
+    columns: Annotated[
+        str | None, Option(metavar="S,T", help="Columns of source and target in .tsv files, from 1. Default: 1,2.")
+    ] = None,
+    document_column: Annotated[
+        int | None, Option(metavar="N", min=1, help="Keep documents whole: this column of .tsv files names them.")
+    ] = None,
+    document_field: Annotated[
+        str | None, Option(metavar="NAME", help="Keep documents whole: this field of .jsonl objects names them.")
+    ] = None,
+) -> None:
+    """Split a corpus into parts for training, validation and testing.
+
+    About 1,000 pairs validate and 1,000 test, a tenth each if there are fewer than 10,000. All translations of a source
+    are in one part, and training pairs too like a source of the other parts are left out. The same text is always split
+    in the same way.
+
+    \b
+    headway split corpus.tsv --source-language de --target-language en --output split
+    headway split --source corpus.de --target corpus.en --output split
+    headway split corpus.tsv --columns 2,3 --document-column 1 --source-language en --target-language ko --output split
+    """
+    from headway.training.splitting import split_corpus
+
+    if output is None:
+        raise UserError("--output is missing: the folder to make")
+    if bool(pairs) == bool(source) or (pairs and target):
+        raise UserError("give either PAIRS, .tsv or .jsonl files, or --source with its --target")
+    if document_column and document_field:
+        raise UserError("--document-column and --document-field: give one of them")
+    corpus = replace(
+        as_corpus(pairs or source or [], target or []), columns=parse_columns(columns) if columns else None
+    )
+    named = corpus.named_languages()
+    languages = source_language or named[0], target_language or named[1]
+    if missing := [
+        f"--{side}-language CODE" for side, code in zip(("source", "target"), languages, strict=True) if not code
+    ]:
+        raise UserError(f"{corpus.sources[0]}: doesn't say its languages; give {' '.join(missing)}, such as de")
+    document = Layout(document_column, document_field) if document_column or document_field else None
+    tell(split_corpus(corpus, output, languages, document=document, tell=tell).summary())
+
+
+def parse_columns(columns: str) -> tuple[int, int]:
+    """`2,3` to the two columns, from 0. Raises UserError."""
+    places = [int(one) - 1 for one in columns.split(",") if one.isdecimal()]
+    if len(places) != 2 or min(places) < 0 or places[0] == places[1] or columns.count(",") != 1:
+        raise UserError(f"--columns {columns}: must be two numbers from 1, those of source and target, such as 2,3")
+    return places[0], places[1]
 
 
 def check(
