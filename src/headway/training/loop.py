@@ -2,13 +2,14 @@
 
 import math
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
 from headway.errors import UserError
-from headway.storage import load_model, save_model
 from headway.text.batches import MicroBatch
 from headway.training.checkpoint import Progress
+from headway.training.finishing import Tell, judge_best
 from headway.training.processes import Interrupted, StopRequests
 from headway.training.ranks import join
 from headway.training.rates import rate_of_step
@@ -22,18 +23,19 @@ from headway.training.run import (
     reached,
     save_run,
     stored_model,
-    tokenization_of,
     validate,
 )
 from headway.training.run_directory import only_trainer
 from headway.training.sizes import work_of_update
 from headway.training.start import start
 from headway.training.step import naming_batch, train_step, try_batch
-from headway.translator.int8 import judge_int8
+
+Ending = Callable[[Path, Tell], None]
 
 
-def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
+def train(recipe: Recipe, folder: Path, reporter: Reporter, at_end: Ending = judge_best) -> Progress:
     """Trains by the recipe and writes everything to the folder. Continues from the last checkpoint, if there is one.
+    at_end: is done with the folder when all steps are; a stop request leaves it for the next time.
 
     Raises UserError for mistakes that the user can fix, and Interrupted after SIGINT or SIGTERM, once all is saved.
     """
@@ -44,7 +46,8 @@ def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
         with stop.listening():
             progress = go_on(run, stop, reporter)
             if ranks.leads:
-                judge_best(run, stop, reporter)
+                with stop.at_once():
+                    at_end(folder, reporter.line)
             return progress
 
 
@@ -158,18 +161,6 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter
             f"step {progress.step:,}  epoch {progress.epoch + 1}  valid loss {found.loss:.3f}  BLEU {bleu:.2f}"
             f"{'  best' if better else ''}  {run.minutes():.1f} min"
         )
-
-
-def judge_best(run: Run, stop: StopRequests, reporter: Reporter) -> None:
-    """Adds to the best model what int8 costs on validation text, unless it says so already."""
-    stored = load_model(run.folder)
-    if stored.int8 is not None:
-        return
-    sources, references = zip(*run.data.valid_texts, strict=True)
-    with stop.at_once():
-        judged = judge_int8(stored, sources, references, tokenization_of(run.recipe), reporter.line)
-    if judged.int8 is not None:
-        save_model(run.folder / "models" / stored.name, judged)
 
 
 def _save(run: Run, log: RunLog | None) -> tuple[int, int]:
