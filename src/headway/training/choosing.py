@@ -16,6 +16,7 @@ from typing import Any
 
 from headway.errors import UserError
 from headway.text.corpus import CorpusFiles
+from headway.training.finishing import SHARE_OF_END
 from headway.training.loop import take_step
 from headway.training.planning import Corpus, work_per_sentence
 from headway.training.ranks import Alone
@@ -56,8 +57,6 @@ RISK_SAMPLES, SHARE_OF_RISK, RISK_RATE, RISK_DROPOUT = 8, 0.07, 2e-4, 0.1
 SHARE_OF_STUDENT = 0.4
 VALIDATIONS, SHARE_OF_VALIDATIONS = 8, 0.05
 """The most of a stage, and how much of its time they may take."""
-SHARE_OF_END = 0.04
-"""Of the minutes, for choosing how to search, tests and the card."""
 MEASURED_SECONDS, UNMEASURED_STEPS = 4.0, 2
 
 
@@ -190,6 +189,7 @@ def choose(
     also where the time is too short."""
     choice = Choice(data, overrides)
     for_text(choice, text)
+    choice.set("training.finish", value=True)
     if any(choice.has(f"training.{name}") for name in LIMITS):
         choice.set("training.schedule", "inverse_sqrt", "which needs no last step")
         return choice
@@ -279,6 +279,8 @@ def for_stages(choice: Choice, measured: Measured, seconds: float, *, fast: bool
         choice.reasons.append(f"stage {name}: {training['max_steps']:,} steps, {PURPOSES[name]}")
         choice.stages.append({**stage, "training": training})
         before = name
+    for stage in choice.stages[:-1]:
+        stage["training"]["finish"] = False
     if len(choice.stages) == 1:
         choice.sections["training"] |= choice.stages.pop()["training"]
 

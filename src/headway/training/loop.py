@@ -6,9 +6,9 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 from headway.errors import UserError
-from headway.storage import load_model, save_model
 from headway.text.batches import MicroBatch
 from headway.training.checkpoint import Progress
+from headway.training.finishing import end_run
 from headway.training.processes import Interrupted, StopRequests
 from headway.training.ranks import Alone, join
 from headway.training.rates import rate_of_step
@@ -22,7 +22,6 @@ from headway.training.run import (
     reached,
     save_run,
     stored_model,
-    tokenization_of,
     validate,
 )
 from headway.training.run_directory import only_trainer, removed_where_refused
@@ -30,7 +29,6 @@ from headway.training.sizes import work_of_update
 from headway.training.stages import RunStage, open_stages
 from headway.training.start import start
 from headway.training.step import naming_batch, train_step, try_batch
-from headway.translator.int8 import judge_int8
 
 
 def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
@@ -71,7 +69,8 @@ def _train_alone(
         with stop.listening():
             progress = go_on(run, stop, reporter)
             if ranks.leads:
-                judge_best(run, stop, reporter)
+                with stop.at_once():
+                    end_run(recipe, folder, progress.minutes, reporter.line)
             return progress
 
 
@@ -185,18 +184,6 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter
             f"step {progress.step:,}  epoch {progress.epoch + 1}  valid loss {found.loss:.3f}  BLEU {bleu:.2f}"
             f"{'  best' if better else ''}  {run.minutes():.1f} min"
         )
-
-
-def judge_best(run: Run, stop: StopRequests, reporter: Reporter) -> None:
-    """Adds to the best model what int8 costs on validation text, unless it says so already."""
-    stored = load_model(run.folder)
-    if stored.int8 is not None:
-        return
-    sources, references = zip(*run.data.valid_texts, strict=True)
-    with stop.at_once():
-        judged = judge_int8(stored, sources, references, tokenization_of(run.recipe), reporter.line)
-    if judged.int8 is not None:
-        save_model(run.folder / "models" / stored.name, judged)
 
 
 def _save(run: Run, log: RunLog | None) -> tuple[int, int]:

@@ -132,6 +132,9 @@ class TrainingSection(Section):
     """Model or run directory to start from, with its weights and tokenizers. This model also gives the languages and
     the values of `model`, `tokenizer` and `decoding` that the recipe doesn't set. A recipe with fewer `encoder_layers`
     or `decoder_layers` takes that model's first layers, as a student may take its teacher's."""
+    finish: bool = False
+    """At the end, choose beam size and length penalty on the validation text, calibrate confidence, and measure the
+    model on `data.held_out`, or else on the validation text: all in the model card. A run on text alone does so."""
     tensorboard: bool = False
     """Also write the log for TensorBoard, to the folder `tensorboard` of the run (needs the extra `track`)."""
     precision: Precision = "auto"
