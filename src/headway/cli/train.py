@@ -8,8 +8,9 @@ import shlex
 import shutil
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -122,60 +123,48 @@ def train(
     headway train --resume runs/mine --minutes 5 --finish
     """
     bound_spinning()
+    began = time.monotonic()
     from headway.text.corpus import is_two_sided
-    from headway.training.run_directory import has_begun, is_asked, is_run, refuse_used_folder
 
     if list_recipes:
         typer.echo(recipe_list())
         return
-    recipes, overrides = split_arguments(arguments or [])
-    pairs = [Path(one) for one in recipes if is_two_sided(Path(one))]
-    recipes = [one for one in recipes if Path(one) not in pairs]
-    files = {"source": source, "target": target, "valid_source": valid_source, "valid_target": valid_target}
+    names, overrides = split_arguments(arguments or [])
+    pairs = [Path(one) for one in names if is_two_sided(Path(one))]
+    recipes = [one for one in names if Path(one) not in pairs]
+    files = {
+        "source": source or pairs,
+        "target": target or [],
+        "valid_source": valid_source or [],
+        "valid_target": valid_target or [],
+    }
     given = {"model.preset": preset, "training.init_from": init_from, "data.prepared": data}
     overrides += [f"{key}={json.dumps(str(value))}" for key, value in given.items() if value is not None]
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
-    if (resume is not None) + bool(recipes) + bool(pairs) + any(files.values()) != 1 and not (pairs and valid_source):
+    if (resume is not None) + bool(recipes) + any(files.values()) != 1 or (source and pairs):
         also = f" (given: {recipes[0]})" if recipes else ""
         raise UserError(f"give one of: a RECIPE; PAIRS; --source and --target; --resume RUN{also}")
     if finish and (resume is None or minutes is None):
         raise UserError("--finish ends a run that is there: give --resume RUN --minutes N --finish")
-    began, launched = time.monotonic(), sys.argv[1:]
-    if resume is not None:
-        if output is not None:
-            raise UserError("--resume goes on in its own run directory, so there is no --output")
-        if minutes is not None and not finish:
-            raise UserError("--minutes is for a new run on text, or to --finish one; here give training.max_minutes=N")
-        if is_asked(resume):
-            recipe, run = _chosen(None, resume, began, threads), resume
-        else:
-            recipe, run = _resumed(resume, overrides, minutes), resume
+    if any(files.values()):
+        asked = _asked(files, columns, overrides, minutes, fast=fast)
+        recipe, run = _of_text(asked, output or _run_of(pairs), began, threads, or_resume=or_resume)
+    elif fast or columns is not None or (minutes is not None and not finish):
+        raise UserError(
+            "--minutes, --columns and --fast are for text; a recipe has limits such as training.max_minutes"
+        )
+    elif resume is None:
+        recipe, run = _of_recipe(recipes[0], overrides, output, or_resume=or_resume)
+    elif output is not None:
+        raise UserError("--resume goes on in its own run directory, so there is no --output")
     else:
-        restarted = or_resume or int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0  # by torch's launcher
-        if recipes:
-            if minutes is not None or fast or columns is not None:
-                raise UserError("--minutes, --fast and --columns are for text; a recipe says these things itself")
-            recipe, name = read_recipe(recipes[0], overrides)
-            run = output or Path("runs") / name
-        else:
-            asked = _asked({**files, "source": source or pairs}, columns, overrides, minutes, fast=fast)
-            run = output or _run_of(pairs)
-            if restarted and is_run(run):
-                recipe = _resumed(run, overrides, None)
-            else:
-                refuse_used_folder(run)
-                recipe = _chosen(asked, run, began, threads)
-            launched = ["train", "--resume", str(run), *(["--threads", str(threads)] if threads else [])]
-        if recipes and not (restarted and has_begun(run)):
-            refuse_used_folder(run)
-            for part in [recipe.of_stage(stage, run) for stage in recipe.stages] or [recipe]:
-                if part.data.prepared is None:
-                    check_given(part)
+        recipe, run = _resumed(resume, overrides, minutes, began, threads), resume
     if processes > 1 and not is_rank():
         from headway.training.processes import launch
 
-        raise typer.Exit(launch(launched, processes))
+        again = ["train", "--resume", str(run), *([] if threads is None else ["--threads", str(threads)])]
+        raise typer.Exit(launch(again if any(files.values()) else sys.argv[1:], processes))
     many = f" --processes {processes}" if processes > 1 else ""
     progress = run_training(recipe, run, f"train --resume {shlex.quote(str(run))}{many}", threads)
     if not leads():
@@ -187,8 +176,27 @@ def train(
     tell(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}")
 
 
+def _of_recipe(argument: str, overrides: list[str], output: Path | None, *, or_resume: bool) -> tuple[Recipe, Path]:
+    """The recipe that an argument names, and the run directory, where a new run can begin. Raises UserError."""
+    from headway.training.run_directory import has_begun, refuse_used_folder
+
+    recipe, name = read_recipe(argument, overrides)
+    run = output or Path("runs") / name
+    if not ((or_resume or is_restarted()) and has_begun(run)):
+        refuse_used_folder(run)
+        for part in [recipe.of_stage(stage, run) for stage in recipe.stages] or [recipe]:
+            if part.data.prepared is None:
+                check_given(part)
+    return recipe, run
+
+
+def is_restarted() -> bool:
+    """Whether torch's launcher has started this process again."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
 def _asked(
-    files: dict[str, list[Path] | None], columns: str | None, overrides: list[str], minutes: float | None, *, fast: bool
+    files: dict[str, list[Path]], columns: str | None, overrides: list[str], minutes: float | None, *, fast: bool
 ) -> Asked:
     """What the command line asks for, where it names text alone. Raises UserError."""
     from headway.training.own_text import MINUTES, Asked
@@ -199,13 +207,13 @@ def _asked(
         raise UserError("--minutes is for the whole run and training.max_minutes for its steps; give one of them")
     if any(one.startswith("data.prepared=") for one in overrides):
         raise UserError("--data is for a recipe, the one from which the folder was prepared")
-    paths = {name: [str(path.absolute()) for path in value or []] for name, value in files.items()}
+    paths = {name: [str(path.absolute()) for path in some] for name, some in files.items()}
     chosen = parse_columns(columns) if columns is not None else None
     return Asked(**paths, columns=chosen, overrides=overrides, minutes=minutes or MINUTES, fast=fast)
 
 
 def _run_of(pairs: list[Path]) -> Path:
-    """The run directory of text that is given by a file of pairs. Raises UserError for other text."""
+    """The run directory of text that is given as a file of pairs. Raises UserError for other text."""
     from headway.text.compressed import plain_name
 
     if not pairs:
@@ -213,30 +221,43 @@ def _run_of(pairs: list[Path]) -> Path:
     return Path("runs") / plain_name(pairs[0]).stem
 
 
-def _chosen(asked: Asked | None, run: Path, began: float, threads: int | None) -> Recipe:
-    """The recipe that is chosen for the run, by the first of its processes; the others wait for it. None: what was
-    asked before. Raises UserError."""
+def _of_text(asked: Asked, run: Path, began: float, threads: int | None, *, or_resume: bool) -> tuple[Recipe, Path]:
+    """The recipe that is chosen for text, and the run directory. Raises UserError."""
+    from headway.training.run_directory import is_run, refuse_used_folder
+
+    if (or_resume or is_restarted()) and is_run(run):
+        return _resumed(run, asked.overrides, None, began, threads), run
+    refuse_used_folder(run)
+    return _chosen(asked, run, began, threads), run
+
+
+def _chosen(asked: Asked, run: Path, began: float, threads: int | None) -> Recipe:
+    """The recipe that the first process chooses; others wait for it. Raises UserError."""
     from headway.threads import use_threads
-    from headway.training.own_text import Asked, choose_for
+    from headway.training.own_text import choose_for
     from headway.training.reading import load_recipe
     from headway.training.run_directory import is_run
 
     if leads():
         use_threads(threads)
-        return choose_for(asked or Asked.read(run), run, began, tell)
+        return choose_for(asked, run, began, tell)
     while not is_run(run):
         time.sleep(0.5)
     return load_recipe(run / "recipe.yaml")
 
 
-def _resumed(run: Path, overrides: list[str], minutes: float | None) -> Recipe:
+def _resumed(run: Path, overrides: list[str], minutes: float | None, began: float, threads: int | None) -> Recipe:
     """The recipe of a run that goes on; with `minutes`, it has the limits that end it then, unless others are given.
-    Raises UserError."""
+    Where none was chosen yet, one is chosen. Raises UserError."""
     from headway.training.cooldown import cooldown
+    from headway.training.own_text import Asked
     from headway.training.reading import load_recipe
-    from headway.training.run_directory import is_run
+    from headway.training.run_directory import is_asked, is_run
 
     if not is_run(run):
+        if is_asked(run):
+            asked = Asked.read(run)
+            return _chosen(replace(asked, overrides=[*asked.overrides, *overrides]), run, began, threads)
         raise UserError(f"{run}: is not a run directory, so there is nothing to resume")
     recipe = load_recipe(run / "recipe.yaml", overrides)
     if minutes is None:

@@ -16,7 +16,6 @@ from typing import Any
 
 from headway.errors import UserError
 from headway.text.corpus import CorpusFiles
-from headway.training.finishing import SHARE_OF_END
 from headway.training.loop import take_step
 from headway.training.planning import Corpus, work_per_sentence
 from headway.training.ranks import Alone

@@ -16,7 +16,8 @@ from headway.errors import UserError
 from headway.storage.atomic import write_file, write_json
 from headway.storage.untrusted import read_json
 from headway.text.corpus import CorpusFiles, as_corpus
-from headway.training.choosing import ENDLESS, LIMITS, SHARE_OF_END, Measured, Text, choose, measure
+from headway.training.choosing import ENDLESS, LIMITS, Measured, Text, choose, measure
+from headway.training.finishing import SHARE_OF_END
 from headway.training.reading import make_recipe
 from headway.training.recipe import Recipe
 from headway.training.run_directory import ASKED, only_trainer, write_recipe
