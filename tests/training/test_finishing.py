@@ -12,7 +12,7 @@ from headway.cli import app
 from headway.storage import find_model, load_model
 from headway.text.corpus import CorpusFiles
 from headway.training import finishing
-from headway.training.finishing import BEAMS, EXAMPLES, PENALTIES, Pairs, choose_search, evenly, finish
+from headway.training.finishing import BEAMS, EXAMPLES, PENALTIES, UnseenText, choose_search, evenly, finish
 from headway.training.loop import train
 from headway.training.recipe import TokenizerSection
 from headway.training.reporter import Reporter
@@ -81,7 +81,7 @@ class Scripted:
 
 @pytest.mark.parametrize(("beams", "chosen"), [((1,), 1), ((1, 2, 4), 2), ((2, 4), 2), ((1, 2, 4, 8), 8)])
 def test_a_wider_beam_must_earn_its_time(beams, chosen):
-    pairs = Pairs(["s"] * 100, ["a b c d e"] * 100, "13a")
+    pairs = UnseenText(["s"] * 100, ["a b c d e"] * 100, "13a")
     options, why = choose_search(Scripted(), pairs, beams)
     assert options == {"beam_size": chosen, "length_penalty": 1.0}, "of equal ones the default"
     assert all(f" with {beam}" in why for beam in beams)
