@@ -54,16 +54,19 @@ class CorpusFiles:
     """The translations, a file for each of the sources; without them these are .tsv and .jsonl files."""
     languages: Sides = NO_LANGUAGES
     """Codes of source and target, as far as they are known: columns or keys may be named after them."""
+    swapped: bool = False
+    """Whether what files with both sides have as the source is the target."""
 
     def pairs(self) -> Iterator[Pair]:
         """The pairs of the corpus, as `read_pairs` reads them."""
-        return read_pairs(self.sources, self.targets, languages=self.languages)
+        for chunk in read_chunks([self]):
+            yield from chunk.pairs()
 
     def notices(self) -> Iterator[str]:
         """Notices about how files with both sides are read; none for pipes, which can be read only once. Raises
         UserError."""
         for file in self.sources:
-            if is_two_sided(file) and file.is_file():
+            if is_two_sided(file) and file.is_file() and not self.swapped:  # the other direction says it
                 with closing(read_lines(file, lenient=True)) as lines:
                     form = form_of(list(islice(lines, HEAD)), file, self.languages)
                 yield from (f"{file}: {notice}" for notice in form.notices)
@@ -181,7 +184,7 @@ def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool 
     for place, corpus in enumerate(corpora):
         check_files(corpus.sources, corpus.targets)
         for source_file, target_file in zip_longest(corpus.sources, corpus.targets):
-            for chunk in _chunks_of(place, source_file, target_file, corpus.languages, read, max(1, size), lenient):
+            for chunk in _chunks_of(place, corpus, source_file, target_file, read, max(1, size), lenient):
                 if number >= skip:
                     yield chunk
                 number += 1
@@ -189,15 +192,16 @@ def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool 
 
 
 def _chunks_of(
-    corpus: int,
+    number: int,
+    corpus: CorpusFiles,
     source_file: Path,
     target_file: Path | None,
-    languages: Sides,
     before: int,
     size: int,
     lenient: bool,
 ) -> Iterator[Chunk]:
-    """The chunks of a file or of two. before: bytes of the source files that were read before; size: of all."""
+    """The chunks of a file or of two. number: of the corpus. before: bytes of the source files that were read before;
+    size: of all."""
     plain = is_plain(source_file)
     if target_file and not plain and target_file.exists() and source_file.samefile(target_file):
         raise UserError(f"{source_file}: is a pipe, which can't be both sides; give two files")
@@ -207,7 +211,8 @@ def _chunks_of(
         sources, form, first = _lines(stream, source_file), None, 1
         if target_file is None:
             head = list(islice(sources, HEAD))
-            form = form_of(_decoded(b"".join(head), source_file, 1, lenient=True), source_file, languages)
+            form = form_of(_decoded(b"".join(head), source_file, 1, lenient=True), source_file, corpus.languages)
+            form = form.swapped() if corpus.swapped else form
             rows = zip(chain(head[form.header :], sources), repeat(b""))
             first += form.header
         else:
@@ -219,7 +224,7 @@ def _chunks_of(
                 position = os.lseek(stream.fileno(), 0, os.SEEK_CUR) if plain else 0
                 source, target = (b"".join(column) for column in zip(*lines, strict=True))
                 done = min(1.0, (before + position) / size)
-                yield Chunk(corpus, source_file, target_file, first, len(lines), source, target, form, done, lenient)
+                yield Chunk(number, source_file, target_file, first, len(lines), source, target, form, done, lenient)
                 first += len(lines)
             if lacking:
                 assert target_file is not None
