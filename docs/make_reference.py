@@ -64,11 +64,13 @@ def commands_page() -> str:
 def recipe_page() -> str:
     rows = [(f"`{key}`", default, meaning) for key, default, meaning in recipe_rows()]
     about = (
-        "A recipe is YAML in five sections. Precedence is defaults < file < command line (`key.path=value`). `model` "
-        "takes `preset` and any field of [the model's config](model.md). `data.train`, `data.monolingual`, "
-        "`data.distilled`, `data.valid` and `data.held_out` may be lists of corpora. Paths in a file are relative to "
-        "its folder, paths on the command line to the current folder. A recipe that comes with headway and is given "
-        "by name reads `data/` of the current folder, where `headway data` puts its corpus."
+        "A recipe is YAML in five sections. It may also have [stages](../stages.md), a list of trainings that make the "
+        "model one after another. Precedence is defaults < sections < stage < command line, where "
+        "`section.key=value` is for all stages and `stages.NAME.section.key=value` for one. `model` takes `preset` and "
+        "any field of [the model's config](model.md). `data.train`, `data.monolingual`, `data.distilled`, "
+        "`data.valid` and `data.held_out` may be lists of corpora. Paths in a file are relative to its folder, paths "
+        "on the command line to the current folder. A recipe that comes with headway and is given by name reads "
+        "`data/` of the current folder, where `headway data` puts its corpus."
     )
     return f"{NOTICE}# Recipe keys\n\n{about}\n\n{table(('Key', 'Default', 'Meaning'), rows)}"
 
@@ -88,7 +90,7 @@ def recipe_rows() -> list[tuple[str, str, str]]:
                 )
             )
             continue
-        rows += rows_of(section, field.annotation)
+        rows += rows_of(section, next(iter(get_args(field.annotation)), field.annotation))
     return rows
 
 

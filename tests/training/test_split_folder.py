@@ -133,6 +133,15 @@ def test_documents(tmp_path):
     assert len(pages) == 4
 
 
+def test_a_corpus_of_near_texts_is_split_all_the_same(tmp_path):
+    """Such as dates and other forms: there what is near is what is to be learnt."""
+    (tmp_path / "a.de").write_text("".join(f"Seite {n % 90} von {n // 90}\n" for n in range(900)))
+    (tmp_path / "a.en").write_text("".join(f"page {n}\n" for n in range(900)))
+    told = run("--source", tmp_path / "a.de", "--target", tmp_path / "a.en", "--output", tmp_path / "out").splitlines()
+    assert "only the same ones are left out" in told[0]
+    assert told[1] == "900 pairs: train 720, valid 90, test 90"
+
+
 def test_one_language_on_both_sides(corpus, tmp_path):
     found = split_corpus(corpus, tmp_path / "out", ("en", "en"), tell=print)
     assert [file.name for file in (*found.train.sources, *found.train.targets)] == ["train.source", "train.target"]

@@ -149,6 +149,9 @@ def validation_pairs(model: Path) -> list[tuple[str, str]]:
     whose folder or recipe can't be read any more: its model can be used all the same."""
     import yaml
 
+    from headway.storage.model_directory import stage_of
+
+    model = stage_of(model)
     file, recipe = model / "data" / "valid.json", model / "recipe.yaml"
     with suppress(OSError, ValueError, LookupError, TypeError, RecursionError, yaml.YAMLError):
         if not file.is_file():  # of the recipe as it is: training, which checks recipes, needs torch

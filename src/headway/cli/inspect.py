@@ -150,9 +150,10 @@ def _checked_suffix(output: Path | None, *, moving: bool, chooses_maps: bool, an
 def _last_models(run: Path, last: int) -> list[Path]:
     """Without the one that the run stands for, which is looked into. Raises UserError where there are none."""
     from headway.storage import find_model
+    from headway.storage.model_directory import stage_of
     from headway.storage.steps import step_folders
 
-    models = step_folders(run / "models")
+    models = step_folders(stage_of(run) / "models")
     if len(models) < last:
         raise UserError(f"{run}: --last {last} needs a run directory with so many models, it has {len(models)}")
     best = find_model(run)

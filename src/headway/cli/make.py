@@ -69,13 +69,14 @@ def average(
     \b
     headway average runs/multi30k-de-en --last 5 --output models/averaged
     """
+    from headway.storage.model_directory import stage_of
     from headway.storage.steps import step_folders
     from headway.training.averaging import average_models
     from headway.training.run_directory import is_run
 
     if not is_run(run):
         raise UserError(f"{run}: is not a run directory")
-    models = step_folders(run / "models")
+    models = step_folders(stage_of(run) / "models")
     if not models:
         raise UserError(f"{run}: has no model yet")
     if last is not None and len(models) < last:

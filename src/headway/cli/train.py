@@ -90,8 +90,7 @@ def train(
     headway train --resume runs/mine --minutes 5 --finish
     """
     bound_spinning()
-    from headway.storage.steps import step_folders
-    from headway.training.run_directory import refuse_used_folder
+    from headway.training.run_directory import has_begun, refuse_used_folder
 
     if list_recipes:
         typer.echo(recipe_list())
@@ -116,10 +115,11 @@ def train(
     else:
         recipe, run = _new(recipes, files, overrides, output)
         restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0  # by torch's launcher
-        if not ((or_resume or restarted) and step_folders(run / "checkpoints")):
+        if not ((or_resume or restarted) and has_begun(run)):
             refuse_used_folder(run)
-            if recipe.data.prepared is None:
-                check_given(recipe)
+            for part in [recipe.of_stage(stage, run) for stage in recipe.stages] or [recipe]:
+                if part.data.prepared is None:
+                    check_given(part)
     if processes > 1 and not is_rank():
         from headway.training.processes import launch
 
@@ -128,7 +128,9 @@ def train(
     progress = run_training(recipe, run, f"train --resume {shlex.quote(str(run))}{many}", threads)
     if not leads():
         return
-    tell(f"done: {progress.step:,} steps in {progress.minutes:.1f} minutes, best after {progress.best_step:,}")
+    stages = f"{len(recipe.stages)} stages, the last one of " if recipe.stages else ""
+    steps = f"{stages}{progress.step:,} steps in {progress.all_minutes:.1f} minutes"
+    tell(f"done: {steps}, best after {progress.best_step:,}")
     tag = f">>{recipe.data.tags[0]}<< " if recipe.data.tags else ""
     tell(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}")
 
@@ -169,6 +171,8 @@ def _resumed(run: Path, overrides: list[str], minutes: float | None) -> Recipe:
     recipe = load_recipe(run / "recipe.yaml", overrides)
     if minutes is None:
         return recipe
+    if recipe.stages:
+        raise UserError(f"{run}: has stages; --finish ends one of them, such as --resume {run}/stages/NAME")
     limits = [f"training.{name}={json.dumps(value)}" for name, value in cooldown(run, recipe, minutes).items()]
     return load_recipe(run / "recipe.yaml", [*limits, *overrides])
 
@@ -253,6 +257,8 @@ def prepare(
     if len(recipes) != 1:
         raise UserError("give one RECIPE; changes are key.path=value")
     recipe, _ = read_recipe(recipes[0], overrides)
+    if recipe.stages:
+        raise UserError(f"{recipes[0]}: has stages, which prepare their own text; `headway train` does all")
     folder = output or recipe.data.prepared
     if folder is None:
         raise UserError("--output is missing: the folder to make")

@@ -211,18 +211,13 @@ def model_info(path: Path) -> dict[str, Any]:
 
 
 def find_model(path: Path) -> Path:
-    """The model directory that a path means: itself, or the best of a run directory. Raises UserError."""
+    """The model directory that a path means: itself, or the best of a run directory; of a run in stages, that of the
+    last stage that has one. Raises UserError."""
     if os.path.lexists(path / "config.json"):
         return path
-    if os.path.lexists(path / "best.json"):
-        name = read_json(path / "best.json").get("model")
-        models = path / "models"
-        found = {folder.name: folder for folder in models.iterdir()} if models.is_dir() else {}
-        if not isinstance(name, str) or name not in found:
-            raise UserError(f"{path}/best.json: names {clipped(repr(name))}, which is not in {models}")
-        if not leads_within(found[name], path):
-            raise UserError(f"{found[name]}: is a link out of {path}, or lies behind one; put the model itself there")
-        return found[name]
+    run = stage_of(path)
+    if os.path.lexists(run / "best.json"):
+        return _named_by_best(run, "model", run / "models")
     if (path / "recipe.yaml").is_file():
         raise UserError(f"{path}: this run has no model yet; let it train until its first validation")
     refuse_foreign(path)
@@ -230,6 +225,25 @@ def find_model(path: Path) -> Path:
         f"{path}: {'is not' if path.exists() else 'no such folder:'} a model directory (config.json) "
         "or a run directory (best.json)"
     )
+
+
+def stage_of(run: Path) -> Path:
+    """The run directory that has the models of the run: itself, or that of the stage which its best.json names. Raises
+    UserError."""
+    if os.path.lexists(run / "best.json") and "stage" in read_json(run / "best.json"):
+        return _named_by_best(run, "stage", run / "stages")
+    return run
+
+
+def _named_by_best(run: Path, key: str, folders: Path) -> Path:
+    """The one of the folders that the run's best.json names. Raises UserError."""
+    name = read_json(run / "best.json").get(key)
+    found = {folder.name: folder for folder in folders.iterdir()} if folders.is_dir() else {}
+    if not isinstance(name, str) or name not in found:
+        raise UserError(f"{run}/best.json: names {clipped(repr(name))}, which is not in {folders}")
+    if not leads_within(found[name], run):
+        raise UserError(f"{found[name]}: is a link out of {run}, or lies behind one; put the model itself there")
+    return found[name]
 
 
 def save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> dict[str, str]:

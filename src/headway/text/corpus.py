@@ -55,6 +55,8 @@ class CorpusFiles:
     """The translations, a file for each of the sources; without them these are .tsv and .jsonl files."""
     languages: Sides = NO_LANGUAGES
     """Codes of source and target, as far as they are known: columns or keys may be named after them."""
+    swapped: bool = False
+    """Whether what files with both sides have as the source is the target."""
     columns: tuple[int, int] | None = None
     """The columns of source and target in .tsv files, from 0, where they are chosen."""
 
@@ -78,7 +80,7 @@ class CorpusFiles:
     def _forms(self) -> Iterator[tuple[Path, Form]]:
         """The layout of each file with both sides; none for pipes, which can be read only once."""
         for file in self.sources:
-            if is_two_sided(file) and file.is_file():
+            if is_two_sided(file) and file.is_file() and not self.swapped:  # the other direction says it
                 with closing(read_lines(file, lenient=True)) as lines:
                     yield file, form_of(list(islice(lines, HEAD)), file, self.languages, self.columns)
 
@@ -199,7 +201,7 @@ def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool 
     for place, corpus in enumerate(corpora):
         check_files(corpus.sources, corpus.targets)
         for source_file, target_file in zip_longest(corpus.sources, corpus.targets):
-            for chunk in _chunks_of(place, source_file, target_file, corpus, read, max(1, size), lenient):
+            for chunk in _chunks_of(place, corpus, source_file, target_file, read, max(1, size), lenient):
                 if number >= skip:
                     yield chunk
                 number += 1
@@ -208,9 +210,9 @@ def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool 
 
 def _chunks_of(
     number: int,
+    corpus: CorpusFiles,
     source_file: Path,
     target_file: Path | None,
-    corpus: CorpusFiles,
     before: int,
     size: int,
     lenient: bool,
@@ -228,6 +230,7 @@ def _chunks_of(
             head = list(islice(sources, HEAD))
             texts = _decoded(b"".join(head), source_file, 1, lenient=True)
             form = form_of(texts, source_file, corpus.languages, corpus.columns)
+            form = form.swapped() if corpus.swapped else form
             rows = zip(chain(head[form.header :], sources), repeat(b""))
             first += form.header
         else:

@@ -8,9 +8,9 @@ fields may be quoted as spreadsheets and pandas write them (RFC 4180). A .jsonl 
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from headway.errors import UserError
 from headway.languages import code_of_name, is_language, read_code
@@ -59,6 +59,10 @@ class Form:
     """The languages that names of columns or keys say."""
     notices: tuple[str, ...] = ()
     """Notices about the layout."""
+
+    def swapped(self) -> Self:
+        """The layout by which source and target change places."""
+        return replace(self, places=self.places[::-1], keys=self.keys[::-1])
 
     def split(self, line: str) -> Sides | str:
         """Source and target of a line that isn't blank, or its fault."""

@@ -53,6 +53,8 @@ class Progress:
     step_in_epoch: NonNegativeInt = 0
     minutes: NonNegativeFloat = 0.0
     """Spent so far, over all resumes."""
+    minutes_before: NonNegativeFloat = 0.0
+    """Spent on the earlier stages of the run."""
     flops: NonNegativeFloat | None = 0.0
     """The work of all matrix products in training so far, with that of the models it is made with
     (`initial.work_before`); None where that is unknown, or a version that didn't count began."""
@@ -64,6 +66,11 @@ class Progress:
     validations_without_better: NonNegativeInt = 0
     validated_step: NonNegativeInt = 0
     """The last step that was validated after."""
+
+    @property
+    def all_minutes(self) -> float:
+        """Those of all stages so far."""
+        return self.minutes_before + self.minutes
 
 
 def conditions(device: torch.device, dtype: torch.dtype, processes: int) -> dict[str, str | int]:
@@ -147,7 +154,7 @@ def read_state(path: Path) -> State:
     document = read_json(file)
     check_version(document.pop("format_version", None), FORMAT_VERSION, file)
     if isinstance(document.get("progress"), dict):
-        document["progress"].setdefault("flops", None)  # earlier versions did not count
+        document["progress"] = {"flops": None, "minutes_before": 0.0, **document["progress"]}  # of earlier versions
     try:
         state = TypeAdapter(State).validate_json(json.dumps(document))
     except ValidationError as error:

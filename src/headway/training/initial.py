@@ -1,6 +1,7 @@
 """What a run begins with: a new model, or an existing one with its weights and its tokenizers. Languages and search
 options that the recipe doesn't set come from that model, too, and so does the work of training it."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +13,13 @@ from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.storage import StoredModel, load_model
-from headway.storage.model_directory import model_fingerprint, model_info
+from headway.storage.model_directory import model_fingerprint, model_info, stage_of
 from headway.storage.steps import step_folders
 from headway.storage.stored_model import load_named_weights, named_weights
 from headway.text.tokenizer import BOS_ID, UNK_ID, Tokenizer
 from headway.text.words import WordTokenizer
 from headway.training.checkpoint import read_state
-from headway.training.recipe import DECIDED_BY_TOKENIZER, DecodingSection, Recipe
+from headway.training.recipe import DECIDED_BY_TOKENIZER, DecodingSection, Recipe, TokenizerSection
 
 FREE_TO_CHANGE = ("dropout", "attention_dropout", "feedforward_dropout")
 """What a model may have otherwise than the one it starts from."""
@@ -59,20 +60,27 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
     if recipe.training.init_from is None:
         return None
     stored = _trainable(load_model(recipe.training.init_from))
-    wanted, found = config.to_dict(), stored.model.config.to_dict()
-    fewer = [name for name in MAY_BE_FEWER if wanted[name] < found[name]]
-    free = ("source_vocab_size", "target_vocab_size", *FREE_TO_CHANGE, *fewer)
-    values = [(f"model.{name}", found[name], wanted[name]) for name in wanted if name not in free]
-    values += [
-        (f"its tokenizer.{name}", value, getattr(recipe.tokenizer, name))
-        for name, value in tokenizer_section(stored).items()
-        if name != "vocab_size"
-    ]
-    if differing := [f"{key} is {has}, the recipe has {asked}" for key, has, asked in values if has != asked]:
+    tokenizer = tokenizer_section(stored)
+    del tokenizer["vocab_size"]
+    if differing := mismatches(config.to_dict(), recipe.tokenizer, stored.model.config.to_dict(), tokenizer):
         raise UserError(f"{recipe.training.init_from}: can't start this run: {', '.join(differing)}")
     if missing := set(recipe.data.tags) - set(stored.source_tokenizer.target_tags):
         raise UserError(f"{recipe.training.init_from}: has no tag for the target language {min(missing)}")
     return stored
+
+
+def mismatches(
+    asked: dict[str, Any], asked_tokenizer: TokenizerSection, has: dict[str, Any], has_tokenizer: dict[str, Any]
+) -> list[str]:
+    """What a recipe asks for that a model to start from can't be. Both as fields of their model and keys of their
+    tokenizer."""
+    fewer = [name for name in MAY_BE_FEWER if asked[name] < has[name]]
+    free = ("preset", "source_vocab_size", "target_vocab_size", *FREE_TO_CHANGE, *fewer)
+    values = [(f"model.{name}", has[name], asked[name]) for name in asked if name not in free]
+    values += [
+        (f"its tokenizer.{name}", value, getattr(asked_tokenizer, name)) for name, value in has_tokenizer.items()
+    ]
+    return [f"{key} is {had}, the recipe has {wanted}" for key, had, wanted in values if had != wanted]
 
 
 def differences(recipe: Recipe, config: ModelConfig, initial: StoredModel) -> list[str]:
@@ -113,14 +121,15 @@ def make_model(
     return model
 
 
-def work_before(recipe: Recipe) -> float | None:
+def work_before(recipe: Recipe, earlier: Sequence[tuple[Path, Recipe]] = ()) -> float | None:
     """The floating-point operations that training the other models has taken: the one that the run starts from, and
-    those that translated its text. None where that is unknown, or a model is gone.
+    those that translated its text; for a stage all earlier ones, each once. None where that is unknown, or a model is
+    gone. earlier: folders and recipes of these.
 
-    Equal models count once; two that start from the same third one both count it. Translating isn't training, and isn't
-    counted."""
-    start = recipe.training.init_from
-    paths = [*(synthesis.writer for synthesis in recipe.data.syntheses), *([start] if start else [])]
+    Equal models count once; two that start from the same third one, but aren't stages of one run, both count it.
+    Translating isn't training, and isn't counted."""
+    before = {path for folder, other in earlier for path in (folder, *made_with(other))}
+    paths = [*(path for path in made_with(recipe) if path not in before), *(folder for folder, _ in earlier[-1:])]
     if not all(path.exists() for path in paths):
         return None
     work = {model_fingerprint(path): _work_of(path) for path in paths}
@@ -128,9 +137,15 @@ def work_before(recipe: Recipe) -> float | None:
     return sum(known) if len(known) == len(work) else None
 
 
+def made_with(recipe: Recipe) -> list[Path]:
+    """The models that the recipe's run starts from, and that translate its text."""
+    start = recipe.training.init_from
+    return [*(synthesis.writer for synthesis in recipe.data.syntheses), *([start] if start else [])]
+
+
 def _work_of(path: Path) -> float | None:
     """Of a run all steps count, also those after its best model."""
-    for checkpoint in reversed(step_folders(path / "checkpoints")):
+    for checkpoint in reversed(step_folders(stage_of(path) / "checkpoints")):
         with suppress(UserError):
             return read_state(checkpoint).progress.flops
     return model_info(path)["training_flops"]

@@ -2,7 +2,7 @@
 
 import math
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 from headway.errors import UserError
@@ -10,7 +10,7 @@ from headway.storage import load_model, save_model
 from headway.text.batches import MicroBatch
 from headway.training.checkpoint import Progress
 from headway.training.processes import Interrupted, StopRequests
-from headway.training.ranks import join
+from headway.training.ranks import Alone, join
 from headway.training.rates import rate_of_step
 from headway.training.recipe import Recipe
 from headway.training.reporter import Reporter, RunLog
@@ -25,8 +25,9 @@ from headway.training.run import (
     tokenization_of,
     validate,
 )
-from headway.training.run_directory import only_trainer
+from headway.training.run_directory import only_trainer, removed_where_refused
 from headway.training.sizes import work_of_update
+from headway.training.stages import RunStage, open_stages
 from headway.training.start import start
 from headway.training.step import naming_batch, train_step, try_batch
 from headway.translator.int8 import judge_int8
@@ -38,8 +39,34 @@ def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
     Raises UserError for mistakes that the user can fix, and Interrupted after SIGINT or SIGTERM, once all is saved.
     """
     ranks = join()
-    with reporter, only_trainer(folder) if ranks.leads else nullcontext(), ranks.watching(folder):
-        run = start(recipe, folder, reporter.line, ranks, reporter.preparing)
+    with reporter, ranks.watching(folder):
+        if not recipe.stages:
+            return _train_alone(recipe, folder, reporter, ranks)
+        with ExitStack() as held:
+            if ranks.leads:
+                held.enter_context(only_trainer(folder))
+                held.enter_context(removed_where_refused(folder))
+            return _train_stages(recipe, folder, reporter, ranks)
+
+
+def _train_stages(recipe: Recipe, folder: Path, reporter: Reporter, ranks: Alone) -> Progress:
+    """Trains one after the other, and returns where the last one stands."""
+    with ranks.lead_first():
+        stages = open_stages(recipe, folder, reporter.line) if ranks.leads else []
+    stages, progress = ranks.joined([stages])[0], Progress()
+    for place, stage in enumerate(stages):
+        if not stage.is_done:
+            reporter.line(f"stage {stage.folder.name}, {place + 1} of {len(stages)}")
+            progress = _train_alone(stage.recipe, stage.folder, reporter, ranks, stages[:place])
+    return progress
+
+
+def _train_alone(
+    recipe: Recipe, folder: Path, reporter: Reporter, ranks: Alone, earlier: list[RunStage] | None = None
+) -> Progress:
+    """Trains a run without stages, or a stage. earlier: those before it."""
+    with only_trainer(folder) if ranks.leads else nullcontext():
+        run = start(recipe, folder, reporter.line, ranks, reporter.preparing, earlier)
         stop = StopRequests(alone=ranks.count == 1)
         with stop.listening():
             progress = go_on(run, stop, reporter)

@@ -136,7 +136,7 @@ def _text_of(recipe: Recipe) -> list[Path]:
     """All files that the recipe reads; none for a pattern that no longer matches."""
     data = recipe.data
     try:
-        return _all_files([data.files_of(corpus) for corpus in (*data.corpora, *data.valid, *data.held_out)])
+        return _all_files([data.files_of(corpus) for corpus in (*data.corpora, *data.validation, *data.held_out)])
     except UserError:
         return []
 
@@ -177,14 +177,15 @@ class _Preparing:
     def __post_init__(self) -> None:
         data, self.work = self.recipe.data, self.folder / WORK
         self.train, self.valid, self.held_out = (
-            [data.files_of(corpus) for corpus in corpora] for corpora in (data.corpora, data.valid, data.held_out)
+            [data.files_of(corpus) for corpus in corpora] for corpora in (data.corpora, data.validation, data.held_out)
         )
 
     def finish(self, tokenizers: Tokenizers | None) -> None:
         """Makes everything that isn't there yet. Raises UserError."""
         data = self.recipe.data
         to_translate = [CorpusFiles(tuple(synthesis.given), ()) for synthesis in data.syntheses]
-        _check_files([*self.train[: len(data.train)], *to_translate, *self.valid, *self.held_out])
+        given = self.train[: len(self.train) - len(to_translate)]
+        _check_files([*given, *to_translate, *self.valid, *self.held_out])
         write_synthetic(data, self.notice, self.look_around)
         files = _all_files([*self.train, *self.valid, *self.held_out])
         text = begin(self.folder, self.recipe, self.max_length, files)
@@ -236,7 +237,7 @@ class _Preparing:
     def _encode_valid(self, tokenizers: Tokenizers) -> tuple[PairCounts, Texts]:
         """Writes the ids, and the texts that have both sides, with their tags. Returns the texts, too."""
         shutil.rmtree(self.folder / "valid", ignore_errors=True)  # of a killed process
-        settings = self._settings(tokenizers, self.recipe.data.valid)
+        settings = self._settings(tokenizers, self.recipe.data.validation)
         encoder, texts, counts = ChunkEncoder(settings), [], [PairCounts() for _ in self.valid]
         with closing(ShardsWriter(self.folder / "valid", settings.dtype)) as shards:
             for chunk in read_chunks(self.valid):

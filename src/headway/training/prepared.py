@@ -55,7 +55,7 @@ def made_from(recipe: Recipe, max_length: int) -> dict[str, Any]:
     """The keys of the recipe that decide what is prepared, except `training.tokens_per_batch`, which affects only pairs
     that are longer. File names are relative to the folder that holds all files, so text and data can move together."""
     data = recipe.data
-    corpora = {"train": data.corpora, "valid": data.valid, "held_out": data.held_out}
+    corpora = {"train": data.corpora, "valid": data.validation, "held_out": data.held_out}
     files = [file for listed in corpora.values() for one in listed for file in (*one.source, *one.target)]
     try:
         top = os.path.commonpath([file.parent for file in files])
@@ -66,7 +66,11 @@ def made_from(recipe: Recipe, max_length: int) -> dict[str, Any]:
         return [Path(os.path.relpath(path, top)).as_posix() if top else path.as_posix() for path in paths]
 
     described: dict[str, Any] = {
-        key: [{"source": names(one.source), "target": names(one.target), "tag": one.tag} for one in listed]
+        key: [
+            {"source": names(one.source), "target": names(one.target), "tag": one.tag}
+            | ({"swapped": True} if one.is_swapped and not one.target else {})
+            for one in listed
+        ]
         for key, listed in corpora.items()
     }
     tokenizer = recipe.tokenizer.model_dump(mode="json")

@@ -1,8 +1,8 @@
 """Recipes from YAML files and command lines.
 
-Precedence is defaults < file < command line. Unknown keys are errors that suggest the nearest known one, and an error
-names the place where the slip was made: the file, or the argument. Paths in a file are relative to its folder, paths on
-the command line to the current one.
+Precedence is defaults < sections < stage < command line. Unknown keys are errors that suggest the nearest known one,
+and an error names the place where the slip was made: the file, or the argument. Paths in a file are relative to its
+folder, paths on the command line to the current one.
 """
 
 import difflib
@@ -20,13 +20,22 @@ from headway.errors import UserError
 from headway.languages import read_code
 from headway.model import ModelConfig
 from headway.text.corpus import suffix_of_language
-from headway.training.initial import initial_sections
-from headway.training.recipe import DEFAULT_LEARNING_RATE, RETIRED, Recipe, model_keys
+from headway.training.initial import initial_sections, mismatches
+from headway.training.recipe import (
+    DEFAULT_LEARNING_RATE,
+    RETIRED,
+    Recipe,
+    Stage,
+    model_keys,
+    stage_folder,
+    with_teacher,
+)
 from headway.training.recipe_data import DataSection
-from headway.training.run_directory import check_name
+from headway.training.run_directory import changed_keys, check_name
 
 PATH_KEYS = {"source", "target", "reverse", "teacher", "prepared", "init_from"}
 """Keys of paths. No other section than `data` and `training` has one of these names."""
+SECTIONS = ("data", "tokenizer", "model", "training", "decoding")
 _NOT_YAML = (yaml.YAMLError, ValueError, TypeError, RecursionError)
 """Text that PyYAML can't read, or can't build: a date that no calendar has, a list as a key, a thousand lists deep."""
 
@@ -87,17 +96,72 @@ def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
     changes: dict[str, Any] = {}
     for override in overrides:
         _set(changes, override)
+    changes = _anchored(changes, Path.cwd())
+    of_stages = changes.pop("stages") if isinstance(changes.get("stages"), dict) else {}
     asked = changes["tokenizer"].get("vocab_size") if isinstance(changes.get("tokenizer"), dict) else None
     document = _with_initial_sections(_anchored(_merged(document, changes), Path.cwd()), asked)
+    recipe = _resolved(_validated(document))
+    names = [stage.name for stage in recipe.stages]
+    if unknown := of_stages.keys() - names:
+        raise _Problems(f"stages.{min(unknown)}: no stage has this name; there are {', '.join(names) or 'none'}")
+    found: dict[str, tuple[Recipe, Stage]] = {}
+    for stage in recipe.stages:
+        try:
+            found[stage.name] = _stage_of(recipe, document, stage, changes, of_stages.get(stage.name, {}), found)
+        except _Problems as error:
+            raise _Problems(*(f"stage {stage.name}: {problem}" for problem in error.args)) from None
+    return recipe.model_copy(update={"stages": [stage for _, stage in found.values()]})
+
+
+def _stage_of(
+    recipe: Recipe,
+    document: dict[str, Any],
+    stage: Stage,
+    changes: dict[str, Any],
+    own: Any,
+    earlier: dict[str, tuple[Recipe, Stage]],
+) -> tuple[Recipe, Stage]:
+    """The stage's own recipe, and the stage with all that is other than in `recipe`, written out. document: with the
+    sections as they were given. changes: those of all stages; own: those of this one alone. Raises _Problems."""
+    if not isinstance(own, dict) or not own.keys() <= Stage.model_fields.keys() - {"name", "start", "teacher"}:
+        raise _Problems("a change of it is stages.NAME.section.key=value")
+    sections = {name: {**(document.get(name) or {}), **getattr(stage, name)} for name in SECTIONS}
+    sections = _merged(_merged(sections, changes), own)
+    if stage.start is not None:
+        if "init_from" in {**stage.training, **own.get("training", {})}:
+            raise _Problems("start and training.init_from exclude each other")
+        sections["training"] = {**sections["training"], "init_from": str(stage_folder(Path("run"), stage.start))}
+    else:
+        sections = _with_initial_sections(sections, None)
+    whole = _resolved(_validated(sections))
+    try:
+        with_teacher(whole, stage, Path("run"))
+    except ValidationError as error:
+        raise _Problems(f"teacher: {_told(error.errors()[0])}") from None
+    if whole.data.prepared:
+        raise _Problems("data.prepared: a stage prepares its own text")
+    if stage.start is not None:
+        before = earlier[stage.start][0]
+        has, asked = before.model.model_dump(), whole.model.model_dump()  # type: ignore[attr-defined]
+        if unlike := mismatches(asked, whole.tokenizer, has, before.tokenizer.model_dump()):
+            raise _Problems(f"can't start from stage {stage.start}: {', '.join(unlike)}")
+    written = changed_keys(recipe.model_dump(mode="json"), whole.model_dump(mode="json"))
+    if stage.start is not None:
+        written.get("training", {}).pop("init_from", None)
+    return whole, Stage(name=stage.name, start=stage.start, teacher=stage.teacher, **written)
+
+
+def _validated(document: dict[str, Any]) -> Recipe:
+    """Raises _Problems."""
     try:
         recipe = Recipe.model_validate(document)
     except ValidationError as error:  # unknown keys first: what lacks may stand under a misspelt name
         problems = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        raise _Problems(*map(_told, problems)) from None
+        raise _Problems(*(_told_of_stage(document, one) or _told(one) for one in problems)) from None
     for corpus in (*recipe.data.corpora, *recipe.data.valid, *recipe.data.held_out):
         for file in (*corpus.source, *corpus.target):
             check_name(file)
-    return _resolved(recipe)
+    return recipe
 
 
 def _blamed(document: dict[str, Any], overrides: Sequence[str], problem: str) -> str:
@@ -131,7 +195,7 @@ def _with_initial_sections(document: dict[str, Any], vocab_size: Any) -> dict[st
     model's; a preset leaves nothing of the model open. Its vocabulary is taken whole; another `vocab_size` on the
     command line is a problem. A recipe with a preset can be read, such as for a plan, before the model exists; a run
     can't begin."""
-    sections = {name: document.get(name) or {} for name in ("data", "tokenizer", "model", "training", "decoding")}
+    sections = {name: document.get(name) or {} for name in SECTIONS}
     if not all(isinstance(section, dict) for section in sections.values()):
         return document
     path, resolved = sections["training"].get("init_from"), model_keys().keys() <= sections["model"].keys()
@@ -152,7 +216,8 @@ def _with_initial_sections(document: dict[str, Any], vocab_size: Any) -> dict[st
 def _languages(data: DataSection) -> dict[str, str]:
     """The languages of both sides: as they are given, else by the suffixes of the first files. Raises _Problems."""
     given = {"source": data.source_language, "target": data.target_language or ("mul" if data.tags else "")}
-    files: list[Path] = [*data.corpora[0].source[:1], *data.corpora[0].target[:1]]
+    first = (data.train or data.corpora)[0]
+    files: list[Path] = [*first.source[:1], *first.target[:1]]
     suffixes = dict(zip(given, map(suffix_of_language, files), strict=False))
     found = {side: language or suffixes.get(side, "") for side, language in given.items()}
     missing = [side for side, language in given.items() if not language]
@@ -221,7 +286,10 @@ def _anchored(value: Any, folder: Path, key: str = "", *, exists: bool = True) -
     """The document with its paths made absolute, relative to `folder`. Where that need not exist, `..` can't be left to
     the system and is worked out here. key: of the value in its section."""
     if isinstance(value, dict):
-        return {name: _anchored(below, folder, name, exists=exists) for name, below in value.items()}
+        of_stage = key == "stages"  # whose `teacher` is the name of another
+        return {
+            name: _anchored(below, folder, "" if of_stage else name, exists=exists) for name, below in value.items()
+        }
     if isinstance(value, list):
         return [_anchored(below, folder, key, exists=exists) for below in value]
     if not isinstance(value, str) or key not in PATH_KEYS:
@@ -243,6 +311,14 @@ _NEEDED = {
 """What pydantic's problems with a value come down to."""
 
 
+def _told_of_stage(document: dict[str, Any], problem: Any) -> str | None:
+    """A problem with a key of a stage, by the stage's name; None for any other."""
+    match problem["loc"]:
+        case "stages", int(place), _, *_ if isinstance(name := document["stages"][place].get("name"), str):
+            return f"stage {name}: {_told({**problem, 'loc': problem['loc'][2:]})}"
+    return None
+
+
 def _told(problem: Any) -> str:
     """One of pydantic's problems, in a line."""
     parts = problem["loc"][: -1 if problem["type"] == "invalid_key" else None]
@@ -262,7 +338,11 @@ def _told(problem: Any) -> str:
         return f"{name}: must be a section of keys, not {given!r}"
     message = _NEEDED.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
     message = message.replace("Input should be", "must be")
-    return f"{name}: {message}" + ("" if isinstance(given, (dict, list, BaseModel)) else f" (given: {given!r})")
+    return (
+        (f"{name}: " if name else "")
+        + message
+        + ("" if isinstance(given, (dict, list, BaseModel)) else f" (given: {given!r})")
+    )
 
 
 def _unknown(place: Sequence[str]) -> str:

@@ -1,19 +1,30 @@
-"""The recipe: everything that decides a training run, in five sections. `training.reading` makes one of YAML."""
+"""The recipe: everything that decides a training run, in five sections, and in stages where several trainings make a
+model. `training.reading` makes one of YAML."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import yaml
-from pydantic import BaseModel, Field, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    FieldSerializationInfo,
+    create_model,
+    field_serializer,
+    model_validator,
+)
 
 from headway.decoding.options import SearchOptions
 from headway.devices import DeviceName, Precision
 from headway.model.config import PRESETS, ModelConfig
 from headway.text.tokenizer import TokenizerKind
-from headway.training.recipe_data import DataSection, Section
+from headway.training.recipe_data import DataSection, DistilledFiles, Section, listed
 
 DEFAULT_LEARNING_RATE = 1e-3
 DECIDED_BY_TOKENIZER = ("source_vocab_size", "target_vocab_size", "pad_id", "unk_id", "bos_id", "eos_id")
@@ -130,28 +141,33 @@ class TrainingSection(Section):
 
     @model_validator(mode="after")
     def _possible(self) -> TrainingSection:
-        if self.max_steps is None and self.max_epochs is None and self.max_minutes is None and self.patience is None:
-            raise ValueError("nothing ends the run: set max_steps, max_epochs, max_minutes or patience")
         if self.schedule == "paper" and self.learning_rate is not None:
             raise ValueError("schedule: paper has its own learning rate; leave learning_rate out or use inverse_sqrt")
         if self.schedule == "paper" and self.warmup_steps < 1:
             raise ValueError("schedule: paper needs warmup_steps of at least 1")
-        if self.schedule == "cosine" and self.max_steps is None and self.max_epochs is None:
-            raise ValueError("schedule: cosine must know its last step: set max_steps or max_epochs, or use wsd")
         if self.decay_steps is not None and self.schedule == "cosine":
             raise ValueError("schedule: cosine falls to zero by itself; leave decay_steps out or use wsd")
-        if self.decay_steps is not None and self.max_steps is None and self.max_epochs is None:
-            raise ValueError("decay_steps must know the last step: set max_steps or max_epochs")
         if self.risk_samples == 1:
             raise ValueError("risk_samples must be 0 or at least 2; each is compared with the others")
-        if self.risk_samples and self.init_from is None:
-            raise ValueError("risk_samples needs init_from: the samples of an untrained model teach nothing")
         if (self.tokens_per_micro_batch or 0) > self.tokens_per_batch:
             raise ValueError(
                 f"tokens_per_micro_batch={self.tokens_per_micro_batch} is more than "
                 f"tokens_per_batch={self.tokens_per_batch}"
             )
         return self
+
+    def check_alone(self) -> None:
+        """Raises ValueError for what a training can't do without; sections that stages change needn't have it."""
+        if self.max_steps is None and self.max_epochs is None and self.max_minutes is None and self.patience is None:
+            raise ValueError("training: nothing ends the run: set max_steps, max_epochs, max_minutes or patience")
+        if self.schedule == "cosine" and self.max_steps is None and self.max_epochs is None:
+            raise ValueError(
+                "training: schedule: cosine must know its last step: set max_steps or max_epochs, or use wsd"
+            )
+        if self.decay_steps is not None and self.max_steps is None and self.max_epochs is None:
+            raise ValueError("training: decay_steps must know the last step: set max_steps or max_epochs")
+        if self.risk_samples and self.init_from is None:
+            raise ValueError("training: risk_samples needs init_from: the samples of an untrained model teach nothing")
 
     @property
     def micro_batch_budget(self) -> int:
@@ -178,6 +194,35 @@ class DecodingSection(Section):
     """No sequence of this many tokens occurs twice in a translation; 0 turns it off."""
 
 
+def _folder_name(name: str) -> str:
+    if not re.fullmatch(r"[\w-]+", name):
+        raise ValueError("must be a name of letters, digits, - and _, which becomes that of a folder")
+    return name
+
+
+class Stage(Section):
+    """One of several trainings that make a model, one after another. It has the recipe's sections; each key that it
+    gives takes the place of theirs."""
+
+    name: Annotated[str, AfterValidator(_folder_name)]
+    """Name of its folder, `stages/NAME` in the run directory. It is a run of its own."""
+    start: str | None = None
+    """Earlier stage whose best model it starts from, with its weights and vocabulary, as by `training.init_from`."""
+    teacher: str | None = None
+    """Earlier stage whose best model translates the sources of `data.train`. The stage is trained on these pairs beside
+    the others, as by `data.distilled`."""
+    data: dict[str, Any] = Field({})
+    """Keys of the section `data` that are others in this stage, such as `both_directions: true`."""
+    tokenizer: dict[str, Any] = Field({})
+    """The same of `tokenizer`."""
+    model: dict[str, Any] = Field({})
+    """The same of `model`."""
+    training: dict[str, Any] = Field({})
+    """The same of `training`."""
+    decoding: dict[str, Any] = Field({})
+    """The same of `decoding`."""
+
+
 class Recipe(Section):
     """A whole recipe."""
 
@@ -186,6 +231,29 @@ class Recipe(Section):
     model: ModelSection = ModelSection()  # type: ignore[valid-type]
     training: TrainingSection
     decoding: DecodingSection = DecodingSection()  # type: ignore[call-arg]
+    stages: Annotated[list[Stage], BeforeValidator(listed)] = Field([])
+    """Trainings that make the model one after another; without them there is one, by the sections alone."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Recipe:
+        if not self.stages:
+            self.training.check_alone()
+        elif self.data.prepared:
+            raise ValueError("data.prepared isn't for a recipe with stages: each prepares its own text")
+        earlier: list[str] = []
+        for stage in self.stages:
+            if stage.name in earlier:
+                raise ValueError(f"stages: two are named {stage.name}")
+            for key, name in (("start", stage.start), ("teacher", stage.teacher)):
+                if name is not None and name not in earlier:
+                    known = f"there are {', '.join(earlier)}" if earlier else "there is none"
+                    raise ValueError(f"stage {stage.name}: {key}: {name} is no earlier stage; {known}")
+            earlier.append(stage.name)
+        return self
+
+    @field_serializer("stages")
+    def _serialized(self, stages: list[Stage], info: FieldSerializationInfo) -> Any:
+        return [stage.model_dump(mode=info.mode, exclude_defaults=True) for stage in stages]
 
     @model_validator(mode="before")
     @classmethod
@@ -200,6 +268,18 @@ class Recipe(Section):
                     key: value for key, value in section.items() if key not in retired or value != retired[key]
                 }
         return sections
+
+    def changed(self, changes: dict[str, dict[str, Any]]) -> Recipe:
+        """With other values of some keys of its sections. Raises ValidationError."""
+        sections = self.model_dump(mode="json")
+        return Recipe.model_validate(sections | {name: sections[name] | keys for name, keys in changes.items()})
+
+    def of_stage(self, stage: Stage, run: Path) -> Recipe:
+        """The recipe by which the stage is trained in the run directory. Raises ValidationError."""
+        changes = stage.model_dump(include=set(Recipe.model_fields))
+        if stage.start is not None:
+            changes["training"]["init_from"] = str(stage_folder(run, stage.start))
+        return with_teacher(self.model_copy(update={"stages": []}).changed(changes), stage, run)
 
     @property
     def versions(self) -> int:
@@ -216,3 +296,26 @@ class Recipe(Section):
     def to_yaml(self) -> str:
         """The resolved recipe, every value written out."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def stage_folder(run: Path, name: str) -> Path:
+    """The run directory of a stage, within that of the whole."""
+    return (run / "stages" / name).absolute()
+
+
+def with_teacher(recipe: Recipe, stage: Stage, run: Path) -> Recipe:
+    """The stage's recipe with what its teacher writes, in the run directory. Raises ValidationError."""
+    if stage.teacher is None:
+        return recipe
+    folder = stage_folder(run, stage.name)
+    distilled = [
+        DistilledFiles(
+            source=corpus.source,
+            target=[folder / f"distilled-{number}-{place}" for place in range(len(corpus.source))],
+            teacher=stage_folder(run, stage.teacher),
+            **corpus.model_dump(include={"tag", "weight"}),
+        )
+        for number, corpus in enumerate(recipe.data.train)
+    ]
+    sections = recipe.data.model_dump() | {"distilled": [*recipe.data.distilled, *distilled]}
+    return recipe.model_copy(update={"data": DataSection.model_validate(sections)})

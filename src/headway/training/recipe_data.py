@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -15,6 +15,7 @@ from pydantic import (
     ConfigDict,
     Field,
     FieldSerializationInfo,
+    PrivateAttr,
     field_serializer,
     model_validator,
 )
@@ -30,7 +31,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, protected_namespaces=())
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -46,7 +47,7 @@ def _without_brackets(code: str) -> str:
     return code
 
 
-OptionalFiles = Annotated[list[Path], BeforeValidator(_listed)]
+OptionalFiles = Annotated[list[Path], BeforeValidator(listed)]
 Files = Annotated[OptionalFiles, Field(min_length=1)]
 LanguageName = Annotated[str, AfterValidator(_without_brackets)]
 
@@ -60,6 +61,19 @@ class ParallelFiles(Section):
     tag: LanguageName = ""
     """The target language of this corpus, such as `ko`, for a model with several target languages. Its source texts
     then begin with `>>ko<<`, and so must every text to be translated into that language."""
+    _swapped: bool = PrivateAttr(default=False)
+
+    @property
+    def is_swapped(self) -> bool:
+        """Whether source and target have changed places."""
+        return self._swapped
+
+    def swapped(self) -> Self:
+        """The corpus of the other direction. A file with both sides stays the source."""
+        sides = {"source": self.target, "target": self.source} if self.target else {}
+        other = self.model_copy(update=sides)
+        other._swapped = not self._swapped
+        return other
 
     @model_validator(mode="after")
     def _in_pairs(self) -> ParallelFiles:
@@ -110,6 +124,9 @@ class DistilledFiles(SyntheticFiles):
     """Model or run directory that translates `source` into the target language."""
 
 
+Corpus = TypeVar("Corpus", bound=ParallelFiles)
+
+
 @dataclass(frozen=True)
 class Synthesis:
     """What a model translates before training, so that a corpus gets its other side."""
@@ -148,7 +165,7 @@ class FiltersSection(Section):
     of the same script (extra `detect`). 0.1 drops text that is clearly in another language."""
     overlap: Overlap | None = None
     """Drop pairs that also occur in `data.valid` or `data.held_out`: the same `pair`, or the same text on a `side`."""
-    duplicates: Annotated[list[DuplicateOf], BeforeValidator(_listed)] = []
+    duplicates: Annotated[list[DuplicateOf], BeforeValidator(listed)] = []
     """Drop repetitions of a `pair`, a `source`, a `target`, or a list of them, among the pairs that pass the other
     filters. Takes 8 bytes of memory per pair and entry, for a hash of 64 bits."""
 
@@ -160,7 +177,7 @@ class FiltersSection(Section):
 class NoiseSection(Section):
     share: float = Field(gt=0, le=1)
     """The share of the source sentences that get noise, such as 0.3."""
-    kinds: Annotated[list[NoiseKind], BeforeValidator(_listed), Field(min_length=1)] = list(KINDS)
+    kinds: Annotated[list[NoiseKind], BeforeValidator(listed), Field(min_length=1)] = list(KINDS)
     """One or two of these kinds are applied to such a sentence: `lower` or `upper` case, `typos` in one word of ten, no
     final `punctuation`, no `diacritics`."""
     versions: int = Field(8, ge=2, le=1000)
@@ -173,19 +190,22 @@ class NoiseSection(Section):
 
 
 class DataSection(Section):
-    train: Annotated[list[TrainingFiles], BeforeValidator(_listed)] = []
+    train: Annotated[list[TrainingFiles], BeforeValidator(listed)] = []
     """One corpus, or a list of them. It may be left out if there is `data.monolingual` or `data.distilled`."""
-    monolingual: Annotated[list[MonolingualFiles], BeforeValidator(_listed)] = []
+    monolingual: Annotated[list[MonolingualFiles], BeforeValidator(listed)] = []
     """Text in the target language only, one corpus or a list, for back-translation. Preparation translates it with a
     model of the other direction, and training uses these pairs together with those of `data.train`."""
-    distilled: Annotated[list[DistilledFiles], BeforeValidator(_listed)] = []
+    distilled: Annotated[list[DistilledFiles], BeforeValidator(listed)] = []
     """Source text, one corpus or a list, for sequence-level distillation. Preparation translates it with a teacher, and
     training uses these pairs together with those of `data.train`."""
-    valid: Annotated[list[ParallelFiles], BeforeValidator(_listed), Field(min_length=1)]
+    valid: Annotated[list[ParallelFiles], BeforeValidator(listed), Field(min_length=1)]
     """Validation text, one corpus or a list. The run is never trained on it; it chooses the best model and decides when
     to stop."""
-    held_out: Annotated[list[ParallelFiles], BeforeValidator(_listed)] = []
+    held_out: Annotated[list[ParallelFiles], BeforeValidator(listed)] = []
     """Text for later tests, one corpus or a list. Only `data.filters.overlap` uses it."""
+    both_directions: bool = False
+    """Train and validate on each pair in both directions, without a tag. Such a model is a good one to start from, for
+    either direction (`start` of a stage)."""
     filters: FiltersSection = FiltersSection()  # type: ignore[call-arg]
     """Filters for training pairs; all are off by default."""
     noise: NoiseSection | None = None
@@ -217,6 +237,8 @@ class DataSection(Section):
             if files.tag not in tags:
                 known = ", ".join(map(repr, sorted(tags)))
                 raise ValueError(f"a validation corpus has tag {files.tag!r}, the training corpora have {known}")
+        if self.both_directions and (tags != {""} or self.monolingual or self.distilled):
+            raise ValueError("both_directions is for data.train without tags, monolingual and distilled")
         return self
 
     @field_serializer("train", "monolingual", "distilled", "valid", "held_out")
@@ -227,7 +249,20 @@ class DataSection(Section):
     @property
     def corpora(self) -> list[TrainingFiles]:
         """All that is trained on."""
-        return [*self.train, *self.monolingual, *self.distilled]
+        return self._directed([*self.train, *self.monolingual, *self.distilled])
+
+    @property
+    def validation(self) -> list[ParallelFiles]:
+        """All that is validated on."""
+        return self._directed(self.valid)
+
+    def _directed(self, corpora: list[Corpus]) -> list[Corpus]:
+        """Both directions, where they are asked for. Which comes first doesn't depend on that of the recipe, so recipes
+        of both directions make the same model."""
+        if not self.both_directions:
+            return corpora
+        others = [one.swapped() for one in corpora]
+        return [*corpora, *others] if self.source_language > self.target_language else [*others, *corpora]
 
     @property
     def syntheses(self) -> list[Synthesis]:
@@ -249,11 +284,13 @@ class DataSection(Section):
 
     def languages_of(self, corpus: ParallelFiles) -> tuple[str, str]:
         """The corpus's source and target language."""
-        return self.source_language, corpus.tag or self.target_language
+        source, target = self.source_language, corpus.tag or self.target_language
+        return (target, source) if corpus.is_swapped else (source, target)
 
     def files_of(self, corpus: ParallelFiles) -> CorpusFiles:
         """The corpus's files on disk. Raises UserError for a pattern that matches nothing."""
-        return as_corpus(corpus.source, corpus.target, self.languages_of(corpus))
+        files = as_corpus(corpus.source, corpus.target, (self.source_language, corpus.tag or self.target_language))
+        return replace(files, swapped=corpus.is_swapped and not corpus.target)
 
     def shares_of(self, sizes: Sequence[int]) -> list[CorpusShare]:
         """How often an epoch has the pairs of each training corpus, by weights and temperature; sizes: their pairs."""

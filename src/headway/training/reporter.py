@@ -22,7 +22,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from headway.errors import UserError
 from headway.storage.atomic import write_file
 from headway.training.reading import load_recipe
-from headway.training.recipe import BestBy
+from headway.training.recipe import BestBy, stage_folder
 from headway.training.run import standing
 from headway.training.run_directory import flattened, is_run
 
@@ -164,16 +164,18 @@ class RunRecord:
     recipe: dict[str, Any]
     """Values by `section.key`."""
     last_step: int
-    """0 where the log has none."""
+    """0 where the log has none. Those of a run in stages are counted through all of them."""
     curves: dict[str, dict[int, float]]
     """Of each of MEASURES its values by step, in order."""
+    begins_after: int = 0
+    """The last step before the stage that the run's model is of."""
 
     def best(self, measure: BestBy) -> tuple[int, float] | None:
         """Step and value of the validation that a run with this `training.best_by` takes as the best; None without
         validations."""
         losses, bleus = self.curves["valid_loss"], self.curves["valid_bleu"]
         return max(
-            self.curves[measure].items(),
+            (point for point in self.curves[measure].items() if point[0] > self.begins_after),
             key=lambda point: standing(measure, losses.get(point[0], math.inf), bleus.get(point[0], 0.0)),
             default=None,
         )
@@ -185,23 +187,30 @@ def read_run(folder: Path, notice: Callable[[str], None]) -> RunRecord:
     if not is_run(folder):
         problem = "holds no run (recipe.yaml)" if folder.is_dir() else "no such folder"
         raise UserError(f"{folder}: {problem}; give the folder that `headway train --output` made")
-    recipe = flattened(load_recipe(folder / "recipe.yaml").model_dump(mode="json"))
-    log = folder / "log.jsonl"
-    if not log.is_file():
-        notice(f"warning: {folder}: has no log.jsonl; nothing is known of its validations")
-        return RunRecord(folder, recipe, 0, {measure: {} for measure in MEASURES})
-    damaged: list[int] = []
-    last_step, curves = 0, {measure: dict[int, float]() for measure in MEASURES}
-    for number, _, entry in read_log(log, damaged.append):
-        last_step = max(last_step, entry["step"])
-        points = {measure: entry[measure] for measure in MEASURES if measure in entry}
-        if not all(type(value) in (int, float) and math.isfinite(value) for value in points.values()):
-            damaged.append(number)
+    recipe = load_recipe(folder / "recipe.yaml")
+    logs = [run / "log.jsonl" for run in [stage_folder(folder, stage.name) for stage in recipe.stages] or [folder]]
+    last_step, before, curves = 0, 0, {measure: dict[int, float]() for measure in MEASURES}
+    for log in logs:
+        if not log.is_file():
+            notice(f"warning: {log.parent}: has no log.jsonl; nothing is known of its validations")
             continue
-        for measure, value in points.items():
-            curves[measure].setdefault(entry["step"], value)
-    if damaged:
-        notice(f"warning: {log}: {len(damaged)} damaged lines are left out, the first is line {min(damaged)}")
-    if not any(curves.values()):
-        notice(f"warning: {folder}: has no validation in its log.jsonl; it has no curves")
-    return RunRecord(folder, recipe, last_step, {name: dict(sorted(curve.items())) for name, curve in curves.items()})
+        damaged: list[int] = []
+        validated, begins_after = False, last_step
+        for number, _, entry in read_log(log, damaged.append):
+            step = begins_after + entry["step"]
+            last_step = max(last_step, step)
+            points = {measure: entry[measure] for measure in MEASURES if measure in entry}
+            if not all(type(value) in (int, float) and math.isfinite(value) for value in points.values()):
+                damaged.append(number)
+                continue
+            validated |= bool(points)
+            for measure, value in points.items():
+                curves[measure].setdefault(step, value)
+        if damaged:
+            notice(f"warning: {log}: {len(damaged)} damaged lines are left out, the first is line {min(damaged)}")
+        if validated:
+            before = begins_after
+        else:
+            notice(f"warning: {log.parent}: has no validation in its log.jsonl; it has no curves")
+    curves = {name: dict(sorted(curve.items())) for name, curve in curves.items()}
+    return RunRecord(folder, flattened(recipe.model_dump(mode="json")), last_step, curves, before)

@@ -27,6 +27,7 @@ from headway.training.prepared import PreparedData
 from headway.training.ranks import Alone
 from headway.training.rates import rate_of_step
 from headway.training.recipe import BestBy, Recipe, TrainingSection
+from headway.training.stages import RunStage, name_best_stage
 from headway.training.step import Batches, TeacherForcing, naming_batch, naming_memory
 from headway.translator import Translator
 from headway.translator.aligning import choose_aligner
@@ -68,6 +69,8 @@ class Run:
     """What is validated and kept in place of the weights themselves."""
     progress: Progress
     ranks: Alone
+    earlier: Sequence[RunStage] | None = None
+    """The stages before this one; None for a run without stages."""
     largest: MicroBatch = field(init=False)
     """The training micro-batch that takes the most memory."""
     steps_per_epoch: int = field(init=False)
@@ -159,8 +162,8 @@ def outlook(options: TrainingSection, progress: Progress, last_step: int | None)
 
 
 def tokenization_of(recipe: Recipe) -> str:
-    """sacreBLEU's tokenisation of the text that is translated into."""
-    languages = recipe.data.tags or [recipe.data.target_language]
+    """sacreBLEU's tokenisation of the text that is translated into; of both directions, that of the first."""
+    languages = recipe.data.tags or [recipe.data.languages[0][1]]
     return tokenization(*languages, tokenized=recipe.tokenizer.kind == "word")
 
 
@@ -233,19 +236,21 @@ def keep_model(run: Run, stored: StoredModel, validation: Validation) -> bool:
         progress.best_loss = validation.loss
         progress.best_step, progress.validations_without_better = progress.step, 0
         if run.ranks.leads:
-            write_best(run.folder, progress, best_by)
+            write_best(run.folder, progress, best_by, run.earlier)
     else:
         progress.validations_without_better += 1
     progress.validated_step = progress.step
     return better
 
 
-def write_best(folder: Path, progress: Progress, best_by: BestBy) -> None:
-    """best.json names the best model, and is absent where there is none yet."""
+def write_best(folder: Path, progress: Progress, best_by: BestBy, earlier: Sequence[RunStage] | None = None) -> None:
+    """best.json names the best model, and is absent where there is none yet. earlier: as in `Run`."""
     if progress.best_score is None:
         (folder / "best.json").unlink(missing_ok=True)
     else:
         write_json(folder / "best.json", {"model": step_name(progress.best_step), best_by: abs(progress.best_score)})
+    if earlier is not None:
+        name_best_stage(folder, earlier)
 
 
 def take_back_models(folder: Path, step: int) -> None:
@@ -318,7 +323,8 @@ def model_card(recipe: Recipe, config: ModelConfig, progress: Progress, valid_lo
         "starts from": "" if training.init_from is None else training.init_from.name,
         "training data": ", ".join(files),
         "text translated by": ", ".join(dict.fromkeys(one.writer.name for one in data.syntheses)),
-        "steps, epochs, minutes": f"{progress.step:,}, {progress.epoch + 1}, {progress.minutes:.1f}",
+        "steps, epochs, minutes": f"{progress.step:,}, {progress.epoch + 1}, {progress.minutes:.1f}"
+        + (f" (with earlier stages {progress.all_minutes:.1f})" if progress.minutes_before else ""),
         "matrix products in training, all stages": (
             "unknown" if progress.flops is None else f"{progress.flops / 1e15:.4g} PFLOP"
         ),

@@ -54,7 +54,7 @@ def refuse_used_folder(run: Path) -> None:
         return
     if not run.is_dir():
         raise UserError(f"{run}: is a file, the run directory can't be made there")
-    if step_folders(run / "checkpoints"):
+    if has_begun(run):
         raise UserError(f"{run}: holds a run already; go on with --resume {run}, or choose another --output")
     if not is_run(run) and any(run.iterdir()):
         raise UserError(f"{run}: is not empty and holds no run; choose another --output")
@@ -64,6 +64,11 @@ def is_run(folder: Path) -> bool:
     """Whether a run was begun in the folder."""
     recipe = folder / "recipe.yaml"
     return recipe.is_file() and recipe.read_bytes().startswith(MARK.encode())
+
+
+def has_begun(folder: Path) -> bool:
+    """Whether a run, or a stage of it, can go on from a checkpoint."""
+    return any(map(step_folders, (folder / "checkpoints", *folder.glob("stages/*/checkpoints"))))
 
 
 def write_recipe(run: Path, recipe: Recipe) -> None:
@@ -78,9 +83,9 @@ def open_run(run: Path, notice: Callable[[str], None]) -> Path | None:
         remove_leftovers(run / name)
     checkpoint = last_checkpoint(run / "checkpoints", notice)
     if checkpoint is None and is_run(run):
-        if any((run / "models").iterdir()) or any((run / "checkpoints").iterdir()):
+        if any((run / "models").iterdir()) or any((run / "checkpoints").iterdir()) or has_begun(run):
             raise UserError(f"{run}: has models but no checkpoint to go on from; choose another --output for a new run")
-        for name in ("data", "tensorboard"):
+        for name in ("data", "tensorboard", "stages"):
             shutil.rmtree(run / name, ignore_errors=True)
         for name in ("log.jsonl", "best.json"):
             (run / name).unlink(missing_ok=True)
@@ -94,8 +99,9 @@ def removed_where_refused(run: Path) -> Iterator[None]:
         yield
     except UserError:
         with suppress(OSError):  # what holds something stays
-            for name in ("models", "checkpoints"):
-                (run / name).rmdir()
+            for name in ("models", "checkpoints", "stages"):
+                if (run / name).exists():
+                    (run / name).rmdir()
             if [file.name for file in run.iterdir()] == ["recipe.yaml"] and is_run(run):
                 (run / "recipe.yaml").unlink()
                 run.rmdir()
@@ -113,7 +119,11 @@ def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
     with suppress(ValidationError):  # a key has gone since
         before = Recipe.model_validate(before).model_dump(mode="json")  # with the keys that have come since
     differing = differing_keys([flattened(before), flattened(after.model_dump(mode="json"))])
-    changed = [f"{key} ({old} -> {new})" for key, (old, new) in sorted(differing.items()) if key not in CHANGEABLE]
+    changed = [
+        f"{key} ({old} -> {new})"
+        for key, (old, new) in sorted(differing.items())
+        if ".".join(key.split(".")[-2:]) not in CHANGEABLE
+    ]
     if changed:
         raise UserError(f"a resumed run can't change {', '.join(changed)}; start a new run with another --output")
 
@@ -134,11 +144,23 @@ def check_same_run(state: State, recipe: Recipe, now: dict[str, str | int], noti
 
 
 def flattened(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested dictionaries as one, with `section.key` as keys."""
+    """Nested dictionaries as one, with `section.key` as keys, in stages `stages.NAME.section.key`."""
     flat: dict[str, Any] = {}
     for key, value in document.items():
+        if key == "stages":
+            value = {one["name"]: one for one in value}  # noqa: PLW2901
         flat |= flattened(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
     return flat
+
+
+def changed_keys(before: dict[str, Any], after: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The keys of the sections of a recipe that are others in another one, with their values there."""
+    sections = {
+        name: {key: value for key, value in after[name].items() if value != before[name][key]}
+        for name in after
+        if name != "stages"
+    }
+    return {name: keys for name, keys in sections.items() if keys}
 
 
 def differing_keys(recipes: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:

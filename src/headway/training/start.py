@@ -1,5 +1,6 @@
 """Opening a run: a new one from its recipe, one that goes on from its last checkpoint."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import torch
 
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.model import ModelConfig
+from headway.storage.steps import step_folders
 from headway.training.averaging import MovingAverage
 from headway.training.checkpoint import (
     Progress,
@@ -27,12 +29,21 @@ from headway.training.recipe import Recipe
 from headway.training.reporter import check_tensorboard
 from headway.training.run import Run, rate_jumps, take_back_models, tokenization_of, write_best
 from headway.training.run_directory import check_same_run, open_run, removed_where_refused, write_recipe
+from headway.training.stages import RunStage
 from headway.training.step import Batches, TeacherForcing
 
 
-def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show | None = None) -> Run:
+def start(
+    recipe: Recipe,
+    folder: Path,
+    notice: Notice,
+    ranks: Alone,
+    show: Show | None = None,
+    earlier: Sequence[RunStage] | None = None,
+) -> Run:
     """The run in the folder, ready for its next step. show: is told how the preparing of data comes on, where it is
-    needed. Raises UserError for what the user can mend, and LeadFailed."""
+    needed. earlier: the stages before this one, where it is one. Raises UserError for what the user can mend, and
+    LeadFailed."""
     options = recipe.training
     device = torch.device(pick_device(options.device))
     dtype = training_dtype(options.precision, device)
@@ -63,11 +74,11 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
     parameters = sum(parameter.numel() for parameter in model.parameters())
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
     notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
-    progress = state.progress if state is not None else Progress(flops=work_before(recipe))
+    progress = state.progress if state is not None else progress_before(recipe, earlier or [])
     if checkpoint is not None:
         load_checkpoint(checkpoint, model, optimizers, average, ranks.number)
         if ranks.leads:
-            write_best(folder, progress, options.best_by)
+            write_best(folder, progress, options.best_by, earlier)
             take_back_models(folder, progress.step)
         notice(f"resuming after step {progress.step:,}")
     else:
@@ -101,6 +112,7 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
         average=average,
         progress=progress,
         ranks=ranks,
+        earlier=earlier,
     )
     if state is not None and rate_jumps(state.recipe, options, run.steps_per_epoch, progress.step):
         notice("notice: the last step of the run is another one now, so the learning rate jumps")
@@ -110,3 +122,9 @@ def start(recipe: Recipe, folder: Path, notice: Notice, ranks: Alone, show: Show
             f"(training.warmup_steps={options.warmup_steps})"
         )
     return run
+
+
+def progress_before(recipe: Recipe, earlier: Sequence[RunStage]) -> Progress:
+    """Where a run stands before its first step, after earlier stages where it has any."""
+    minutes = read_state(step_folders(earlier[-1].folder / "checkpoints")[-1]).progress.all_minutes if earlier else 0.0
+    return Progress(minutes_before=minutes, flops=work_before(recipe, [(one.folder, one.recipe) for one in earlier]))
