@@ -13,25 +13,25 @@ from headway.errors import UserError
 from headway.model import ModelConfig
 from headway.text.corpus import as_corpus
 from headway.training import choosing
-from headway.training.choosing import Measured, Text, choose
+from headway.training.choosing import TrainingSpeed, TrainingText, choose
 from headway.training.planning import Corpus
 from headway.training.recipe import Recipe
 from headway.training.sizes import count, on_meta
 
 DATA = {"train": {"source": "a.de", "target": "a.en"}, "valid": {"source": "b.de", "target": "b.en"}}
-MULTI30K = Text(29_000, 102, 828_727)
+MULTI30K = TrainingText(29_000, 102, 828_727)
 
 
-def device(flops: float, text: Text = MULTI30K, lines: int = 1000):
+def device(flops: float, text: TrainingText = MULTI30K, lines: int = 1000):
     """A measurement on a device of this speed, without one."""
 
-    def measured(recipe: Recipe) -> Measured:
+    def measured(recipe: Recipe) -> TrainingSpeed:
         size = recipe.tokenizer.vocab_size
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
         parameters, tokens = count(on_meta(config).parameters()), recipe.training.tokens_per_batch
         work = 6.0 * parameters * tokens
         lengths = (text.tokens / text.pairs / 2,) * 2
-        return Measured(
+        return TrainingSpeed(
             seconds_of_step=work / flops,
             seconds_before=2.0,
             steps_of_epoch=text.tokens / tokens,
@@ -45,11 +45,11 @@ def device(flops: float, text: Text = MULTI30K, lines: int = 1000):
     return measured
 
 
-def chosen(minutes: float, *overrides: str, flops: float = 1e11, text: Text = MULTI30K, fast: bool = False):
+def chosen(minutes: float, *overrides: str, flops: float = 1e11, text: TrainingText = MULTI30K, fast: bool = False):
     return choose(DATA, overrides, text, lambda: 60 * minutes, device(flops, text), fast=fast)
 
 
-def seconds_of(choice: choosing.Choice, flops: float, text: Text) -> float:
+def seconds_of(choice: choosing.Choice, flops: float, text: TrainingText) -> float:
     """What the chosen training takes on such a device."""
     measured = device(flops, text)(replace(choice, stages=[]).recipe("training.max_steps=1"))
     trainings = [stage["training"] for stage in choice.stages] or [choice.sections["training"]]
@@ -71,7 +71,7 @@ def seconds_of(choice: choosing.Choice, flops: float, text: Text) -> float:
     fast=st.booleans(),
 )
 def test_the_training_fills_the_time_and_no_more(minutes: float, pairs: int, flops: float, fast: bool) -> None:
-    text = Text(pairs, 150, 28.0 * pairs)
+    text = TrainingText(pairs, 150, 28.0 * pairs)
     try:
         choice = choose(DATA, [], text, lambda: 60 * minutes, device(flops, text), fast=fast)
     except UserError:
@@ -81,18 +81,20 @@ def test_the_training_fills_the_time_and_no_more(minutes: float, pairs: int, flo
 
 
 def test_vocabulary_grows_with_the_text_and_has_room_for_its_characters() -> None:
-    sizes = [chosen(10, text=Text(pairs, 100, 28.0 * pairs)).sections["tokenizer"]["vocab_size"] for pairs in PAIRS]
+    sizes = [
+        chosen(10, text=TrainingText(pairs, 100, 28.0 * pairs)).sections["tokenizer"]["vocab_size"] for pairs in PAIRS
+    ]
     assert sizes == sorted(sizes)
     assert sizes[0] == 1000
     assert sizes[-1] == 32_000
-    assert chosen(10, text=Text(5000, 3500, 140_000)).sections["tokenizer"]["vocab_size"] >= 7000
+    assert chosen(10, text=TrainingText(5000, 3500, 140_000)).sections["tokenizer"]["vocab_size"] >= 7000
 
 
 PAIRS = (1000, 5000, 15_000, 29_000, 1_000_000, 20_000_000)
 
 
 def test_a_larger_model_is_chosen_where_time_and_text_suffice() -> None:
-    large = Text(5_000_000, 300, 150e6)
+    large = TrainingText(5_000_000, 300, 150e6)
     assert chosen(30).sections["model"]["preset"] == "tiny"
     assert chosen(30, text=large).sections["model"]["preset"] == "tiny"
     assert chosen(120, flops=1e14, text=large).sections["model"]["preset"] == "base"
@@ -118,7 +120,7 @@ def test_a_key_set_by_hand_wins_and_has_no_reason() -> None:
 
 @pytest.mark.parametrize("limit", ["training.max_steps=50", "training.max_minutes=3", "training.patience=2"])
 def test_nothing_is_measured_where_a_limit_is_set_by_hand(limit: str) -> None:
-    def refused(recipe: Recipe) -> Measured:
+    def refused(recipe: Recipe) -> TrainingSpeed:
         raise AssertionError
 
     choice = choose(DATA, [limit], MULTI30K, lambda: 60.0, refused)
@@ -133,7 +135,7 @@ def test_too_short_a_time_is_refused() -> None:
 def test_text_is_counted_in_any_script(tmp_path: Path) -> None:
     (tmp_path / "a.de").write_text("Ein Hund läuft.\nNein\n", "utf-8")
     (tmp_path / "a.ko").write_text("개가 달린다.\n아니\n", "utf-8")
-    text = Text.of([as_corpus([tmp_path / "a.de"], [tmp_path / "a.ko"])])
+    text = TrainingText.of([as_corpus([tmp_path / "a.de"], [tmp_path / "a.ko"])])
     assert text.pairs == 2
     assert text.characters == len(set("Ein Hund läuft.Nein개가 달린다.아니"))
 
@@ -148,7 +150,7 @@ def test_a_measurement_that_is_twice_as_slow_halves_the_steps() -> None:
     def steps(slower: float) -> int:
         found = device(1e11)
 
-        def measured(recipe: Recipe) -> Measured:
+        def measured(recipe: Recipe) -> TrainingSpeed:
             one = found(recipe)
             return replace(one, seconds_of_step=slower * one.seconds_of_step)
 

@@ -12,7 +12,7 @@ from headway.cli import app
 from headway.storage import find_model, load_model
 from headway.text.corpus import CorpusFiles
 from headway.training import finishing
-from headway.training.finishing import BEAMS, EXAMPLES, PENALTIES, Pairs, choose_search, evenly, finish
+from headway.training.finishing import BEAMS, EXAMPLES, PENALTIES, UnseenText, choose_search, evenly, finish
 from headway.training.loop import train
 from headway.training.recipe import TokenizerSection
 from headway.training.reporter import Reporter
@@ -30,7 +30,7 @@ def trained(files, tmp_path_factory):
     data = wanted.data.model_copy(update={"target_language": "zh"})
     wanted = wanted.model_copy(update={"data": data, "tokenizer": TokenizerSection(vocab_size=300)})
     run = tmp_path_factory.mktemp("finishing") / "run"
-    train(wanted, run, Reporter(), at_end=lambda *_: None)
+    train(wanted, run, Reporter())
     return run
 
 
@@ -72,16 +72,16 @@ def test_a_beam_that_is_ranked_anew_is_the_search_with_that_penalty(run, files, 
 
 
 class Scripted:
-    """A translator whose beams of each size translate so many of 100 sentences as their reference is."""
+    """A translator whose beams of each size translate so many of 1,000 sentences as their reference is."""
 
     def translate(self, sources, beam_size, **_):
-        right = {1: 50, 2: 52, 4: 52, 8: 90}[beam_size]
+        right = {1: 500, 2: 520, 4: 521, 8: 900}[beam_size]
         return [Translation("a b c d e" if i < right else "x y z v w", -1.0, "eos") for i in range(len(sources))]
 
 
 @pytest.mark.parametrize(("beams", "chosen"), [((1,), 1), ((1, 2, 4), 2), ((2, 4), 2), ((1, 2, 4, 8), 8)])
 def test_a_wider_beam_must_earn_its_time(beams, chosen):
-    pairs = Pairs(["s"] * 100, ["a b c d e"] * 100, "13a")
+    pairs = UnseenText(["s"] * 1000, ["a b c d e"] * 1000, "13a")
     options, why = choose_search(Scripted(), pairs, beams)
     assert options == {"beam_size": chosen, "length_penalty": 1.0}, "of equal ones the default"
     assert all(f" with {beam}" in why for beam in beams)

@@ -105,7 +105,7 @@ def test_all_forms_give_the_same(corpus, tmp_path):
         rows = [f"where\t{one}\t{other}\n" for one, other in pairs[number * 70 : 70 + number * 200]]
         (tmp_path / f"part-{number}.tsv.gz").write_bytes(gzip.compress("".join(rows).encode()))
     languages = "--source-language", "de", "--target-language", "en"
-    run(tmp_path / "part-*.tsv.gz", "--columns", "2,3", *languages, "--output", tmp_path / "columns")
+    run(tmp_path / "part-*.tsv.gz", "--column", 2, "--column", 3, *languages, "--output", tmp_path / "columns")
     objects = [json.dumps({"translation": {"de": one, "en": other}}) for one, other in pairs]
     (tmp_path / "a.jsonl").write_text("".join(f"{one}\n" for one in objects))
     run(tmp_path / "a.jsonl", "--output", tmp_path / "objects")
@@ -121,16 +121,25 @@ def test_documents(tmp_path):
     """Of a column, a field; the names of the columns say the languages."""
     lines = texts(200)
     (tmp_path / "a.tsv").write_text("page\tDe\tEnglish\n" + "".join(f"{n // 5}\t{t}\tx\n" for n, t in enumerate(lines)))
-    told = run(tmp_path / "a.tsv", "--document-column", 1, "--output", tmp_path / "tsv")
+    told = run(tmp_path / "a.tsv", "--document", 1, "--output", tmp_path / "tsv")
     assert told.splitlines()[-1] == "200 pairs: train 160, valid 20, test 20"
     objects = [{"source": one, "target": "x", "page": str(number // 5)} for number, one in enumerate(lines)]
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in objects))
     languages = "--source-language", "de", "--target-language", "en"
-    run(tmp_path / "a.jsonl", "--document-field", "page", *languages, "--output", tmp_path / "jsonl")
+    run(tmp_path / "a.jsonl", "--document", "page", *languages, "--output", tmp_path / "jsonl")
     for name in ("train.de", "valid.de", "test.de"):
         assert (tmp_path / "tsv" / name).read_text() == (tmp_path / "jsonl" / name).read_text()
     pages = {lines.index(line) // 5 for line in (tmp_path / "tsv" / "valid.de").read_text().splitlines()}
     assert len(pages) == 4
+
+
+def test_a_corpus_of_near_texts_is_split_all_the_same(tmp_path):
+    """Such as dates and other forms: there what is near is what is to be learnt."""
+    (tmp_path / "a.de").write_text("".join(f"Seite {n % 90} von {n // 90}\n" for n in range(900)))
+    (tmp_path / "a.en").write_text("".join(f"page {n}\n" for n in range(900)))
+    told = run("--source", tmp_path / "a.de", "--target", tmp_path / "a.en", "--output", tmp_path / "out").splitlines()
+    assert "only the same ones are left out" in told[0]
+    assert told[1] == "900 pairs: train 720, valid 90, test 90"
 
 
 def test_one_language_on_both_sides(corpus, tmp_path):
@@ -150,15 +159,16 @@ def test_one_language_on_both_sides(corpus, tmp_path):
             "a.tsv: doesn't say its languages; give --source-language CODE --target-language",
         ),
         (("--source", "a.de", "--target", "a.txt", "--output", "out"), "give --target-language CODE"),
-        (("a.tsv", "--columns", "2", "--output", "out"), "--columns 2: must be two numbers"),
-        (("a.tsv", "--columns", "0,1", "--output", "out"), "--columns 0,1: must be two numbers"),
-        (("a.tsv", "--document-column", "1", "--document-field", "x", "--output", "out"), "give one of them"),
+        (("a.tsv", "--column", "2", "--output", "out"), "--column: give that of the source and"),
+        (("a.tsv", "--column", "2", "--column", "2", "--output", "out"), "--column: give that of the source and"),
+        (("a.tsv", "--document", "0", "--output", "out", "LANGUAGES"), "columns are counted from 1"),
+        (("a.jsonl", "--column", "2", "--column", "3", "--output", "out"), "a.jsonl: has no columns"),
         (("none.tsv", "--output", "out", "LANGUAGES"), "none.tsv: no such file"),
         (("a.tsv", "--output", "out", "LANGUAGES"), "a.tsv: has 1 different usable sources"),
-        (("a.tsv", "--columns", "2,3", "--output", "out", "LANGUAGES"), "a.tsv, line 1: has only 2 columns"),
-        (("a.tsv", "--document-column", "3", "--output", "out", "LANGUAGES"), "line 1: has only 2 columns"),
+        (("a.tsv", "--column", 2, "--column", 3, "--output", "out", "LANGUAGES"), "a.tsv, line 1: has only 2 columns"),
+        (("a.tsv", "--document", "3", "--output", "out", "LANGUAGES"), "line 1: has only 2 columns"),
         (
-            ("--source", "a.de", "--target", "a.txt", "--document-column", "1", "--output", "out", "LANGUAGES"),
+            ("--source", "a.de", "--target", "a.txt", "--document", "1", "--output", "out", "LANGUAGES"),
             "only lines of .tsv",
         ),
         (("a.tsv", "--output", "out", "--source-language", "a/b", "--target-language", "en"), "a/b: is no code"),
@@ -167,6 +177,7 @@ def test_one_language_on_both_sides(corpus, tmp_path):
 def test_what_is_refused(tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.tsv").write_text("ein Hund\ta dog\n")
+    (tmp_path / "a.jsonl").write_text('{"source": "a", "target": "b"}\n')
     for name in ("a.de", "a.txt"):
         (tmp_path / name).write_text("ein Hund\n")
     both = "--source-language", "de", "--target-language", "en"

@@ -341,7 +341,7 @@ def test_kills_at_random_moments_change_nothing(files, whole, tmp_path, monkeypa
         (loop, "take_step", "steps"),
         (loop, "save_run", "steps"),
         (loop, "validate_and_keep", "steps"),
-        (loop, "judge_best", "between"),
+        (loop, "end_run", "between"),
         (loop, "start", "between"),
         (stages, "write_recipe", "between"),
     ]:

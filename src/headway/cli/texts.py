@@ -96,14 +96,13 @@ def split(
         str, Option(metavar="CODE", help="Language of the source. Default: what the files' names or columns say.")
     ] = "",
     target_language: Annotated[str, Option(metavar="CODE", help="Language of the target, likewise.")] = "",
-    columns: Annotated[
-        str | None, Option(metavar="S,T", help="Columns of source and target in .tsv files, from 1. Default: 1,2.")
+    column: Annotated[
+        list[int] | None,
+        Option(metavar="N", min=1, help="Column of the source in .tsv files, then that of the target. Default: 1, 2."),
     ] = None,
-    document_column: Annotated[
-        int | None, Option(metavar="N", min=1, help="Keep documents whole: this column of .tsv files names them.")
-    ] = None,
-    document_field: Annotated[
-        str | None, Option(metavar="NAME", help="Keep documents whole: this field of .jsonl objects names them.")
+    document: Annotated[
+        str | None,
+        Option(metavar="N|NAME", help="Keep documents whole; this column of .tsv, or field of .jsonl, names them."),
     ] = None,
 ) -> None:
     """Split a corpus into parts for training, validation and testing.
@@ -115,7 +114,7 @@ def split(
     \b
     headway split corpus.tsv --source-language de --target-language en --output split
     headway split --source corpus.de --target corpus.en --output split
-    headway split corpus.tsv --columns 2,3 --document-column 1 --source-language en --target-language ko --output split
+    headway split corpus.tsv --column 2 --column 3 --document 1 --source-language en --target-language ko --output split
     """
     from headway.training.splitting import split_corpus
 
@@ -123,27 +122,22 @@ def split(
         raise UserError("--output is missing: the folder to make")
     if bool(pairs) == bool(source) or (pairs and target):
         raise UserError("give either PAIRS, .tsv or .jsonl files, or --source with its --target")
-    if document_column and document_field:
-        raise UserError("--document-column and --document-field: give one of them")
-    corpus = replace(
-        as_corpus(pairs or source or [], target or []), columns=parse_columns(columns) if columns else None
-    )
+    if column and (len(column) != 2 or column[0] == column[1]):
+        raise UserError("--column: give that of the source and that of the target, such as --column 2 --column 3")
+    columns = (column[0] - 1, column[1] - 1) if column else None
+    corpus = replace(as_corpus(pairs or source or [], target or []), columns=columns)
     named = corpus.named_languages()
     languages = source_language or named[0], target_language or named[1]
     if missing := [
         f"--{side}-language CODE" for side, code in zip(("source", "target"), languages, strict=True) if not code
     ]:
         raise UserError(f"{corpus.sources[0]}: doesn't say its languages; give {' '.join(missing)}, such as de")
-    document = Layout(document_column, document_field) if document_column or document_field else None
-    tell(split_corpus(corpus, output, languages, document=document, tell=tell).summary())
-
-
-def parse_columns(columns: str) -> tuple[int, int]:
-    """`2,3` to the two columns, from 0. Raises UserError."""
-    places = [int(one) - 1 for one in columns.split(",") if one.isdecimal()]
-    if len(places) != 2 or min(places) < 0 or places[0] == places[1] or columns.count(",") != 1:
-        raise UserError(f"--columns {columns}: must be two numbers from 1, those of source and target, such as 2,3")
-    return places[0], places[1]
+    if document == "0":
+        raise UserError("--document 0: columns are counted from 1")
+    layout = None
+    if document:
+        layout = Layout(column=int(document)) if document.isdecimal() else Layout(field=document)
+    tell(split_corpus(corpus, output, languages, document=layout, tell=tell).summary())
 
 
 def check(

@@ -23,7 +23,7 @@ from headway.errors import UserError
 
 if TYPE_CHECKING:
     from headway.training.checkpoint import Progress
-    from headway.training.own_text import Asked
+    from headway.training.own_text import RunRequest
     from headway.training.recipe import Recipe
 
 PRESET_SIZES = "textbook (10.2M parameters), tiny (2.3M), small (6.0M), base (48.2M), big (184.5M)"
@@ -197,9 +197,9 @@ def is_restarted() -> bool:
 
 def _asked(
     files: dict[str, list[Path]], columns: str | None, overrides: list[str], minutes: float | None, *, fast: bool
-) -> Asked:
+) -> RunRequest:
     """What the command line asks for, where it names text alone. Raises UserError."""
-    from headway.training.own_text import MINUTES, Asked
+    from headway.training.own_text import MINUTES, RunRequest
 
     if not files["source"]:
         raise UserError("--source is missing")
@@ -209,7 +209,7 @@ def _asked(
         raise UserError("--data is for a recipe, the one from which the folder was prepared")
     paths = {name: [str(path.absolute()) for path in some] for name, some in files.items()}
     chosen = parse_columns(columns) if columns is not None else None
-    return Asked(**paths, columns=chosen, overrides=overrides, minutes=minutes or MINUTES, fast=fast)
+    return RunRequest(**paths, columns=chosen, overrides=overrides, minutes=minutes or MINUTES, fast=fast)
 
 
 def _run_of(pairs: list[Path]) -> Path:
@@ -221,7 +221,9 @@ def _run_of(pairs: list[Path]) -> Path:
     return Path("runs") / plain_name(pairs[0]).stem
 
 
-def _of_text(asked: Asked, run: Path, began: float, threads: int | None, *, or_resume: bool) -> tuple[Recipe, Path]:
+def _of_text(
+    asked: RunRequest, run: Path, began: float, threads: int | None, *, or_resume: bool
+) -> tuple[Recipe, Path]:
     """The recipe that is chosen for text, and the run directory. Raises UserError."""
     from headway.training.run_directory import is_run, refuse_used_folder
 
@@ -231,7 +233,7 @@ def _of_text(asked: Asked, run: Path, began: float, threads: int | None, *, or_r
     return _chosen(asked, run, began, threads), run
 
 
-def _chosen(asked: Asked, run: Path, began: float, threads: int | None) -> Recipe:
+def _chosen(asked: RunRequest, run: Path, began: float, threads: int | None) -> Recipe:
     """The recipe that the first process chooses; others wait for it. Raises UserError."""
     from headway.threads import use_threads
     from headway.training.own_text import choose_for
@@ -250,13 +252,13 @@ def _resumed(run: Path, overrides: list[str], minutes: float | None, began: floa
     """The recipe of a run that goes on; with `minutes`, it has the limits that end it then, unless others are given.
     Where none was chosen yet, one is chosen. Raises UserError."""
     from headway.training.cooldown import cooldown
-    from headway.training.own_text import Asked
+    from headway.training.own_text import RunRequest
     from headway.training.reading import load_recipe
     from headway.training.run_directory import is_asked, is_run
 
     if not is_run(run):
         if is_asked(run):
-            asked = Asked.read(run)
+            asked = RunRequest.read(run)
             return _chosen(replace(asked, overrides=[*asked.overrides, *overrides]), run, began, threads)
         raise UserError(f"{run}: is not a run directory, so there is nothing to resume")
     recipe = load_recipe(run / "recipe.yaml", overrides)

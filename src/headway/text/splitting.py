@@ -133,7 +133,8 @@ class Splitter:
         self._held_out = {compared(pair.source) for pair in pairs if not is_blank(pair.source)}
         self._sides: dict[int, str] = {}
         """The part of each unit that measures."""
-        self._near = NearTexts(self._held_out)
+        self._measuring: set[str] = self._held_out
+        """The sources that measure."""
         self.left_out: Counter[str] = Counter()
         """Pairs in no part, by reason. Complete once all parts were read."""
 
@@ -156,15 +157,17 @@ class Splitter:
         for key in found.get("valid", {}).keys() & found.get("test", {}).keys():  # of two documents
             del found["valid"][key]
             self.left_out["in both parts"] += 1
-        self._near = NearTexts(self._held_out.union(*found.values()))
+        self._measuring = self._held_out.union(*found.values())
         return {part: [pair for _, pair in pairs.values()] for part, pairs in found.items()}
 
-    def training(self) -> Iterator[Sides]:
-        """The other pairs, without those near to one that measures."""
+    def training(self, *, near: bool = True) -> Iterator[Sides]:
+        """The other pairs, without those whose source is near to one that measures; near=False: is the same as one."""
+        unwanted = NearTexts(self._measuring) if near else self._measuring
+        self.left_out[NEAR] = 0
         for placed in self._pairs():
             if placed.unit in self._sides:
                 continue
-            if placed.key in self._near:
+            if placed.key in unwanted:
                 self.left_out[NEAR] += 1
             else:
                 yield placed.source, placed.target

@@ -60,7 +60,7 @@ MEASURED_SECONDS, UNMEASURED_STEPS = 4.0, 2
 
 
 @dataclass(frozen=True)
-class Text:
+class TrainingText:
     """A training corpus, as far as the choice depends on it."""
 
     pairs: int
@@ -70,7 +70,7 @@ class Text:
     """About, of both sides: a token takes some five bytes of UTF-8 in alphabets and syllabaries alike."""
 
     @classmethod
-    def of(cls, corpora: Sequence[CorpusFiles]) -> Text:
+    def of(cls, corpora: Sequence[CorpusFiles]) -> TrainingText:
         """Reads the whole corpora. Raises UserError."""
         pairs, size, characters = 0, 0, set[str]()
         for corpus in corpora:
@@ -82,7 +82,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Measured:
+class TrainingSpeed:
     """A training of a few steps."""
 
     seconds_of_step: float
@@ -113,7 +113,7 @@ class Measured:
         return 3 * self.work_of_line * self.seconds_of_step / self.work_of_step
 
 
-def measure(recipe: Recipe, folder: Path) -> Measured:
+def measure(recipe: Recipe, folder: Path) -> TrainingSpeed:
     """Trains for some seconds in a folder that is made for that. Raises UserError."""
     began = time.monotonic()
     run = start(recipe, folder, lambda _: None, Alone())
@@ -126,7 +126,7 @@ def measure(recipe: Recipe, folder: Path) -> Measured:
     source, target = run.data.train.mean_lengths
     corpus = Corpus(len(run.data.train), len(run.data.train), (source + 1, target + 1), 0)
     beginning, parts = run.train.plan.beginning()
-    return Measured(
+    return TrainingSpeed(
         seconds_of_step=sum(seconds[UNMEASURED_STEPS:]) / (len(seconds) - UNMEASURED_STEPS),
         seconds_before=before,
         steps_of_epoch=len(beginning) * parts,
@@ -177,9 +177,9 @@ ENDLESS = "training.max_steps=1000000000"
 def choose(
     data: Document,
     overrides: Sequence[str],
-    text: Text,
+    text: TrainingText,
     seconds_left: Callable[[], float],
-    measure: Callable[[Recipe], Measured],
+    measure: Callable[[Recipe], TrainingSpeed],
     *,
     fast: bool = False,
 ) -> Choice:
@@ -197,7 +197,7 @@ def choose(
     return choice
 
 
-def for_text(choice: Choice, text: Text) -> None:
+def for_text(choice: Choice, text: TrainingText) -> None:
     """The choices that depend on the text alone."""
     tokens = next((size for most, size in VOCABULARIES if text.pairs <= most), MOST_TOKENS)
     while tokens < min(TOKENS_OF_CHARACTER * text.characters, MOST_TOKENS):
@@ -215,11 +215,11 @@ def power_of_two(tokens: float) -> int:
 
 
 def for_speed(
-    choice: Choice, text: Text, seconds_left: Callable[[], float], measure: Callable[[Recipe], Measured]
-) -> Measured:
+    choice: Choice, text: TrainingText, seconds_left: Callable[[], float], measure: Callable[[Recipe], TrainingSpeed]
+) -> TrainingSpeed:
     """Size of the model and of a step, by the tokens that the time has room for."""
 
-    def trained() -> tuple[Measured, float]:
+    def trained() -> tuple[TrainingSpeed, float]:
         recipe = choice.recipe(ENDLESS)
         measured = measure(recipe)
         return measured, seconds_left() / measured.seconds_of_step * recipe.training.tokens_per_batch
@@ -240,7 +240,7 @@ def for_speed(
     return measured
 
 
-def for_stages(choice: Choice, measured: Measured, seconds: float, *, fast: bool) -> None:
+def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast: bool) -> None:
     """The stages and their steps."""
     epochs = seconds / measured.seconds_of_step / measured.steps_of_epoch
     shares = {"direction": 1.0}
@@ -284,7 +284,7 @@ def for_stages(choice: Choice, measured: Measured, seconds: float, *, fast: bool
         choice.sections["training"] |= choice.stages.pop()["training"]
 
 
-def trained_for(measured: Measured, seconds: float, *, risk: bool) -> Document:
+def trained_for(measured: TrainingSpeed, seconds: float, *, risk: bool) -> Document:
     """Steps for so many seconds, with their validations."""
     of_step = measured.seconds_of_step * (RISK_SAMPLES * 4 / 3 if risk else 1)
     count = int(SHARE_OF_VALIDATIONS * seconds / measured.seconds_of_validation)

@@ -47,15 +47,15 @@ Tell = Callable[[str], None]
 T = TypeVar("T")
 
 
-class Pairs(NamedTuple):
-    """Text with its translations, and sacreBLEU's tokenisation for them."""
+class UnseenText(NamedTuple):
+    """Text that the model has not learned from, its translations, and sacreBLEU's tokenisation for them."""
 
     sources: Sequence[str]
     references: Sequence[str]
     tokenize: str
 
-    def some(self, count: int) -> "Pairs":
-        return Pairs(evenly(self.sources, count), evenly(self.references, count), self.tokenize)
+    def some(self, count: int) -> "UnseenText":
+        return UnseenText(evenly(self.sources, count), evenly(self.references, count), self.tokenize)
 
 
 def evenly(items: Sequence[T], count: int) -> list[T]:
@@ -64,13 +64,13 @@ def evenly(items: Sequence[T], count: int) -> list[T]:
     return [items[place * len(items) // count] for place in range(count)]
 
 
-def validation_pairs(model: Path) -> Pairs:
+def validation_pairs(model: Path) -> UnseenText:
     """Those of the run in which the model lies."""
     run = model.parents[1]
     recipe = load_recipe(run / "recipe.yaml")
     texts = json.loads(((recipe.data.prepared or run / "data") / VALID_TEXTS).read_bytes())
     sources, references = zip(*texts, strict=True)
-    return Pairs(sources, references, tokenization_of(recipe))
+    return UnseenText(sources, references, tokenization_of(recipe))
 
 
 def end_run(recipe: Recipe, run: Path, minutes: float, tell: Tell) -> None:
@@ -111,7 +111,9 @@ def finish(
         return
     valid = validation_pairs(folder)
     pairs = [] if test is None else list(test.pairs())
-    measured = Pairs([one.source for one in pairs], [one.target for one in pairs], valid.tokenize) if pairs else valid
+    measured = (
+        UnseenText([one.source for one in pairs], [one.target for one in pairs], valid.tokenize) if pairs else valid
+    )
     translator = Translator(stored, device=device, engine=engine)
     rows: dict[str, str] = {}
 
@@ -149,7 +151,7 @@ def finish(
         tell(line)
 
 
-def _affordable(translator: Translator, pairs: Pairs, seconds: float, others: int, beams: Sequence[int]) -> int:
+def _affordable(translator: Translator, pairs: UnseenText, seconds: float, others: int, beams: Sequence[int]) -> int:
     """How many validation pairs there is time for. others: what else is translated, in greedy translations; a beam of
     two takes as long as two of them at most."""
     few = pairs.some(TRIED).sources
@@ -161,7 +163,7 @@ def _affordable(translator: Translator, pairs: Pairs, seconds: float, others: in
     return int(min(MOST, max(FEWEST, (seconds - each * others) / of_pair)))
 
 
-def choose_search(translator: Translator, pairs: Pairs, beams: Sequence[int]) -> tuple[dict[str, Any], str]:
+def choose_search(translator: Translator, pairs: UnseenText, beams: Sequence[int]) -> tuple[dict[str, Any], str]:
     """The beam size and length penalty with the highest BLEU, as options and in words. Each beam is searched once, and
     its hypotheses ranked by each penalty. A beam must gain LEAST_GAIN over a smaller one."""
     best, beam, alpha, scores = -math.inf, 1, SearchOptions.length_penalty, []
@@ -189,7 +191,7 @@ def _first_by(penalty: float, translation: Translation) -> str:
     return max((translation, *translation.alternatives), key=worth).text
 
 
-def _scores(part: str, texts: Sequence[str], pairs: Pairs) -> Iterator[tuple[str, str]]:
+def _scores(part: str, texts: Sequence[str], pairs: UnseenText) -> Iterator[tuple[str, str]]:
     """BLEU and chrF by name, each with what its interval is about."""
     scores, margins = score_translations(texts, *pairs[1:]), score_margins(texts, *pairs[1:])
     found = (("BLEU", scores.bleu, scores.bleu_signature), ("chrF", scores.chrf, scores.chrf_signature))

@@ -70,7 +70,7 @@ def _train_alone(
             progress = go_on(run, stop, reporter)
             if ranks.leads:
                 with stop.at_once():
-                    end_run(recipe, folder, progress.minutes, reporter.line)
+                    end_run(recipe, folder, progress.all_minutes, reporter.line)
             return progress
 
 

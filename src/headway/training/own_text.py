@@ -16,7 +16,7 @@ from headway.errors import UserError
 from headway.storage.atomic import write_file, write_json
 from headway.storage.untrusted import read_json
 from headway.text.corpus import CorpusFiles, as_corpus
-from headway.training.choosing import ENDLESS, LIMITS, Measured, Text, choose, measure
+from headway.training.choosing import ENDLESS, LIMITS, TrainingSpeed, TrainingText, choose, measure
 from headway.training.finishing import SHARE_OF_END
 from headway.training.reading import make_recipe
 from headway.training.recipe import Recipe
@@ -36,7 +36,7 @@ MEASURING = "measuring"
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunRequest:
     """What a run without a recipe is asked for."""
 
     source: list[str]
@@ -52,13 +52,13 @@ class Asked:
     fast: bool
 
     @classmethod
-    def read(cls, run: Path) -> Asked:
+    def read(cls, run: Path) -> RunRequest:
         """What was asked of the run in the folder."""
         found = read_json(run / ASKED)
         return cls(**{**found, "columns": found["columns"] and tuple(found["columns"])})
 
 
-def choose_for(asked: Asked, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
+def choose_for(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
     """Makes the folder of a run, with its text and its recipe, which it returns. began: when the minutes began, by
     `time.monotonic`. Raises UserError, and leaves no folder then that wasn't there."""
     is_new = not run.exists()
@@ -66,9 +66,9 @@ def choose_for(asked: Asked, run: Path, began: float, tell: Callable[[str], None
         return _chosen_alone(asked, run, began, tell, is_new=is_new)
 
 
-def _chosen_alone(asked: Asked, run: Path, began: float, tell: Callable[[str], None], *, is_new: bool) -> Recipe:
+def _chosen_alone(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None], *, is_new: bool) -> Recipe:
     try:
-        if (run / ASKED).exists() and Asked.read(run) != asked:
+        if (run / ASKED).exists() and RunRequest.read(run) != asked:
             shutil.rmtree(run / TEXT, ignore_errors=True)
         write_json(run / ASKED, asdict(asked))
         return _chosen(asked, run, began, tell)
@@ -78,13 +78,13 @@ def _chosen_alone(asked: Asked, run: Path, began: float, tell: Callable[[str], N
         raise
 
 
-def _chosen(asked: Asked, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
+def _chosen(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
     data = _data(asked, run, tell)
     limited = any(one.startswith(f"training.{name}=") for one in asked.overrides for name in LIMITS)
     section = make_recipe({"data": data}, [*asked.overrides, *([] if limited else [ENDLESS])], "command line").data
-    text = Text.of([section.files_of(corpus) for corpus in section.corpora])
+    text = TrainingText.of([section.files_of(corpus) for corpus in section.corpora])
 
-    def measured(recipe: Recipe) -> Measured:
+    def measured(recipe: Recipe) -> TrainingSpeed:
         shutil.rmtree(run / MEASURING, ignore_errors=True)
         try:
             return measure(recipe, run / MEASURING)
@@ -106,7 +106,7 @@ def _chosen(asked: Asked, run: Path, began: float, tell: Callable[[str], None]) 
     return recipe
 
 
-def _data(asked: Asked, run: Path, tell: Callable[[str], None]) -> dict[str, Any]:
+def _data(asked: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[str, Any]:
     """The recipe's section, with the parts that are given or set apart."""
     given = {"source": asked.source, "target": asked.target}
     section = make_recipe({"data": {"train": given, "valid": given}}, [*asked.overrides, ENDLESS], "command line").data

@@ -86,10 +86,14 @@ def split_corpus(
         splitter = splitting.Splitter(corpus, languages, document, held_out)
         with write_directory(folder, sum(file.stat().st_size for file in files)) as new:
             measuring = {part: _write(pairs, new, part, languages) for part, pairs in splitter.measuring(parts).items()}
-            counts = {"train": _write(splitter.training(), new, "train", languages), **measuring}
-            if not counts["train"]:
+            train = _write(splitter.training(), new, "train", languages)
+            if train < splitter.left_out[splitting.NEAR]:
+                tell("notice: most sources are like one that measures; only the same ones are left out of training")
+                train = _write(splitter.training(near=False), new, "train", languages)
+            if not train:
                 raise UserError(f"{corpus.sources[0]}: no pair is left to train on; give more text")
-            left_out = dict(splitter.left_out.most_common())
+            counts = {"train": train, **measuring}
+            left_out = {reason: count for reason, count in splitter.left_out.most_common() if count}
             write_json(new / RECORD, {**made_from, "counts": counts, "left_out": left_out})
             write_checksums(new)
     return _split(folder, languages, counts, left_out)
