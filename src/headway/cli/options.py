@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from headway.decoding.abilities import ONLY_TORCH
 from headway.errors import UserError
+from headway.text.lines import Layout
 
 if TYPE_CHECKING:
     from headway.decoding import Sampling
@@ -136,3 +137,36 @@ def parse_sampling(text: str | None) -> Sampling | None:
             known = ", ".join(f"{name}=NUMBER" for name in kinds)
             raise UserError(f"--sample {text}: {item!r} is not one of {known}") from None
     return Sampling(**given)
+
+
+Columns = Annotated[
+    list[int] | None,
+    Option(
+        "--column",
+        metavar="N",
+        min=1,
+        help="Column of the source in .tsv files, then that of the target. Default: 1, 2.",
+    ),
+]
+Document = Annotated[
+    str | None,
+    Option(metavar="N|NAME", help="Keep documents whole; this column of .tsv, or field of .jsonl, names them."),
+]
+
+
+def columns_of(given: list[int] | None) -> tuple[int, int] | None:
+    """The columns of source and target, from 0, as `--column` gives them. Raises UserError."""
+    if not given:
+        return None
+    if len(given) != 2 or given[0] == given[1]:
+        raise UserError("--column: give that of the source and that of the target, such as --column 2 --column 3")
+    return given[0] - 1, given[1] - 1
+
+
+def document_layout(given: str | None) -> Layout | None:
+    """Where a line names its document, as `--document` gives it. Raises UserError."""
+    if given == "0":
+        raise UserError("--document 0: columns are counted from 1")
+    if not given:
+        return None
+    return Layout(column=int(given)) if given.isdecimal() else Layout(field=given)

@@ -96,14 +96,8 @@ def split(
         str, Option(metavar="CODE", help="Language of the source. Default: what the files' names or columns say.")
     ] = "",
     target_language: Annotated[str, Option(metavar="CODE", help="Language of the target, likewise.")] = "",
-    column: Annotated[
-        list[int] | None,
-        Option(metavar="N", min=1, help="Column of the source in .tsv files, then that of the target. Default: 1, 2."),
-    ] = None,
-    document: Annotated[
-        str | None,
-        Option(metavar="N|NAME", help="Keep documents whole; this column of .tsv, or field of .jsonl, names them."),
-    ] = None,
+    column: options.Columns = None,
+    document: options.Document = None,
 ) -> None:
     """Split a corpus into parts for training, validation and testing.
 
@@ -122,9 +116,7 @@ def split(
         raise UserError("--output is missing: the folder to make")
     if bool(pairs) == bool(source) or (pairs and target):
         raise UserError("give either PAIRS, .tsv or .jsonl files, or --source with its --target")
-    if column and (len(column) != 2 or column[0] == column[1]):
-        raise UserError("--column: give that of the source and that of the target, such as --column 2 --column 3")
-    columns = (column[0] - 1, column[1] - 1) if column else None
+    columns = options.columns_of(column)
     corpus = replace(as_corpus(pairs or source or [], target or []), columns=columns)
     named = corpus.named_languages()
     languages = source_language or named[0], target_language or named[1]
@@ -132,12 +124,7 @@ def split(
         f"--{side}-language CODE" for side, code in zip(("source", "target"), languages, strict=True) if not code
     ]:
         raise UserError(f"{corpus.sources[0]}: doesn't say its languages; give {' '.join(missing)}, such as de")
-    if document == "0":
-        raise UserError("--document 0: columns are counted from 1")
-    layout = None
-    if document:
-        layout = Layout(column=int(document)) if document.isdecimal() else Layout(field=document)
-    tell(split_corpus(corpus, output, languages, document=layout, tell=tell).summary())
+    tell(split_corpus(corpus, output, languages, document=options.document_layout(document), tell=tell).summary())
 
 
 def check(

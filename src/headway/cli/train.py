@@ -18,7 +18,6 @@ from typer import Argument, Option
 from headway.cli import options
 from headway.cli.recipes import check_given, read_recipe, recipe_list, split_arguments
 from headway.cli.streams import tell
-from headway.cli.texts import parse_columns
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -59,9 +58,8 @@ def train(
     valid_target: Annotated[
         list[Path] | None, Option(metavar="FILE", help="The translation of the validation text.")
     ] = None,
-    columns: Annotated[
-        str | None, Option(metavar="S,T", help="Columns of source and target in .tsv files, from 1. Default: 1,2.")
-    ] = None,
+    column: options.Columns = None,
+    document: options.Document = None,
     minutes: Annotated[
         float | None,
         Option(
@@ -148,11 +146,11 @@ def train(
     if finish and (resume is None or minutes is None):
         raise UserError("--finish ends a run that is there: give --resume RUN --minutes N --finish")
     if any(files.values()):
-        asked = _asked(files, columns, overrides, minutes, fast=fast)
+        asked = _asked(files, column, document, overrides, minutes, fast=fast)
         recipe, run = _of_text(asked, output or _run_of(pairs), began, threads, or_resume=or_resume)
-    elif fast or columns is not None or (minutes is not None and not finish):
+    elif fast or column or document or (minutes is not None and not finish):
         raise UserError(
-            "--minutes, --columns and --fast are for text; a recipe has limits such as training.max_minutes"
+            "--minutes, --fast, --column and --document are for text; a recipe has limits such as training.max_minutes"
         )
     elif resume is None:
         recipe, run = _of_recipe(recipes[0], overrides, output, or_resume=or_resume)
@@ -196,7 +194,13 @@ def is_restarted() -> bool:
 
 
 def _asked(
-    files: dict[str, list[Path]], columns: str | None, overrides: list[str], minutes: float | None, *, fast: bool
+    files: dict[str, list[Path]],
+    column: list[int] | None,
+    document: str | None,
+    overrides: list[str],
+    minutes: float | None,
+    *,
+    fast: bool,
 ) -> RunRequest:
     """What the command line asks for, where it names text alone. Raises UserError."""
     from headway.training.own_text import MINUTES, RunRequest
@@ -208,8 +212,14 @@ def _asked(
     if any(one.startswith("data.prepared=") for one in overrides):
         raise UserError("--data is for a recipe, the one from which the folder was prepared")
     paths = {name: [str(path.absolute()) for path in some] for name, some in files.items()}
-    chosen = parse_columns(columns) if columns is not None else None
-    return RunRequest(**paths, columns=chosen, overrides=overrides, minutes=minutes or MINUTES, fast=fast)
+    return RunRequest(
+        **paths,
+        columns=options.columns_of(column),
+        document=options.document_layout(document),
+        overrides=overrides,
+        minutes=minutes or MINUTES,
+        fast=fast,
+    )
 
 
 def _run_of(pairs: list[Path]) -> Path:

@@ -10,7 +10,7 @@ from sacrebleu.metrics.base import Metric, Score
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
-from sacrebleu.significance import PairedTest, Result
+from sacrebleu.significance import PairedTest, Result, _bootstrap_resample, estimate_ci
 
 from headway.errors import UserError
 from headway.evaluation.metrics import Measured
@@ -97,11 +97,13 @@ def score_translations(
 
 def score_margins(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a") -> tuple[float, float]:
     """Half the width of the 95% intervals of BLEU and chrF, by bootstrap resampling of the lines (Koehn, 2004)."""
-    bleu, chrf = (
-        metric.corpus_score(hypotheses, [references], n_bootstrap=RESAMPLES)._ci
-        for metric in (BLEU(tokenize=tokenize, force=True), CHRF())
-    )
-    return bleu, chrf
+
+    def margin(metric: Metric) -> float:
+        lines = metric._extract_corpus_statistics(hypotheses, [references])
+        _, resampled = _bootstrap_resample(lines, metric, RESAMPLES)
+        return float(estimate_ci(np.array([one.score for one in resampled], dtype=np.float64))[1])
+
+    return margin(BLEU(tokenize=tokenize, force=True)), margin(CHRF())
 
 
 def sentence_bleu(hypothesis: str, reference: str, tokenize: str = "13a") -> float:

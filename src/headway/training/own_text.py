@@ -16,6 +16,7 @@ from headway.errors import UserError
 from headway.storage.atomic import write_file, write_json
 from headway.storage.untrusted import read_json
 from headway.text.corpus import CorpusFiles, as_corpus
+from headway.text.lines import Layout
 from headway.training.choosing import ENDLESS, LIMITS, TrainingSpeed, TrainingText, choose, measure
 from headway.training.finishing import SHARE_OF_END
 from headway.training.reading import make_recipe
@@ -47,6 +48,8 @@ class RunRequest:
     valid_target: list[str]
     columns: tuple[int, int] | None
     """Of source and target in .tsv files, from 0."""
+    document: Layout | None
+    """Where a line names its document."""
     overrides: list[str]
     minutes: float
     fast: bool
@@ -55,7 +58,8 @@ class RunRequest:
     def read(cls, run: Path) -> RunRequest:
         """What was asked of the run in the folder."""
         found = read_json(run / ASKED)
-        return cls(**{**found, "columns": found["columns"] and tuple(found["columns"])})
+        columns, document = found["columns"], found["document"]
+        return cls(**{**found, "columns": columns and tuple(columns), "document": document and Layout(**document)})
 
 
 def choose_for(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
@@ -116,7 +120,7 @@ def _data(asked: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[str
         valid = {"source": asked.valid_source, "target": asked.valid_target}
         return {"train": given, "valid": valid, "filters": filters}
     corpus = replace(as_corpus(list(map(Path, asked.source)), list(map(Path, asked.target))), columns=asked.columns)
-    split = split_corpus(corpus, run / TEXT, languages, tell=tell)
+    split = split_corpus(corpus, run / TEXT, languages, document=asked.document, tell=tell)
     tell(split.summary())
     parts = {"train": split.train, "valid": split.valid, "held_out": split.test}
     return {
