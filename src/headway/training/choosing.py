@@ -253,7 +253,7 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
         shares["student"] = SHARE_OF_STUDENT
     dropout = next((rate for most, rate in DROPOUTS if epochs < most), HIGH_DROPOUT)
     choice.set("model.dropout", dropout, f"for {epochs:.3g} epochs in the time")
-    choice.set("training.schedule", "cosine")
+    choice.set("training.schedule", "wsd", "which keeps a high rate for longest")
     before: str | None = None
     for name, share in shares.items():
         stage: Document = {"name": name, **({"start": before} if before else {})}
