@@ -244,9 +244,13 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
     """The stages and their steps."""
     epochs = seconds / measured.seconds_of_step / measured.steps_of_epoch
     shares = {"direction": 1.0}
-    if epochs >= EPOCHS_IN_BOTH:
+
+    def has_room(share: float) -> bool:
+        return share * seconds > 4 * measured.seconds_before
+
+    if epochs >= EPOCHS_IN_BOTH and has_room(SHARE_IN_BOTH):
         shares = {"both": SHARE_IN_BOTH, "direction": 1 - SHARE_IN_BOTH}
-    if epochs >= EPOCHS_OF_RISK:
+    if epochs >= EPOCHS_OF_RISK and has_room(SHARE_OF_RISK):
         shares = {name: share * (1 - SHARE_OF_RISK) for name, share in shares.items()} | {"risk": SHARE_OF_RISK}
     if fast:
         shares = {name: share * (1 - SHARE_OF_STUDENT) for name, share in shares.items()}
@@ -260,8 +264,8 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
         before_it = measured.seconds_before + (measured.seconds_of_teaching if name == "student" else 0)
         if before_it > share * seconds / 2:
             raise UserError(
-                f"stage {name} has about {share * seconds / 60:.1f} of {seconds / 60:.1f} minutes, and what comes "
-                f"before its first step takes {before_it / 60:.1f}; give more --minutes"
+                f"stage {name} has about {share * seconds:.0f} of {seconds:.0f} seconds, and what comes before its first "
+                f"step takes {before_it:.0f}; give more --minutes"
             )
         training = trained_for(measured, share * seconds - before_it, risk=name == "risk")
         match name:

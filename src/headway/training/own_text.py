@@ -54,6 +54,11 @@ class RunRequest:
     minutes: float
     fast: bool
 
+    @property
+    def text(self) -> tuple[Any, ...]:
+        """What decides which parts there are."""
+        return self.source, self.target, self.columns, self.document
+
     @classmethod
     def read(cls, run: Path) -> RunRequest:
         """What was asked of the run in the folder."""
@@ -72,7 +77,7 @@ def choose_for(asked: RunRequest, run: Path, began: float, tell: Callable[[str],
 
 def _chosen_alone(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None], *, is_new: bool) -> Recipe:
     try:
-        if (run / ASKED).exists() and RunRequest.read(run) != asked:
+        if (run / ASKED).exists() and RunRequest.read(run).text != asked.text:
             shutil.rmtree(run / TEXT, ignore_errors=True)
         write_json(run / ASKED, asdict(asked))
         return _chosen(asked, run, began, tell)
