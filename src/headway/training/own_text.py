@@ -77,6 +77,7 @@ def choose_for(asked: RunRequest, run: Path, began: float, tell: Callable[[str],
 
 def _chosen_alone(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None], *, is_new: bool) -> Recipe:
     try:
+        shutil.rmtree(run / MEASURING, ignore_errors=True)  # of a process that was killed
         if (run / ASKED).exists() and RunRequest.read(run).text != asked.text:
             shutil.rmtree(run / TEXT, ignore_errors=True)
         write_json(run / ASKED, asdict(asked))
@@ -94,7 +95,6 @@ def _chosen(asked: RunRequest, run: Path, began: float, tell: Callable[[str], No
     text = TrainingText.of([section.files_of(corpus) for corpus in section.corpora])
 
     def measured(recipe: Recipe) -> TrainingSpeed:
-        shutil.rmtree(run / MEASURING, ignore_errors=True)
         try:
             return measure(recipe, run / MEASURING)
         finally:
