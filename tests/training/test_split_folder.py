@@ -3,6 +3,8 @@
 import gzip
 import json
 import random
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -185,3 +187,8 @@ def test_what_is_refused(tmp_path, monkeypatch, arguments, message):
     with pytest.raises(UserError, match=message.replace(".", r"\.").replace("(", r"\(")):
         run(*given)
     assert not (tmp_path / "out").exists()
+
+
+def test_no_torch_is_needed():
+    code = "import sys; sys.modules['torch'] = None; import headway.training.splitting"
+    subprocess.run([sys.executable, "-c", code], check=True)
