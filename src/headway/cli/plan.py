@@ -60,6 +60,8 @@ def plan(
         typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
         return
     recipe, in_training = _recipe(arguments), translate is None and serve is None
+    if recipe.stages and not in_training:
+        recipe = recipe.of_stage(recipe.stages[-1], Path())
     if pairs is None and data is None and in_training:
         raise UserError("--pairs is missing: the pairs in the corpus; or give --data, a folder to count them in")
     config, corpus = planning.model_and_corpus(recipe, pairs or 1, (source_tokens, target_tokens), data)
@@ -77,6 +79,8 @@ def plan(
         found = planning.plan_translating(translate, using, work, hours)
     elif serve is not None:
         found = planning.plan_serving(serve, using, work)
+    elif recipe.stages:
+        found = planning.plan_stages(recipe, pairs or 1, (source_tokens, target_tokens), data, using)
     else:
         found = planning.plan_training(config, corpus, recipe.training, using)
     if (found["efficiency"] or 0) > 1:
@@ -88,7 +92,10 @@ def plan(
     if in_training:
         speed += "; a guess: measure, and give --efficiency or --measured" if guessed else ""
         room = planning.HARDWARE[hardware].memory if hardware else None
-        lines = _training_lines(found, corpus, recipe.training.tokens_per_batch, devices, speed, room)
+        if recipe.stages:
+            lines = _stage_lines(found, speed)
+        else:
+            lines = _training_lines(found, corpus, recipe.training.tokens_per_batch, devices, speed, room)
     else:
         lines = _sentences_lines(found, f"a beam of {beam}: {speed}")
     typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
@@ -198,6 +205,15 @@ def _training_lines(
         repeated = ", some more than once" if corpus.pairs_of_epoch > corpus.pairs else ""
         lines.insert(2, f"          by its weights an epoch has {corpus.pairs_of_epoch:,.0f} of {pairs}{repeated}")
     return lines
+
+
+def _stage_lines(found: dict[str, Any], speed: str) -> list[str]:
+    """A line for each stage, and for all."""
+    rows = [("stage", "steps", "work", "time", "memory at most")]
+    for name, one in {**found["stages"], "all": found}.items():
+        work = f"{one['work']['products']:.3g} FLOPs"
+        rows.append((name, f"{one['steps']:,}", work, _time(one["hours"]), _bytes(one["memory_peak"])))
+    return [*aligned(rows), f"at {speed}"]
 
 
 def _sentences_lines(found: dict[str, Any], beam_and_speed: str) -> list[str]:
