@@ -60,11 +60,11 @@ def plan(
         typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
         return
     recipe, in_training = _recipe(arguments), translate is None and serve is None
-    if recipe.stages and not in_training:
-        recipe = recipe.of_stage(recipe.stages[-1], Path())
+    recipe = recipe.of_stage(recipe.stages[-1], Path()) if recipe.stages and not in_training else recipe
     if pairs is None and data is None and in_training:
         raise UserError("--pairs is missing: the pairs in the corpus; or give --data, a folder to count them in")
-    config, corpus = planning.model_and_corpus(recipe, pairs or 1, (source_tokens, target_tokens), data)
+    described = recipe, pairs or 1, (source_tokens, target_tokens), data
+    config, corpus = planning.model_and_corpus(*described)
     bf16, highest = planning.precision_and_peak(recipe.training.precision, hardware, peak)
     guessed = in_training and measured is None and efficiency is None
     share = planning.ASSUMED_EFFICIENCY if guessed else efficiency
@@ -79,10 +79,9 @@ def plan(
         found = planning.plan_translating(translate, using, work, hours)
     elif serve is not None:
         found = planning.plan_serving(serve, using, work)
-    elif recipe.stages:
-        found = planning.plan_stages(recipe, pairs or 1, (source_tokens, target_tokens), data, using)
     else:
-        found = planning.plan_training(config, corpus, recipe.training, using)
+        alone = planning.plan_training(config, corpus, recipe.training, using) if not recipe.stages else None
+        found = alone or planning.plan_stages(*described, using)
     if (found["efficiency"] or 0) > 1:
         compared = f"is {found['efficiency']:,.0%} of the peak of one device"
         raise UserError(f"--measured {measured:g}: {compared}; is it the speed of all devices together?")
@@ -92,10 +91,7 @@ def plan(
     if in_training:
         speed += "; a guess: measure, and give --efficiency or --measured" if guessed else ""
         room = planning.HARDWARE[hardware].memory if hardware else None
-        if recipe.stages:
-            lines = _stage_lines(found, speed)
-        else:
-            lines = _training_lines(found, corpus, recipe.training.tokens_per_batch, devices, speed, room)
+        lines = _training_lines(found, corpus, recipe.training.tokens_per_batch, devices, speed, room)
     else:
         lines = _sentences_lines(found, f"a beam of {beam}: {speed}")
     typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
@@ -176,6 +172,8 @@ def _training_lines(
     found: dict[str, Any], corpus: Corpus, places: int, devices: int, speed: str, room: float | None
 ) -> list[str]:
     """places: of a step. speed: that of a device. room: its memory in bytes."""
+    if "stages" in found:
+        return _stage_lines(found, speed)
     pairs, [source, target] = _counted(corpus.pairs, "pair"), [length - 1 for length in corpus.lengths]
     memory, network, disk = found["memory"], found["network"], found["disk"]
     labels = {"average": "moving average", "copies": "copies of weights"}

@@ -213,7 +213,7 @@ def plan_stages(
     for stage in recipe.stages:
         part = recipe.of_stage(stage, data or Path())
         more = len(part.data.corpora) / len(recipe.data.corpora)  # the other direction, or what a teacher writes
-        mean = (sum(lengths) / 2,) * 2 if part.data.both_directions else lengths
+        mean = (sum(lengths) / 2, sum(lengths) / 2) if part.data.both_directions else lengths
         found = model_and_corpus(part, pairs * more, mean, data and stage_folder(data, stage.name))
         stages[stage.name] = plan = plan_training(*found, part.training, devices)
         if devices.measured is not None:
