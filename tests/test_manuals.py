@@ -25,13 +25,12 @@ KOREAN = [page for page in MANUALS if page.name.endswith(".ko.md")]
 OF_OTHERS = {
     "--preload",
     "--hypothesis-profile",
-    "--random-source",
     "--collect-only",
     "--tokens",
     "--order",
     "--max-restarts",
 }
-"""Options of pytest, of shuf, of benchmarks, of torchrun and of gunicorn."""
+"""Options of pytest, of benchmarks, of torchrun and of gunicorn."""
 NO_KEYS = {"stages.py", "decoding.json", "model.safetensors", "tokenizer.spm", "tokenizer.js", "model.about"}
 NO_KEYS |= {f"{section}.{key}" for section, keys in RETIRED.items() for key in keys}
 """Files, keys that were retired, and what a page's model says of itself."""

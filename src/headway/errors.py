@@ -6,3 +6,7 @@ NEEDS_TORCH = "needs torch, which is not installed: pip install 'headway[torch]'
 
 class UserError(ValueError):
     """What is wrong, where, and what to do about it, in one line."""
+
+
+class LostModelError(UserError):
+    """A model that is in use can't be read from its folder any more."""

@@ -1,6 +1,8 @@
 """`calibrate` writes a model that says how likely its translations are acceptable."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -71,5 +73,14 @@ def test_a_calibrated_model(tmp_path, monkeypatch):
     pairs = ("--source", tmp_path / "valid.en", "--target", tmp_path / "valid.en")
     headway("shortlist", tmp_path / "calibrated", *pairs, "--output", tmp_path / "short")
     assert load_model(tmp_path / "short").int8 is None
+    blocked = "import sys\nsys.modules['torch'] = None\nfrom headway.cli import main\nmain()"
+    command = [*files, "--output", tmp_path / "without torch"]
+    done = subprocess.run(
+        [sys.executable, "-c", blocked, "calibrate", tmp_path / "model", *command], check=False, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    calibration = load_model(tmp_path / "without torch").calibration
+    assert calibration is not None
+    assert calibration.weights == pytest.approx(found.calibration.weights, abs=1e-6)
     with pytest.raises(UserError, match="is there already"):
         headway("calibrate", tmp_path / "model", *files, "--output", tmp_path / "calibrated")

@@ -92,6 +92,19 @@ def test_weights_that_were_changed_after_they_were_verified_are_not_kept(cache, 
     assert not cache.exists()
 
 
+def test_without_any_folder_to_write_one_line_says_what_to_do(cache, made, monkeypatch):
+    def none() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    one = stored()
+    kept = use(one)
+    monkeypatch.setattr("tempfile.gettempdir", none)
+    assert use(one) == kept
+    with pytest.raises(UserError, match="no folder for temporary files can be written; let TMPDIR name one"):
+        use(changed(one, 1))
+    assert len(made) == 1
+
+
 def test_another_model_another_package_and_another_exporter_are_another_copy(cache, made, monkeypatch, tmp_path):
     one = stored()
     use(one)

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from headway.errors import LostModelError
 from headway.insight import HeadOff, read_edits
 from headway.insight.analyses import read_analyses
 from tests.serving.conftest import CopyingTranslator
@@ -78,6 +79,18 @@ def test_a_model_that_cannot_follow_a_glossary_says_so(serve):
     translator = CopyingTranslator(refuses="a glossary needs engine torch")
     answer = serve(translator).post("/translate", json={**GOOD, "glossary": {"Hund": "dog"}})
     assert (answer.status_code, answer.json()) == (400, {"error": "a glossary needs engine torch"})
+
+
+def test_a_model_whose_folder_is_gone_is_the_servers_fault(serve, caplog):
+    """The client hears no path of the server, its log does."""
+
+    def change(_: str) -> str:
+        raise LostModelError("/srv/model.safetensors: was removed after it was verified")
+
+    answer = serve(CopyingTranslator(change=change)).post("/translate", json=GOOD)
+    assert answer.status_code == 500
+    assert answer.json() == {"error": "the model can't be read any more; the server's log has more"}
+    assert "/srv/model.safetensors: was removed after it was verified" in caplog.messages
 
 
 def test_what_was_cut_off_is_told(serve):

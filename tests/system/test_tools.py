@@ -340,3 +340,21 @@ def test_mistakes_that_must_not_pass_silently(corpus, trained, tmp_path):
     assert "tokenizer.vocab_size=3 is too small" in complaint(*train, "training.max_steps=1", "tokenizer.vocab_size=3")
     assert "given: nonsense" in complaint(*train, "nonsense")
     assert "within the warm-up" in run_headway(*train, *QUICK, "training.max_steps=1").err
+
+
+def test_a_split_is_the_same_in_every_process(tmp_path):
+    """Whatever the order of Python's sets; and a killed one leaves nothing that the next can't begin with."""
+    rows = [f"satz {n % 311} hat {n * n % 97} wörter\tsentence {n}\n" for n in range(900)]
+    (tmp_path / "a.tsv").write_text("".join(rows))
+    command = [sys.executable, "-m", "headway", "split", "a.tsv", "--source-language", "de", "--target-language", "en"]
+    (tmp_path / "1.partial").mkdir()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [*command, "--output", seed], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    one, other = ({file.name: file.read_bytes() for file in (tmp_path / seed).iterdir()} for seed in ("1", "2"))
+    assert one == other
+    assert not (tmp_path / "1.partial").exists()
+    assert "is split already" in run_headway(*command[3:], "--output", "2", cwd=tmp_path).err

@@ -4,7 +4,7 @@ import pytest
 from tests.training.test_loop import files, recipe, run, weights
 
 from headway.storage import find_model, load_model
-from headway.training import loop
+from headway.training import finishing
 from headway.training.loop import train
 from headway.training.processes import Interrupted
 from headway.training.reporter import Reporter
@@ -35,7 +35,7 @@ def test_the_best_model_says_it_and_the_run_is_the_same(files, tmp_path, capfd, 
     def never(*_):
         raise AssertionError
 
-    monkeypatch.setattr(loop, "judge_int8", never)
+    monkeypatch.setattr(finishing, "judge_int8", never)
     train(recipe(files), tmp_path / "run", Reporter())
     assert load_model(tmp_path / "run").int8 == best.int8
 
@@ -52,7 +52,7 @@ def test_a_stop_request_meanwhile_leaves_it_for_the_next_time(files, tmp_path, m
         raise Interrupted(15)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "judge_int8", stopped)
+        patch.setattr(finishing, "judge_int8", stopped)
         with pytest.raises(Interrupted):
             train(recipe(files), tmp_path / "run", Reporter())
     assert load_model(tmp_path / "run").int8 is None

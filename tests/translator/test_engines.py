@@ -11,7 +11,7 @@ import torch
 
 from headway.decoding import Sampling, ctranslate2_searcher
 from headway.decoding.abilities import ABILITIES
-from headway.errors import UserError
+from headway.errors import LostModelError, UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
 from headway.text.glossary import Glossary
@@ -88,6 +88,13 @@ def test_an_engine_that_was_chosen_refuses_what_it_lacks(folder, options, what):
         chosen.translate(TEXTS, **options)
 
 
+@pytest.mark.parametrize("engine", ["auto", "torch", "ctranslate2"])
+def test_an_ensemble_in_int8_is_refused_with_what_to_do(folder, engine, caplog):
+    with pytest.raises(UserError, match=r"precision int8: .* no ensembles; use fp32, bf16 or auto"):
+        Translator.load(folder, device="cpu", precision="int8", engine=engine, ensemble=[folder])
+    assert not caplog.records
+
+
 def test_an_ensemble_needs_torch(folder):
     with pytest.raises(UserError, match="an ensemble needs engine torch or auto"):
         Translator.load(folder, device="cpu", engine="ctranslate2", ensemble=[folder])
@@ -135,9 +142,11 @@ def test_a_folder_that_was_replaced_after_loading_gives_no_second_model(tmp_path
     torch.nn.init.ones_(other.model.output.weight)
     shutil.rmtree(tmp_path / "model")
     save_model(tmp_path / "model", other)
-    for needs_weights in (lambda: loaded.align(["a b"], ["b"]), lambda: loaded.stored):
-        with pytest.raises(UserError, match="was changed after it was verified; load the model again"):
-            needs_weights()
+    for what in ("changed", "removed"):
+        for needs_weights in (lambda: loaded.align(["a b"], ["b"]), lambda: loaded.stored):
+            with pytest.raises(LostModelError, match=f"was {what} after it was verified; load the model again"):
+                needs_weights()
+        shutil.rmtree(tmp_path / "model", ignore_errors=True)
 
 
 def test_precision_is_that_of_the_engine(folder, auto):

@@ -108,23 +108,22 @@ def calibrate(
     headway calibrate runs/mine --source valid.de --reference valid.en --output models/mine-calibrated
     headway translate models/mine-calibrated input.de --confidence
     """
-    from headway.storage import save_model
+    from headway.storage.model_directory import write_model
     from headway.translator import Translator
     from headway.translator.confidence import learn_calibration
     from headway.translator.int8 import judge_int8
-    from headway.translator.reading import TorchReader
 
     options.check_new(output)
     test_set = TestSet.read(source, reference, [], model, target_language)
     translator = load_translator(model, device, engine=engine, threads=threads)
     refuse_endless(test_set.file, test_set.references, translator)
-    sources, stored = test_set.tagged(translator), translator.stored
-    stored = judge_int8(stored, sources, test_set.references, test_set.tokenization(stored), tell)
+    sources, info = test_set.tagged(translator), translator.info
+    info = judge_int8(info, sources, test_set.references, test_set.tokenization(info), tell)
     # in the precision that it has from now on
-    translator = Translator(stored, device=translator.device, engine=translator.engine)  # type: ignore[arg-type]
+    translator = Translator(info, device=translator.device, engine=translator.engine)  # type: ignore[arg-type]
     translations = translator.translate(sources)
-    found = learn_calibration(TorchReader(translator.model), stored, translations, test_set.references)
-    save_model(output, replace(stored, calibration=found))
+    found = learn_calibration(translator.engines.reader, info, translations, test_set.references)
+    write_model(output, replace(info, calibration=found), info.config, info.weights())
     tell(f"{output}: written, calibrated")
 
 

@@ -1,6 +1,7 @@
-"""The commands about texts: data gets a corpus, check finds what looks wrong in one, perturb makes it noisy."""
+"""The commands about texts: data gets a corpus, split divides one, check finds what looks wrong in it, perturb makes it
+noisy."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from headway.cli.show import print_json
 from headway.cli.streams import tell
 from headway.errors import UserError
 from headway.text.check import check_corpus
+from headway.text.corpus import as_corpus
 from headway.text.lines import Layout
 from headway.text.noise import KINDS, perturbed
 
@@ -76,6 +78,66 @@ def parse_languages(languages: str) -> tuple[str, str]:
     if source == target:
         raise UserError(f"--languages {languages}: the two must differ")
     return source, target
+
+
+def split(
+    pairs: Annotated[
+        list[Path] | None,
+        Argument(metavar="[PAIRS]...", show_default=False, help=".tsv or .jsonl files with both sides, or patterns."),
+    ] = None,
+    output: Annotated[Path | None, options.output("Folder to make.", "FOLDER")] = None,
+    source: Annotated[
+        list[Path] | None, Option(metavar="FILE", help="Text, one sentence per line. Repeat the option for more files.")
+    ] = None,
+    target: Annotated[
+        list[Path] | None, Option(metavar="FILE", help="Its translation, line for line, in as many files.")
+    ] = None,
+    source_language: Annotated[
+        str, Option(metavar="CODE", help="Language of the source. Default: what the files' names or columns say.")
+    ] = "",
+    target_language: Annotated[str, Option(metavar="CODE", help="Language of the target, likewise.")] = "",
+    column: Annotated[
+        list[int] | None,
+        Option(metavar="N", min=1, help="Column of the source in .tsv files, then that of the target. Default: 1, 2."),
+    ] = None,
+    document: Annotated[
+        str | None,
+        Option(metavar="N|NAME", help="Keep documents whole; this column of .tsv, or field of .jsonl, names them."),
+    ] = None,
+) -> None:
+    """Split a corpus into parts for training, validation and testing.
+
+    About 1,000 pairs validate and 1,000 test, a tenth each if there are fewer than 10,000. All translations of a source
+    are in one part, and training pairs too like a source of the other parts are left out. The same text is always split
+    in the same way.
+
+    \b
+    headway split corpus.tsv --source-language de --target-language en --output split
+    headway split --source corpus.de --target corpus.en --output split
+    headway split corpus.tsv --column 2 --column 3 --document 1 --source-language en --target-language ko --output split
+    """
+    from headway.training.splitting import split_corpus
+
+    if output is None:
+        raise UserError("--output is missing: the folder to make")
+    if bool(pairs) == bool(source) or (pairs and target):
+        raise UserError("give either PAIRS, .tsv or .jsonl files, or --source with its --target")
+    if column and (len(column) != 2 or column[0] == column[1]):
+        raise UserError("--column: give that of the source and that of the target, such as --column 2 --column 3")
+    columns = (column[0] - 1, column[1] - 1) if column else None
+    corpus = replace(as_corpus(pairs or source or [], target or []), columns=columns)
+    named = corpus.named_languages()
+    languages = source_language or named[0], target_language or named[1]
+    if missing := [
+        f"--{side}-language CODE" for side, code in zip(("source", "target"), languages, strict=True) if not code
+    ]:
+        raise UserError(f"{corpus.sources[0]}: doesn't say its languages; give {' '.join(missing)}, such as de")
+    if document == "0":
+        raise UserError("--document 0: columns are counted from 1")
+    layout = None
+    if document:
+        layout = Layout(column=int(document)) if document.isdecimal() else Layout(field=document)
+    tell(split_corpus(corpus, output, languages, document=layout, tell=tell).summary())
 
 
 def check(

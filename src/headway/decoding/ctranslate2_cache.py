@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.decoding import ctranslate2_model
+from headway.errors import UserError
 from headway.storage.atomic import TEMPORARY_SUFFIX
 from headway.storage.checksums import find_damage, write_checksums
 from headway.storage.model_directory import ModelDirectory
@@ -45,7 +46,7 @@ def exported(model: ModelDirectory | StoredModel, version: str) -> Iterator[Path
             os.utime(folder)
         yield folder
         return
-    with tempfile.TemporaryDirectory(prefix="headway-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="headway-", dir=_temporary_folder()) as temporary:
         made = Path(temporary, "model")
         ctranslate2_model.export_ctranslate2(model, made)
         try:
@@ -67,7 +68,15 @@ def _folder() -> Path:
     try:
         return Path.home() / ".cache" / "headway"
     except RuntimeError:  # the user has no home
-        return Path(tempfile.gettempdir(), "headway")
+        return Path(_temporary_folder(), "headway")
+
+
+def _temporary_folder() -> str:
+    """The folder for temporary files. Raises UserError where none can be written."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError:
+        raise UserError("no folder for temporary files can be written; let TMPDIR name one that can") from None
 
 
 def _fingerprint(model: ModelDirectory | StoredModel, version: str) -> str:

@@ -95,6 +95,15 @@ def score_translations(
     )
 
 
+def score_margins(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a") -> tuple[float, float]:
+    """Half the width of the 95% intervals of BLEU and chrF, by bootstrap resampling of the lines (Koehn, 2004)."""
+    bleu, chrf = (
+        metric.corpus_score(hypotheses, [references], n_bootstrap=RESAMPLES)._ci
+        for metric in (BLEU(tokenize=tokenize, force=True), CHRF())
+    )
+    return bleu, chrf
+
+
 def sentence_bleu(hypothesis: str, reference: str, tokenize: str = "13a") -> float:
     """BLEU of one sentence, 0 to 100: smoothed, over the n-grams that it has."""
     return BLEU(tokenize=tokenize, effective_order=True).sentence_score(hypothesis, [reference]).score

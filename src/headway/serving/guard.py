@@ -23,7 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from headway.errors import UserError
+from headway.errors import LostModelError, UserError
 from headway.serving.batcher import QueueFullError
 from headway.serving.settings import Settings
 
@@ -228,6 +228,9 @@ def _told(error: BaseException, request_id: str) -> HTTPException:
     match error:
         case HTTPException():
             return error
+        case LostModelError():
+            error_log.error(str(error), extra={"fields": {"request_id": request_id}})
+            return HTTPException(500, "the model can't be read any more; the server's log has more")
         case UserError():
             return HTTPException(400, str(error))
         case QueueFullError():

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.decoding.options import SearchOptions
-from headway.errors import UserError
+from headway.errors import LostModelError, UserError
 from headway.model.config import ModelConfig
 from headway.model.shapes import weight_shapes
 from headway.storage.aligner import Aligner
@@ -101,13 +101,16 @@ class ModelDirectory(ModelInfo):
         return sum(math.prod(shape) for shape in weight_shapes(self.config).values())
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
-        """The weights by name; one that several modules share goes by its first name. Raises UserError, also if they
-        aren't those that were verified: the folder may have been replaced since."""
+        """The weights by name; one that several modules share goes by its first name. Raises UserError, and
+        LostModelError if they aren't those that were verified: the folder may have been removed or replaced since."""
         file = self.folder / WEIGHTS_FILE
         expected = {name: TensorKind("F32", shape) for name, shape in weight_shapes(self.config).items()}
-        weights = load_arrays(file, expected)
-        if checksum(file) != self.weights_checksum:
-            raise UserError(f"{file}: was changed after it was verified; load the model again")
+        try:
+            weights = load_arrays(file, expected)
+        finally:
+            if not file.is_file() or checksum(file) != self.weights_checksum:
+                what = "changed" if file.is_file() else "removed"
+                raise LostModelError(f"{file}: was {what} after it was verified; load the model again")
         for name, weight in weights.items():
             if not np.isfinite(weight).all():
                 raise UserError(f"{file}: weight {name!r} holds values that are not finite")

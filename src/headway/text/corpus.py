@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from headway.errors import UserError
+from headway.languages import is_suffix_of_language
 from headway.text.characters import is_blank
 from headway.text.compressed import LOW, damages, fault_of_line, is_plain, open_text, plain_name, raw_lines
 from headway.text.two_sided import HEAD, NO_LANGUAGES, Form, Sides, form_of
@@ -56,20 +57,32 @@ class CorpusFiles:
     """Codes of source and target, as far as they are known: columns or keys may be named after them."""
     swapped: bool = False
     """Whether what files with both sides have as the source is the target."""
+    columns: tuple[int, int] | None = None
+    """The columns of source and target in .tsv files, from 0, where they are chosen."""
 
     def pairs(self) -> Iterator[Pair]:
-        """The pairs of the corpus, as `read_pairs` reads them."""
+        """The pairs of the corpus, blank ones included. Raises UserError."""
         for chunk in read_chunks([self]):
             yield from chunk.pairs()
 
     def notices(self) -> Iterator[str]:
-        """Notices about how files with both sides are read; none for pipes, which can be read only once. Raises
-        UserError."""
+        """Notices about how files with both sides are read. Raises UserError."""
+        for file, form in self._forms():
+            yield from (f"{file}: {notice}" for notice in form.notices)
+
+    def named_languages(self) -> Sides:
+        """The languages that the suffixes of the first files say, or else the first row or keys of a file with both
+        sides; empty where they say none. Raises UserError."""
+        if self.targets:
+            return suffix_of_language(self.sources[0]), suffix_of_language(self.targets[0])
+        return next((form.languages for _, form in self._forms()), NO_LANGUAGES)
+
+    def _forms(self) -> Iterator[tuple[Path, Form]]:
+        """The layout of each file with both sides; none for pipes, which can be read only once."""
         for file in self.sources:
             if is_two_sided(file) and file.is_file() and not self.swapped:  # the other direction says it
                 with closing(read_lines(file, lenient=True)) as lines:
-                    form = form_of(list(islice(lines, HEAD)), file, self.languages)
-                yield from (f"{file}: {notice}" for notice in form.notices)
+                    yield file, form_of(list(islice(lines, HEAD)), file, self.languages, self.columns)
 
 
 @dataclass(frozen=True)
@@ -98,9 +111,13 @@ class Chunk:
         for line, (source, target) in enumerate(self.texts(), start=self.first):
             yield Pair(source, target, self.source_file, line, self.target_file)
 
+    def source_lines(self) -> list[str]:
+        """The lines of the source file. Raises UserError."""
+        return _decoded(self.source, self.source_file, self.first, self.lenient)
+
     def texts(self) -> Iterator[Sides]:
         """The source and target of each pair. Raises UserError."""
-        sources = _decoded(self.source, self.source_file, self.first, self.lenient)
+        sources = self.source_lines()
         if self.target_file is not None:
             yield from zip(sources, _decoded(self.target, self.target_file, self.first, self.lenient), strict=True)
             return
@@ -211,7 +228,8 @@ def _chunks_of(
         sources, form, first = _lines(stream, source_file), None, 1
         if target_file is None:
             head = list(islice(sources, HEAD))
-            form = form_of(_decoded(b"".join(head), source_file, 1, lenient=True), source_file, corpus.languages)
+            texts = _decoded(b"".join(head), source_file, 1, lenient=True)
+            form = form_of(texts, source_file, corpus.languages, corpus.columns)
             form = form.swapped() if corpus.swapped else form
             rows = zip(chain(head[form.header :], sources), repeat(b""))
             first += form.header
@@ -315,6 +333,13 @@ def same_text(pairs: Iterable[Pair]) -> bool:
 def is_two_sided(path: Path) -> bool:
     """Whether the file holds both sides, by its suffix (that of a compression aside)."""
     return plain_name(path).suffix.lower() in TWO_SIDED
+
+
+def suffix_of_language(path: Path) -> str:
+    """The code of a language that the name ends with, that of a compression and of a pattern aside; empty for others:
+    `train.de.gz` -> `de`."""
+    suffix = plain_name(Path(path.name.rstrip("*?."))).suffix.lstrip(".")
+    return suffix if is_suffix_of_language(suffix) else ""
 
 
 def as_corpus(sources: Sequence[Path], targets: Sequence[Path], languages: Sides = NO_LANGUAGES) -> CorpusFiles:

@@ -55,6 +55,8 @@ class Form:
     """The keys of source and target in a .jsonl file."""
     nested: bool = False
     """Whether they are within `translation`."""
+    languages: Sides = NO_LANGUAGES
+    """The languages that names of columns or keys say."""
     notices: tuple[str, ...] = ()
     """Notices about the layout."""
 
@@ -74,6 +76,8 @@ class Form:
             return "has no TAB between source and target"
         if self.columns and len(fields) != self.columns:
             return f"has {len(fields)} columns, but the lines before have {self.columns}; is there a TAB inside a text?"
+        if len(fields) <= max(self.places):
+            return f"has only {len(fields)} columns"
         return fields[self.places[0]], fields[self.places[1]]
 
     def _split_object(self, line: str) -> Sides | str:
@@ -96,32 +100,36 @@ class Form:
         return source, target
 
 
-def form_of(head: Sequence[str], file: Path, languages: Sides) -> Form:
-    """The layout of a file that begins with these lines. languages: codes of source and target, as far as known. Raises
-    UserError."""
+def form_of(head: Sequence[str], file: Path, languages: Sides, columns: tuple[int, int] | None = None) -> Form:
+    """The layout of a file that begins with these lines. languages: codes of source and target, as far as known.
+    columns: their columns in a .tsv file, from 0, as far as chosen. Raises UserError."""
     if plain_name(file).suffix.lower() == ".tsv":
-        return form_of_table(head, languages)
+        return form_of_table(head, languages, columns)
+    if columns is not None:
+        raise UserError(f"{file}: has no columns; they are chosen for .tsv files alone")
     return _form_of_objects(head, file, languages)
 
 
-def form_of_table(head: Sequence[str], languages: Sides) -> Form:
-    """The layout of a file with columns that begins with these lines. languages: as of `form_of`."""
+def form_of_table(head: Sequence[str], languages: Sides, chosen: tuple[int, int] | None = None) -> Form:
+    """The layout of a file with columns that begins with these lines. languages, chosen: as of `form_of`."""
     rows = [line for line in head if not is_blank(line)]
     if not rows:
         return Form(is_tsv=True)
     names = fields_of(rows[0]) or []
     places = _named_columns(names, languages) if not is_blank(head[0]) else None
     quoted = _is_quoted(rows, named=places is not None)
-    notices = []
+    notices, named = [], NO_LANGUAGES
     if places is not None:
-        taken = f"`{names[places[0]]}` is the source and `{names[places[1]]}` the target"
-        notices.append(f"the first row names the columns: {taken}")
+        sides = names[places[0]], names[places[1]]
+        notices.append(f"the first row names the columns: `{sides[0]}` is the source and `{sides[1]}` the target")
+        named = _languages_of(*sides)
     if quoted:
         notices.append("fields are quoted, so quotation marks around them and doubled ones inside are no text")
     columns = len(fields_of(rows[0]) or [] if quoted else rows[0].split("\t"))
-    if columns > 2 and places is None:
+    if columns > 2 and places is None and chosen is None:
         notices.append(f"has {columns} columns; the third and later ones are left out")
-    return Form(True, columns, places or (0, 1), places is not None, quoted, notices=tuple(notices))
+    places, header = chosen or places or (0, 1), places is not None
+    return Form(True, columns, places, header, quoted, languages=named, notices=tuple(notices))
 
 
 def _named_columns(names: Sequence[str], languages: Sides) -> tuple[int, int] | None:
@@ -155,6 +163,11 @@ def _language(name: str) -> str | None:
     name = visible(name).strip().lower()
     code = name if is_language(name) else code_of_name(name)
     return code and read_code(code).language
+
+
+def _languages_of(source: str, target: str) -> Sides:
+    """The languages that names of columns or keys say; empty for other names."""
+    return _language(source) or "", _language(target) or ""
 
 
 def _is_quoted(rows: Sequence[str], *, named: bool) -> bool:
@@ -212,7 +225,8 @@ def _form_of_objects(head: Sequence[str], file: Path, languages: Sides) -> Form:
         names = ", ".join(keys)
         raise UserError(f"{file}: has {names} in `translation`, of which source and target can't be told by languages")
     sides = keys[places[0]], keys[places[1]]
-    return Form(False, keys=sides, nested=nested, notices=(f"`{sides[0]}` is the source and `{sides[1]}` the target",))
+    notices = (f"`{sides[0]}` is the source and `{sides[1]}` the target",)
+    return Form(False, keys=sides, nested=nested, languages=_languages_of(*sides), notices=notices)
 
 
 def _parsed(line: str) -> Any:

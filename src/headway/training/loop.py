@@ -2,13 +2,15 @@
 
 import math
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 
 from headway.errors import UserError
-from headway.storage import load_model, save_model
 from headway.text.batches import MicroBatch
 from headway.training.checkpoint import Progress
+from headway.training.finishing import Tell, judge_best
 from headway.training.processes import Interrupted, StopRequests
 from headway.training.ranks import Alone, join
 from headway.training.rates import rate_of_step
@@ -22,7 +24,6 @@ from headway.training.run import (
     reached,
     save_run,
     stored_model,
-    tokenization_of,
     validate,
 )
 from headway.training.run_directory import only_trainer, removed_where_refused
@@ -30,26 +31,29 @@ from headway.training.sizes import work_of_update
 from headway.training.stages import RunStage, open_stages
 from headway.training.start import start
 from headway.training.step import naming_batch, train_step, try_batch
-from headway.translator.int8 import judge_int8
+
+Ending = Callable[[Path, Tell], None]
 
 
-def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
+def train(recipe: Recipe, folder: Path, reporter: Reporter, at_end: Ending = judge_best) -> Progress:
     """Trains by the recipe and writes everything to the folder. Continues from the last checkpoint, if there is one.
+    at_end: is done with the best model when all steps are; a stop request leaves it for the next time. Stages before
+    the last one end with `judge_best`.
 
     Raises UserError for mistakes that the user can fix, and Interrupted after SIGINT or SIGTERM, once all is saved.
     """
     ranks = join()
     with reporter, ranks.watching(folder):
         if not recipe.stages:
-            return _train_alone(recipe, folder, reporter, ranks)
+            return _train_alone(recipe, folder, reporter, ranks, partial(at_end, folder))
         with ExitStack() as held:
             if ranks.leads:
                 held.enter_context(only_trainer(folder))
                 held.enter_context(removed_where_refused(folder))
-            return _train_stages(recipe, folder, reporter, ranks)
+            return _train_stages(recipe, folder, reporter, ranks, at_end)
 
 
-def _train_stages(recipe: Recipe, folder: Path, reporter: Reporter, ranks: Alone) -> Progress:
+def _train_stages(recipe: Recipe, folder: Path, reporter: Reporter, ranks: Alone, at_end: Ending) -> Progress:
     """Trains one after the other, and returns where the last one stands."""
     with ranks.lead_first():
         stages = open_stages(recipe, folder, reporter.line) if ranks.leads else []
@@ -57,12 +61,19 @@ def _train_stages(recipe: Recipe, folder: Path, reporter: Reporter, ranks: Alone
     for place, stage in enumerate(stages):
         if not stage.is_done:
             reporter.line(f"stage {stage.folder.name}, {place + 1} of {len(stages)}")
-            progress = _train_alone(stage.recipe, stage.folder, reporter, ranks, stages[:place])
+            is_last = place + 1 == len(stages)
+            end = partial(at_end, folder) if is_last else partial(judge_best, stage.folder)
+            progress = _train_alone(stage.recipe, stage.folder, reporter, ranks, end, stages[:place])
     return progress
 
 
 def _train_alone(
-    recipe: Recipe, folder: Path, reporter: Reporter, ranks: Alone, earlier: list[RunStage] | None = None
+    recipe: Recipe,
+    folder: Path,
+    reporter: Reporter,
+    ranks: Alone,
+    at_end: Callable[[Tell], None],
+    earlier: list[RunStage] | None = None,
 ) -> Progress:
     """Trains a run without stages, or a stage. earlier: those before it."""
     with only_trainer(folder) if ranks.leads else nullcontext():
@@ -71,7 +82,8 @@ def _train_alone(
         with stop.listening():
             progress = go_on(run, stop, reporter)
             if ranks.leads:
-                judge_best(run, stop, reporter)
+                with stop.at_once():
+                    at_end(reporter.line)
             return progress
 
 
@@ -185,18 +197,6 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter
             f"step {progress.step:,}  epoch {progress.epoch + 1}  valid loss {found.loss:.3f}  BLEU {bleu:.2f}"
             f"{'  best' if better else ''}  {run.minutes():.1f} min"
         )
-
-
-def judge_best(run: Run, stop: StopRequests, reporter: Reporter) -> None:
-    """Adds to the best model what int8 costs on validation text, unless it says so already."""
-    stored = load_model(run.folder)
-    if stored.int8 is not None:
-        return
-    sources, references = zip(*run.data.valid_texts, strict=True)
-    with stop.at_once():
-        judged = judge_int8(stored, sources, references, tokenization_of(run.recipe), reporter.line)
-    if judged.int8 is not None:
-        save_model(run.folder / "models" / stored.name, judged)
 
 
 def _save(run: Run, log: RunLog | None) -> tuple[int, int]:

@@ -17,9 +17,9 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from headway.errors import UserError
-from headway.languages import is_suffix_of_language, read_code
+from headway.languages import read_code
 from headway.model import ModelConfig
-from headway.text.compressed import plain_name
+from headway.text.corpus import suffix_of_language
 from headway.training.initial import initial_sections, mismatches
 from headway.training.recipe import (
     DEFAULT_LEARNING_RATE,
@@ -220,11 +220,10 @@ def _languages(data: DataSection) -> dict[str, str]:
     given = {"source": data.source_language, "target": data.target_language or ("mul" if data.tags else "")}
     first = (data.train or data.corpora)[0]
     files: list[Path] = [*first.source[:1], *first.target[:1]]
-    names = (plain_name(Path(file.name.rstrip("*?."))) for file in files)  # a pattern may end with the language
-    suffixes = dict(zip(given, (name.suffix.lstrip(".") for name in names), strict=False))
+    suffixes = dict(zip(given, map(suffix_of_language, files), strict=False))
     found = {side: language or suffixes.get(side, "") for side, language in given.items()}
     missing = [side for side, language in given.items() if not language]
-    unclear = [side for side in missing if not is_suffix_of_language(found[side])]
+    unclear = [side for side in missing if not found[side]]
     if read_code(found["source"]) == read_code(found["target"]):
         unclear = missing
     if unclear:

@@ -40,6 +40,8 @@ class Engines:
         ):
             if value not in known:
                 raise UserError(f"{kind} {value!r} is unknown; there are {', '.join(known)}")
+        if ensemble and precision == "int8":
+            raise UserError("precision int8: CTranslate2 alone has it, and has no ensembles; use fp32, bf16 or auto")
         self._model, self._device, self._ensemble = model, device, ensemble
         self._precision: TranslatingPrecision = precision
         self._is_auto = engine == "auto"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from headway.errors import UserError
 from headway.evaluation import compare_translations
@@ -11,26 +11,31 @@ from headway.storage import Int8Check, with_int8
 from headway.translator.translator import Translator
 
 if TYPE_CHECKING:
-    from headway.storage import StoredModel
+    from headway.storage import ModelDirectory, StoredModel
 
 FEWEST, MOST = 100, 1000
 """Validation pairs that are needed, and that are used, drawn evenly, where there are more."""
 
 
+Model = TypeVar("Model", bound="StoredModel | ModelDirectory")
+
+
 def judge_int8(
-    stored: StoredModel, sources: Sequence[str], references: Sequence[str], tokenize: str, tell: Callable[[str], None]
-) -> StoredModel:
+    model: Model, sources: Sequence[str], references: Sequence[str], tokenize: str, tell: Callable[[str], None]
+) -> Model:
     """The model with the result of `check_int8`, or unchanged where that isn't possible. Tells which."""
     try:
-        check = check_int8(stored, sources, references, tokenize)
+        check = check_int8(model, sources, references, tokenize)
     except UserError as error:
         tell(f"notice: int8 isn't compared with fp32: {error}")
-        return stored
+        return model
     tell(str(check))
-    return with_int8(stored, check)
+    return with_int8(model, check)
 
 
-def check_int8(stored: StoredModel, sources: Sequence[str], references: Sequence[str], tokenize: str) -> Int8Check:
+def check_int8(
+    model: StoredModel | ModelDirectory, sources: Sequence[str], references: Sequence[str], tokenize: str
+) -> Int8Check:
     """Scores the translations, by the model's own search options, against the references. tokenize: sacreBLEU's
     tokenisation for BLEU. Raises UserError for too few pairs, and where CTranslate2 can't run the model in int8."""
     if len(sources) < FEWEST:
@@ -39,7 +44,7 @@ def check_int8(stored: StoredModel, sources: Sequence[str], references: Sequence
     chosen = [i * len(sources) // count for i in range(count)]
     texts = [sources[i] for i in chosen]
     int8, fp32 = (
-        Translator(stored, device="cpu", engine="ctranslate2", precision=precision).translate(texts)
+        Translator(model, device="cpu", engine="ctranslate2", precision=precision).translate(texts)
         for precision in ("int8", "fp32")
     )
     systems = [one.text for one in int8], [one.text for one in fp32]

@@ -1,0 +1,210 @@
+"""The end of a run: what int8 costs its best model; and, where the run chose for its user, the search of that model,
+its confidence, and its scores on text by which nothing was chosen, in its card and at the end of the log."""
+
+import json
+import math
+import shlex
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from headway.decoding.options import SearchOptions, length_penalty
+from headway.devices import DeviceName, EngineName
+from headway.errors import UserError
+from headway.evaluation import score_margins, score_translations
+from headway.storage import find_model, load_model, save_model
+from headway.text.corpus import CorpusFiles
+from headway.threads import current_threads
+from headway.training.prepared import VALID_TEXTS
+from headway.training.reading import load_recipe
+from headway.training.run import tokenization_of
+from headway.translator import Translation, Translator
+from headway.translator.confidence import learn_calibration
+from headway.translator.int8 import FEWEST, MOST, judge_int8
+from headway.translator.reading import TorchReader
+
+HEADING = "## Measured at the end of the run"
+"""In the card of a model that is finished."""
+BEAMS = (1, 2, 4)
+PENALTIES = (0.0, 0.5, 1.0, 1.5, 2.0)
+LEAST_GAIN = 0.2
+"""BLEU on validation that a beam must gain over one of half its size, which is nearly twice as fast."""
+EXAMPLES = 10
+SIDES = ("source", "translation", "reference")
+TRIED = 32
+"""Pairs by which it is known how long translating takes."""
+SCORING = 0.01
+"""Seconds that all scores take for each validation pair."""
+
+Tell = Callable[[str], None]
+T = TypeVar("T")
+
+
+class UnseenText(NamedTuple):
+    """Text that the model has not learned from, its translations, and sacreBLEU's tokenisation for them."""
+
+    sources: Sequence[str]
+    references: Sequence[str]
+    tokenize: str
+
+    def some(self, count: int) -> "UnseenText":
+        return UnseenText(evenly(self.sources, count), evenly(self.references, count), self.tokenize)
+
+
+def evenly(items: Sequence[T], count: int) -> list[T]:
+    """So many of the items, or all of them, at even distances."""
+    count = min(count, len(items))
+    return [items[place * len(items) // count] for place in range(count)]
+
+
+def validation_pairs(model: Path) -> UnseenText:
+    """Those of the run in which the model lies."""
+    run = model.parents[1]
+    recipe = load_recipe(run / "recipe.yaml")
+    texts = json.loads(((recipe.data.prepared or run / "data") / VALID_TEXTS).read_bytes())
+    sources, references = zip(*texts, strict=True)
+    return UnseenText(sources, references, tokenization_of(recipe))
+
+
+def judge_best(run: Path, tell: Tell) -> None:
+    """Adds to the best model what int8 costs on validation text, unless it says so already."""
+    folder = find_model(run)
+    stored = load_model(folder)
+    if stored.int8 is None:
+        judged = judge_int8(stored, *validation_pairs(folder), tell)
+        if judged.int8 is not None:
+            save_model(folder, judged)
+
+
+def finish(
+    run: Path,
+    tell: Tell,
+    *,
+    test: CorpusFiles | None = None,
+    minutes: float = math.inf,
+    beams: Sequence[int] = BEAMS,
+    device: DeviceName = "auto",
+    engine: EngineName = "auto",
+) -> None:
+    """Measures the best model of a run and puts it in its own place with all that was found, once. Tells that, and what
+    to do next. With few minutes it looks at fewer validation pairs. test: text for the scores, by default that of the
+    validation; beams: sizes to choose from; device and engine: as in `Translator.load`."""
+    folder = find_model(run)
+    stored = load_model(folder)
+    if HEADING in stored.card:
+        return
+    valid = validation_pairs(folder)
+    pairs = [] if test is None else list(test.pairs())
+    measured = (
+        UnseenText([one.source for one in pairs], [one.target for one in pairs], valid.tokenize) if pairs else valid
+    )
+    translator = Translator(stored, device=device, engine=engine)
+    rows: dict[str, str] = {}
+
+    def note(name: str, text: str) -> None:
+        rows[name] = text
+        tell(f"{name}: {text}")
+
+    if len(valid.sources) >= FEWEST:
+        valid = valid.some(_affordable(translator, valid, 60 * minutes, max(beams) * len(measured.sources), beams))
+        options, why = choose_search(translator, valid, beams)
+        note("search", why)
+        stored = replace(stored, decoding={**stored.decoding, **options})
+    else:
+        tell(f"notice: {len(valid.sources)} validation pairs are too few to choose a search by, {FEWEST} are enough")
+    stored = judge_int8(stored, *valid, tell)
+    translator = Translator(stored, device=device, engine=engine)  # in the precision that it has from now on
+    try:
+        translations = translator.translate(valid.sources)
+        calibration = learn_calibration(TorchReader(translator.model), stored, translations, valid.references)
+        stored = replace(stored, calibration=calibration)
+    except UserError as error:
+        tell(f"notice: confidence isn't calibrated: {error}")
+    began = time.monotonic()
+    texts = [one.text for one in translator.translate(measured.sources)]
+    seconds = time.monotonic() - began
+    for name, score in _scores("test" if pairs else "validation", texts, measured):
+        note(name, score)
+    note("size", f"{4 * stored.num_parameters / 1e6:.1f} MB, {stored.num_parameters:,} parameters")
+    conditions = f"{translator.engine}, {translator.engines.precision}, threads: {current_threads()}"
+    note("speed", f"{len(texts) / seconds:,.0f} sentences a second ({conditions})")
+    shown = evenly(list(zip(measured.sources, texts, measured.references, strict=True)), EXAMPLES)
+    examples = [[f"{name:<13}{' '.join(text.split())}" for name, text in zip(SIDES, one, strict=True)] for one in shown]
+    save_model(folder, replace(stored, card=f"{stored.card.rstrip()}\n\n{_section(rows, examples)}"))
+    for line in chain(*([*one, ""] for one in examples), next_commands(run)):
+        tell(line)
+
+
+def _affordable(translator: Translator, pairs: UnseenText, seconds: float, others: int, beams: Sequence[int]) -> int:
+    """How many validation pairs there is time for. others: what else is translated, in greedy translations; a beam of
+    two takes as long as two of them at most."""
+    few = pairs.some(TRIED).sources
+    translator.translate(few, beam_size=1)
+    began = time.monotonic()
+    translator.translate(few, beam_size=1)
+    each = (time.monotonic() - began) / len(few)
+    of_pair = each * (sum(beams) + 3 * max(beams)) + SCORING  # the searches, then int8, fp32, and for confidence
+    return int(min(MOST, max(FEWEST, (seconds - each * others) / of_pair)))
+
+
+def choose_search(translator: Translator, pairs: UnseenText, beams: Sequence[int]) -> tuple[dict[str, Any], str]:
+    """The beam size and length penalty with the highest BLEU, as options and in words. Each beam is searched once, and
+    its hypotheses ranked by each penalty. A beam must gain LEAST_GAIN over a smaller one."""
+    best, beam, alpha, scores = -math.inf, 1, SearchOptions.length_penalty, []
+    for size in beams:
+        found = translator.translate(pairs.sources, beam_size=size, n_best=size, length_penalty=0)
+        bleu = {
+            penalty: score_translations([_first_by(penalty, one) for one in found], *pairs[1:]).bleu
+            for penalty in (PENALTIES if size > 1 else [SearchOptions.length_penalty])
+        }
+        penalty = max(bleu, key=lambda one: (bleu[one], -abs(one - SearchOptions.length_penalty)))
+        scores.append(f"{bleu[penalty]:.2f} with {size}")
+        if bleu[penalty] >= best + LEAST_GAIN:
+            best, beam, alpha = bleu[penalty], size, penalty
+    why = f"validation BLEU by beam size {', '.join(scores)}, over {len(pairs.sources):,} pairs"
+    return {"beam_size": beam, "length_penalty": alpha}, f"beam {beam}, length penalty {alpha:g}: {why}"
+
+
+def _first_by(penalty: float, translation: Translation) -> str:
+    """The text of the one among the translation and its alternatives that is worth most by this length penalty."""
+
+    def worth(one: Translation) -> float:
+        ids = one._pieces.ids[1]
+        return -math.inf if one.score is None else one.score / length_penalty(len(ids) + 1, penalty)
+
+    return max((translation, *translation.alternatives), key=worth).text
+
+
+def _scores(part: str, texts: Sequence[str], pairs: UnseenText) -> Iterator[tuple[str, str]]:
+    """BLEU and chrF by name, each with what its interval is about."""
+    scores, margins = score_translations(texts, *pairs[1:]), score_margins(texts, *pairs[1:])
+    found = (("BLEU", scores.bleu, scores.bleu_signature), ("chrF", scores.chrf, scores.chrf_signature))
+    for (metric, score, signature), margin in zip(found, margins, strict=True):
+        yield f"{part} {metric}", f"{score:.2f} ± {margin:.2f} (95%, {len(texts):,} pairs, `{signature}`)"
+
+
+def _section(rows: dict[str, str], examples: Sequence[Sequence[str]]) -> str:
+    """Of the card."""
+    bar = r"\|"
+    table = "\n".join(f"| {name} | {text.replace('|', bar)} |" for name, text in rows.items())
+    blocks = "\n\n".join("\n".join(f"    {line}" for line in one) for one in examples)
+    return f"""{HEADING}
+
+| | |
+|---|---|
+{table}
+
+Translations taken from that text at even distances, not by their quality:
+
+{blocks}
+"""
+
+
+def next_commands(run: Path) -> list[str]:
+    """What a person may do with the model."""
+    place = shlex.quote(str(run))
+    commands = (f"translate {place} input.txt", f"serve {place}", f"export {place} --to ctranslate2 --output exported")
+    return [f"next: headway {command}" for command in commands]
