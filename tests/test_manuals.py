@@ -140,3 +140,9 @@ def test_commands_are_found():
     assert list(commands(block)) == [["translate", "x", ">", "y"], ["score", "x", "--source", "$a"]]
     assert list(commands("headway: a message\nls headway\n")) == []
     assert sum(len(shown_commands(manual)) for manual in MANUALS) > 100
+
+
+@pytest.mark.parametrize("korean", KOREAN, ids=lambda path: path.name)
+def test_korean_asks_in_one_way(korean):
+    """쓰세요, as the server's page and the guide do."""
+    assert "십시오" not in korean.read_text(encoding="utf-8")
