@@ -6,7 +6,8 @@
 
 A row of the table names a recipe, what is changed in it, the seeds and the test sets. A row without test sets is
 scored on the recipe's validation set. Each finished run is a line of `finished.jsonl` in the folder --work at once; a
-run that was cut off goes on from its last checkpoint. Prints a Markdown table of all finished runs, with the mean over
+run that was cut off goes on from its last checkpoint. A row may also be `of` another: a stage of its runs, which is
+scored as it is. Prints a Markdown table of all finished runs, with the mean over
 the seeds, each compared by paired bootstrap with the first one that has the same references and seed. PFLOP and minutes
 are those of all stages. --quick trains tiny models for some steps, to see that everything works.
 """
@@ -29,6 +30,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headway.evaluation import compare_translations, score_translations
 from headway.storage.changes import first_change
+from headway.storage.model_directory import stage_of
 from headway.storage.steps import step_folders
 from headway.text.corpus import read_lines
 from headway.training.checkpoint import read_state
@@ -72,6 +74,10 @@ class Row(Section):
     """As on the command line of `headway train`. `$WORK/NAME-$SEED` is the run of the row NAME, same seed."""
     after: str | None = None
     """The row whose model, with the same seed, this one starts from."""
+    of: str | None = None
+    """The row whose runs this one is a stage of. It has all that row has, but for what it says itself."""
+    stage: str | None = None
+    """The name of that stage."""
     seeds: list[int] = [1]
     tests: list[TestSet] = []
     """None: the recipe's validation set."""
@@ -109,7 +115,7 @@ class Finished(Section):
     petaflop: float | None
     """Of all stages."""
     minutes: float
-    """Of this stage."""
+    """Of the run, with all stages that it has until then."""
     steps: int
     valid_loss: float
     """Of the best model, as is `valid_bleu`, which is greedy."""
@@ -156,10 +162,10 @@ def read_table(file: Path, quick: bool = False) -> dict[str, Row]:
     if not isinstance(table, list) or not all(isinstance(said, dict) and "name" in said for said in table):
         sys.exit(f"{file}: must be a list of rows, each with a name")
     for said in table:
-        for key in ("like", "after"):
+        for key in ("like", "after", "of"):
             if said.get(key) is not None and said[key] not in rows:
                 sys.exit(f"{file}: {said['name']} is {key} {said[key]}, which isn't a row before it")
-        begun = rows[said["like"]].model_dump(exclude_defaults=True) if said.get("like") else {}
+        begun = rows[base].model_dump(exclude_defaults=True) if (base := said.get("like") or said.get("of")) else {}
         own = {key: value for key, value in said.items() if key != "like"}
         changes = [*begun.get("changes", []), *(said.get("changes") or [])]
         try:
@@ -186,17 +192,19 @@ def _from_root(row: Row, folder: Path, quick: bool) -> Row:
 
 def finish(rows: Mapping[str, Row], row: Row, seed: int, work: Path, threads: int | None) -> None:
     """Trains and scores the row with the seed, unless that is done, and appends the result to finished.jsonl."""
-    for name in stages(rows, row) - {row.name}:
+    for name in {*stages(rows, row), row.of} - {row.name, None}:
         if not is_finished(rows[name], seed, work):
             sys.exit(f"{work}: {row.name} needs {name}, which isn't finished with seed {seed}")
     if is_finished(row, seed, work):
         return
-    run = work / f"{row.name}-{seed}"
+    run = work / f"{row.of or row.name}-{seed}"
     changes = [change.replace("$WORK", str(work)).replace("$SEED", str(seed)) for change in row.changes]
     changes.append(f"training.seed={seed}")
     if row.after is not None:
         changes.append(f"training.init_from={work / f'{row.after}-{seed}'}")
-    headway("train", row.recipe, *changes, "--output", run, "--or-resume", threads=threads)
+    if row.of is None:
+        headway("train", row.recipe, *changes, "--output", run, "--or-resume", threads=threads)
+    run = run / "stages" / row.stage if row.stage else stage_of(run)
     recipe = load_recipe(run / "recipe.yaml")
     shown = json.loads(headway("show", run, "--json"))
     progress = read_state(step_folders(run / "checkpoints")[-1]).progress
@@ -209,11 +217,11 @@ def finish(rows: Mapping[str, Row], row: Row, seed: int, work: Path, threads: in
         recipe=recipe.to_yaml(),
         parameters=shown["parameters"],
         petaflop=None if progress.flops is None else progress.flops / 1e15,
-        minutes=progress.minutes,
+        minutes=progress.all_minutes,
         steps=progress.step,
         valid_loss=curves["valid_loss"][progress.best_step],
         valid_bleu=curves["valid_bleu"][progress.best_step],
-        scores=[score(test, run, f"translated-{place}.txt", threads) for place, test in enumerate(tests)],
+        scores=[score(test, run, work, f"translated-{place}.txt", threads) for place, test in enumerate(tests)],
     )
     with open(work / "finished.jsonl", "a", encoding="utf-8") as file:
         file.write(finished.model_dump_json() + "\n")
@@ -248,7 +256,7 @@ def validation_sets(recipe: Recipe) -> list[TestSet]:
     ]
 
 
-def score(test: TestSet, run: Path, name: str, threads: int | None) -> Score:
+def score(test: TestSet, run: Path, work: Path, name: str, threads: int | None) -> Score:
     """Translates the source, keeps the translations in the run under the name, and scores them."""
     output = run / name
     flags = [] if test.target_language is None else ["--target-language", test.target_language]
@@ -261,7 +269,7 @@ def score(test: TestSet, run: Path, name: str, threads: int | None) -> Score:
         bleu=found["bleu"],
         bleu_lowercased=score_translations(translations, references, test.tokenize).bleu,
         chrf=found["chrf"],
-        translations=str(output.relative_to(run.parent)),
+        translations=str(output.relative_to(work)),
         references=os.path.relpath(ROOT / test.reference, ROOT),
     )
 

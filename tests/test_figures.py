@@ -28,13 +28,13 @@ def tables(page: str) -> list[list[list[str]]]:
 
 
 def of_recipes(page: str) -> dict[str, list[list[str]]]:
-    """The first table that begins with a recipe, without its head: the rows of each; a row without a name belongs to
-    the one above."""
+    """The first table that begins with a recipe, without its head: the rows of each, with the name of a stage where the
+    table gives one; a row without a name belongs to the one above."""
     table = next(one for one in tables(page) if len(one) > 2 and RECIPE.search(one[2][0]))
     found: dict[str, list[list[str]]] = {}
     name = ""
     for row in table[2:]:
-        name = RECIPE.search(row[0])[0] if RECIPE.search(row[0]) else name
+        name = "/".join(re.findall(r"`([^`]+)`", row[0])) or name
         found.setdefault(name, []).append(row)
     return found
 

@@ -31,7 +31,7 @@ OF_OTHERS = {
     "--max-restarts",
 }
 """Options of pytest, of benchmarks, of torchrun and of gunicorn."""
-NO_KEYS = {"decoding.json", "model.safetensors", "tokenizer.spm", "tokenizer.js", "model.about"}
+NO_KEYS = {"stages.py", "decoding.json", "model.safetensors", "tokenizer.spm", "tokenizer.js", "model.about"}
 NO_KEYS |= {f"{section}.{key}" for section, keys in RETIRED.items() for key in keys}
 """Files, keys that were retired, and what a page's model says of itself."""
 COLOURS = re.compile("--(paper|ink|muted|accent|line|surface)")
@@ -103,7 +103,8 @@ def test_commands_that_are_shown_can_be_parsed(manual):
         redirected = next((place for place, word in enumerate(words) if word in "<>"), None)
         arguments = [re.sub(r"\$\w+", "1", word) for word in words[:redirected]]
         COMMANDS[name].make_context(name, list(arguments))
-        overrides = [one for one in arguments if KEY.match(one) and not one.startswith(OF_A_MODEL)]
+        keys = [re.sub(r"^stages\.\w+\.", "", one) for one in arguments]  # of a stage, as of all
+        overrides = [one for one in keys if KEY.match(one) and not one.startswith((*OF_A_MODEL, "stages."))]
         data = {"train": TEXT, "valid": TEXT, "source_language": "de", "target_language": "en"}  # as own-corpus.md has
         make_recipe({"data": data, "training": {"max_steps": 1}}, overrides)
 
@@ -115,7 +116,7 @@ def test_recipes_that_are_shown_are_recipes(manual):
             document = yaml.safe_load(block)
             document.get("training", {}).pop("init_from", None)
             training = {"max_steps": 1, **document.get("training", {})}
-            make_recipe({**document, "training": training})
+            make_recipe({"data": {"train": TEXT, "valid": TEXT}, **document, "training": training})
 
 
 @pytest.mark.parametrize("manual", MANUALS, ids=lambda path: path.name)
@@ -139,3 +140,9 @@ def test_commands_are_found():
     assert list(commands(block)) == [["translate", "x", ">", "y"], ["score", "x", "--source", "$a"]]
     assert list(commands("headway: a message\nls headway\n")) == []
     assert sum(len(shown_commands(manual)) for manual in MANUALS) > 100
+
+
+@pytest.mark.parametrize("korean", KOREAN, ids=lambda path: path.name)
+def test_korean_asks_in_one_way(korean):
+    """쓰세요, as the server's page and the guide do."""
+    assert "십시오" not in korean.read_text(encoding="utf-8")

@@ -24,7 +24,10 @@ def test_every_row_is_a_recipe(table, monkeypatch):
         rows = read_table(ROOT / "benchmarks" / table, quick)
         for row in rows.values():
             assert row.name in stages(rows, row)
-            recipe = load_recipe(row.recipe, row.changes)
+            after = [] if row.after is None else ["training.init_from=runs/of-another-row"]
+            recipe = load_recipe(row.recipe, [*row.changes, *after])
+            assert (row.stage is None) == (row.of is None)
+            assert row.stage is None or row.stage in [stage.name for stage in recipe.stages]
             corpora = (*recipe.data.corpora, *recipe.data.valid)
             files = [os.path.relpath(file, ROOT) for one in corpora for file in (*one.source, *one.target)]
             assert all(file.startswith(("data/", "$WORK/")) for file in files), row.name

@@ -265,3 +265,21 @@ def test_translating_and_serving():
 )
 def test_a_slip_is_one_line(command, says, tmp_path):
     assert says in refusal(command.format(here=tmp_path))
+
+
+def test_stages_are_planned_one_by_one_and_together():
+    """One as it is planned alone; the work of all is about what runs have counted, 0.766 PFLOP (docs/results.md)."""
+    options = "--pairs 29000 --source-tokens 14.89 --target-tokens 14.32 --hardware cpu --measured 5000"
+    together = found(f"headway plan multi30k-de-en-fast {options}")
+    parts = together["stages"]
+    assert list(parts) == ["both", "direction", "risk", "student"]
+    for key in ("steps", "hours"):
+        assert together[key] == pytest.approx(sum(one[key] for one in parts.values()))
+    assert together["memory_peak"] == max(one["memory_peak"] for one in parts.values())
+    assert sum(together["work"].values()) == pytest.approx(0.766e15, rel=0.15)
+    alone = found(f"headway plan multi30k-de-en-fast stages=null training.max_steps=21000 {options}")
+    assert parts["direction"]["work"] == alone["work"]
+    assert parts["direction"]["hours"] == pytest.approx(alone["hours"], rel=0.02)  # `both` has other mean lengths
+    assert parts["both"]["epochs"] == pytest.approx(parts["direction"]["epochs"] / 6, rel=0.01)
+    lines = run(f"headway plan multi30k-de-en-fast {options}").splitlines()
+    assert [line.split()[0] for line in lines] == ["stage", *parts, "all", "at"]

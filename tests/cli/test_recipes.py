@@ -1,5 +1,6 @@
 """Shipped recipes are found by name, look for their text in the current folder, and say what makes it."""
 
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -108,26 +109,15 @@ def test_a_missing_file_tells_what_makes_it(here, tmp_path):
     assert f"run `headway data multi30k --output {elsewhere}` to create it" in refusal(f"headway train {mine}")
 
 
-def test_a_missing_first_run_tells_what_makes_it(here, tmp_path, monkeypatch):
-    """The model that a recipe starts from, and a teacher; a recipe with its own preset can be planned without it."""
-    monkeypatch.setattr("headway.cli.recipes.command_that_makes", lambda file: None)
-    wanted = f"{here}/runs/multi30k-both-tiny: no such run; run `headway train multi30k-both-tiny` to create it"
-    assert refusal("headway train multi30k-de-en-tiny") == wanted
-    assert refusal("headway prepare multi30k-de-en-tiny --output prepared") == wanted
-    assert (
-        "2,349,568 parameters"
-        in run("headway plan multi30k-de-en-tiny --pairs 29000 --hardware cpu --measured 5000").stdout
-    )
-    assert "run `headway train multi30k-de-en-tiny-mrt` to create it" in refusal(
-        "headway train multi30k-de-en-fast training.init_from=null"
-    )
-    mine = tmp_path / "recipes" / "mine.yaml"
-    mine.parent.mkdir()
-    mine.write_text((RECIPES / "multi30k-de-en-tiny.yaml").read_text(encoding="utf-8"), encoding="utf-8")
-    elsewhere = tmp_path.resolve() / "runs" / "multi30k-both-tiny"
-    wanted = f"run `headway train multi30k-both-tiny --output {elsewhere}` to create it"
-    assert wanted in refusal(f"headway train {mine}")
-    assert not (here / "runs").exists()
+@pytest.mark.parametrize("name", NAMES)
+def test_no_recipe_needs_another(name, here):
+    """What its stages are made with is theirs."""
+    recipe = read_recipe(name, [])[0]
+    text = (RECIPES / f"{name}.yaml").read_text(encoding="utf-8")
+    assert set(re.findall(r"headway train (\S+)", text)) == {name}
+    for part in [recipe.of_stage(stage, here / "run") for stage in recipe.stages] or [recipe]:
+        made_with = [part.training.init_from, *(synthesis.writer for synthesis in part.data.syntheses)]
+        assert all(one is None or one.is_relative_to(here / "run") for one in made_with)
 
 
 @pytest.mark.parametrize("folder", ["data/tatoeba-ko-en", "other/tatoeba-ko-en"])

@@ -282,6 +282,29 @@ def test_quality(recipe, corpus, tmp_path):
             benchmark("quality", table, "--work", work, "--only", only)
 
 
+def test_quality_of_stages(recipe, corpus, tmp_path):
+    """A run in stages is trained once, and each stage is scored."""
+    text = yaml.safe_load(recipe.read_text())
+    first = {"name": "first", "training": {"max_steps": 3}}
+    text["stages"] = [first, {"name": "second", "start": "first", "training": {"max_steps": 4}}]
+    recipe = recipe.with_name("stages.yaml")
+    recipe.write_text(yaml.safe_dump(text))
+    test = {"source": str(corpus.file("test.src")), "reference": str(corpus.file("test.tgt")), "tokenize": "none"}
+    rows = [
+        {"name": "whole", "recipe": str(recipe), "tests": [test]},
+        {"name": "part", "of": "whole", "stage": "first"},
+    ]
+    (tmp_path / "table.yaml").write_text(yaml.safe_dump(rows))
+    with pytest.raises(AssertionError, match="part needs whole, which isn't finished with seed 1"):
+        benchmark("quality", tmp_path / "table.yaml", "--work", tmp_path / "work", "--only", "part")
+    lines = benchmark("quality", tmp_path / "table.yaml", "--work", tmp_path / "work").splitlines()
+    whole, part = (json.loads(line) for line in (tmp_path / "work" / "finished.jsonl").read_bytes().splitlines())
+    assert (whole["steps"], part["steps"]) == (4, 3)
+    assert whole["petaflop"] == pytest.approx(7 / 3 * part["petaflop"], rel=0.1)
+    assert whole["minutes"] > part["minutes"]
+    assert "(p = " in lines[3]
+
+
 def test_quality_that_is_interrupted_saves(recipe, tmp_path):
     """As Ctrl-C does it: the whole group of processes gets the signal."""
     row = {"name": "long", "recipe": str(recipe), "changes": ["training.max_epochs=1000"]}

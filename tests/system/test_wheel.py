@@ -66,7 +66,6 @@ def test_a_corpus_and_its_recipes_make_a_model(headway, tmp_path):
     short = [*TINY, "tokenizer.vocab_size=300", "training.max_steps=3", "training.max_epochs=null"]
     for command in (
         ("data", "tatoeba-ko-en", "--from", "."),
-        ("train", "tatoeba-both", *short),
         ("train", "tatoeba-en-ko", *short),
         ("show", "runs/tatoeba-en-ko"),
     ):

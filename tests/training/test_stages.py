@@ -125,6 +125,8 @@ def test_the_command_line_is_for_every_stage_or_for_one(files, tmp_path):
     assert [of(recipe, tmp_path, name).training.max_steps for name in NAMES] == [3, 3, 1, 3]
     assert [of(recipe, tmp_path, name).data.filters.copies for name in NAMES] == [False, False, True, False]
     assert recipe.training.max_steps == 3
+    fewer = make_recipe(document(files), ["stages.student=null", "stages.risk=null"])
+    assert [stage.name for stage in fewer.stages] == ["both", "direction"]
     assert not make_recipe(document(files), ["stages=null", "training.max_steps=3"]).stages
 
 
@@ -194,6 +196,7 @@ def test_mistakes_are_one_line_that_names_the_stage(files, stage, change, messag
     ("override", "message"),
     [
         ("stages.bth.training.seed=2", "stages.bth: no stage has this name; there are both, direction, risk, student"),
+        ("stages.risk=null", "stage student: start: risk is no earlier stage; there are both, direction"),
         ("stages.risk.training.sed=2", "stage risk: unknown key training.sed"),
         ("stages.risk.start=both", "stage risk: a change of it is stages.NAME.section.key=value"),
         ("data.prepared=x", "data.prepared isn't for a recipe with stages"),

@@ -60,9 +60,11 @@ def plan(
         typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
         return
     recipe, in_training = _recipe(arguments), translate is None and serve is None
+    recipe = recipe.of_stage(recipe.stages[-1], Path()) if recipe.stages and not in_training else recipe
     if pairs is None and data is None and in_training:
         raise UserError("--pairs is missing: the pairs in the corpus; or give --data, a folder to count them in")
-    config, corpus = planning.model_and_corpus(recipe, pairs or 1, (source_tokens, target_tokens), data)
+    described = recipe, pairs or 1, (source_tokens, target_tokens), data
+    config, corpus = planning.model_and_corpus(*described)
     bf16, highest = planning.precision_and_peak(recipe.training.precision, hardware, peak)
     guessed = in_training and measured is None and efficiency is None
     share = planning.ASSUMED_EFFICIENCY if guessed else efficiency
@@ -78,7 +80,8 @@ def plan(
     elif serve is not None:
         found = planning.plan_serving(serve, using, work)
     else:
-        found = planning.plan_training(config, corpus, recipe.training, using)
+        alone = planning.plan_training(config, corpus, recipe.training, using) if not recipe.stages else None
+        found = alone or planning.plan_stages(*described, using)
     if (found["efficiency"] or 0) > 1:
         compared = f"is {found['efficiency']:,.0%} of the peak of one device"
         raise UserError(f"--measured {measured:g}: {compared}; is it the speed of all devices together?")
@@ -169,6 +172,8 @@ def _training_lines(
     found: dict[str, Any], corpus: Corpus, places: int, devices: int, speed: str, room: float | None
 ) -> list[str]:
     """places: of a step. speed: that of a device. room: its memory in bytes."""
+    if "stages" in found:
+        return _stage_lines(found, speed)
     pairs, [source, target] = _counted(corpus.pairs, "pair"), [length - 1 for length in corpus.lengths]
     memory, network, disk = found["memory"], found["network"], found["disk"]
     labels = {"average": "moving average", "copies": "copies of weights"}
@@ -198,6 +203,15 @@ def _training_lines(
         repeated = ", some more than once" if corpus.pairs_of_epoch > corpus.pairs else ""
         lines.insert(2, f"          by its weights an epoch has {corpus.pairs_of_epoch:,.0f} of {pairs}{repeated}")
     return lines
+
+
+def _stage_lines(found: dict[str, Any], speed: str) -> list[str]:
+    """A line for each stage, and for all."""
+    rows = [("stage", "steps", "work", "time", "memory at most")]
+    for name, one in {**found["stages"], "all": found}.items():
+        work = f"{one['work']['products']:.3g} FLOPs"
+        rows.append((name, f"{one['steps']:,}", work, _time(one["hours"]), _bytes(one["memory_peak"])))
+    return [*aligned(rows), f"at {speed}"]
 
 
 def _sentences_lines(found: dict[str, Any], beam_and_speed: str) -> list[str]:

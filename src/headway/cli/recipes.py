@@ -57,19 +57,13 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def check_given(recipe: Recipe) -> None:
-    """Raises UserError for a missing file that `headway data` makes, or a missing run of a recipe that comes with
-    headway, and says how."""
+    """Raises UserError for a missing file that `headway data` makes, and says how."""
     files = [file for corpus in (*recipe.data.train, *recipe.data.valid) for file in (*corpus.source, *corpus.target)]
     files += [file for synthesis in recipe.data.syntheses for file in synthesis.given]
     for file in files:
         command = command_that_makes(file)
         if command and not file.exists():
             raise UserError(f"{file}: no such file; run `{command}` to create it")
-    for run in (recipe.training.init_from, *(synthesis.writer for synthesis in recipe.data.syntheses)):
-        place = None if run is None else Path(os.path.abspath(run))  # noqa: PTH100 - `resolve` would follow links
-        if place and place.parent.name == "runs" and place.name in shipped_recipes() and not place.exists():
-            command = f"headway train {place.name}{_output(place, Path('runs') / place.name)}"
-            raise UserError(f"{place}: no such run; run `{command}` to create it")
 
 
 def command_that_makes(file: Path) -> str | None:
@@ -85,13 +79,9 @@ def command_that_makes(file: Path) -> str | None:
     place = Path(os.path.abspath(file))  # noqa: PTH100 - unlike `resolve` it takes any name, one with a NUL as well
     for folder in place.parents:
         if place.relative_to(folder).as_posix() in corpora.get(folder.name, ()):
-            return f"headway data {folder.name}{_output(folder, Path('data') / folder.name)}"
+            usual = Path.cwd() / "data" / folder.name
+            return f"headway data {folder.name}{'' if folder == usual else f' --output {shlex.quote(str(folder))}'}"
     return None
-
-
-def _output(folder: Path, usual: Path) -> str:
-    """The option that makes a command write into the folder, none where it does so by itself."""
-    return "" if folder == Path.cwd() / usual else f" --output {shlex.quote(str(folder))}"
 
 
 def recipe_list() -> str:

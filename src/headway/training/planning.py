@@ -5,7 +5,7 @@ measured. Plans are the documents that `headway plan --json` prints: in FLOPs, b
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,13 +13,14 @@ from headway.devices import Precision
 from headway.errors import UserError
 from headway.kernels import attention, cross_entropy
 from headway.model import ModelConfig
+from headway.storage.model_directory import stage_of
 from headway.text.batches import row_shape
 from headway.text.encoding import ids_dtype
 from headway.text.shards import ParallelIds
 from headway.training.optim import layer_matrices
 from headway.training.prepared import find_tokenizer
 from headway.training.reading import load_recipe
-from headway.training.recipe import Recipe, TrainingSection
+from headway.training.recipe import Recipe, TrainingSection, stage_folder
 from headway.training.run_directory import is_run
 from headway.training.sizes import TRAINING, count, forward_work, on_meta, weights_in_products, work_of_update
 
@@ -111,7 +112,7 @@ def model_and_corpus(
     sizes = [recipe.tokenizer.vocab_size] * 2
     pairs_of_epoch, dtype, versions = pairs, ids_dtype(sizes[0]), recipe.versions
     if data is not None:
-        folder, problem = data / "data", "is neither a run directory nor prepared data, or it has no pair yet"
+        folder, problem = stage_of(data) / "data", "is neither a run directory nor prepared data, or it has no pair yet"
         if not folder.is_dir():
             folder = data
             if is_run(data) and (prepared := load_recipe(data / "recipe.yaml").data.prepared):
@@ -200,6 +201,33 @@ def plan_training(config: ModelConfig, corpus: Corpus, options: TrainingSection,
             "bytes": corpus.versions * (corpus.pairs * corpus.bytes_of_pair + OFFSETS),
             "bandwidth": pairs * corpus.bytes_of_pair / seconds,  # of all devices together
         },
+    }
+
+
+def plan_stages(
+    recipe: Recipe, pairs: float, lengths: tuple[float, float], data: Path | None, devices: Devices
+) -> dict[str, Any]:
+    """The plan of each stage, by its name, and what all take together. pairs, lengths, data: as of `model_and_corpus`.
+    A measured speed is that of the first stage; the devices then work as fast in the others."""
+    stages: dict[str, dict[str, Any]] = {}
+    for stage in recipe.stages:
+        part = recipe.of_stage(stage, data or Path())
+        more = len(part.data.corpora) / len(recipe.data.corpora)  # the other direction, or what a teacher writes
+        mean = (sum(lengths) / 2, sum(lengths) / 2) if part.data.both_directions else lengths
+        found = model_and_corpus(part, pairs * more, mean, data and stage_folder(data, stage.name))
+        stages[stage.name] = plan = plan_training(*found, part.training, devices)
+        if devices.measured is not None:
+            peak = devices.peak or plan["speed"]
+            devices = replace(devices, measured=None, peak=peak, efficiency=plan["speed"] / peak)
+    plans, first = stages.values(), stages[recipe.stages[0].name]
+    return {
+        "stages": stages,
+        "steps": sum(one["steps"] for one in plans),
+        "work": {part: sum(one["work"][part] for one in plans) for part in ("products", "scores")},
+        "speed": first["speed"],
+        "efficiency": first["efficiency"],
+        "hours": sum(one["hours"] for one in plans),
+        "memory_peak": max(one["memory_peak"] for one in plans),
     }
 
 

@@ -30,7 +30,7 @@ from headway.training.recipe import (
     stage_folder,
     with_teacher,
 )
-from headway.training.recipe_data import DataSection
+from headway.training.recipe_data import DataSection, listed
 from headway.training.run_directory import changed_keys, check_name
 
 PATH_KEYS = {"source", "target", "reverse", "teacher", "prepared", "init_from"}
@@ -98,12 +98,14 @@ def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
         _set(changes, override)
     changes = _anchored(changes, Path.cwd())
     of_stages = changes.pop("stages") if isinstance(changes.get("stages"), dict) else {}
+    given = {str(one.get("name")): one for one in listed(document.get("stages")) if isinstance(one, dict)}
+    if unknown := of_stages.keys() - given:
+        raise _Problems(f"stages.{min(unknown)}: no stage has this name; there are {', '.join(given) or 'none'}")
+    if None in of_stages.values():
+        document = {**document, "stages": [one for name, one in given.items() if of_stages.get(name, {}) is not None]}
     asked = changes["tokenizer"].get("vocab_size") if isinstance(changes.get("tokenizer"), dict) else None
     document = _with_initial_sections(_anchored(_merged(document, changes), Path.cwd()), asked)
     recipe = _resolved(_validated(document))
-    names = [stage.name for stage in recipe.stages]
-    if unknown := of_stages.keys() - names:
-        raise _Problems(f"stages.{min(unknown)}: no stage has this name; there are {', '.join(names) or 'none'}")
     found: dict[str, tuple[Recipe, Stage]] = {}
     for stage in recipe.stages:
         try:

@@ -235,7 +235,8 @@ class Recipe(Section):
     training: TrainingSection
     decoding: DecodingSection = DecodingSection()  # type: ignore[call-arg]
     stages: Annotated[list[Stage], BeforeValidator(listed)] = Field([])
-    """Trainings that make the model one after another; without them there is one, by the sections alone."""
+    """Trainings that make the model one after another; without them there is one, by the sections alone. On the command
+    line `stages.NAME=null` leaves one out, and `stages=null` all."""
 
     @model_validator(mode="after")
     def _possible(self) -> Recipe:
