@@ -352,7 +352,7 @@ def test_a_line_of_ten_megabytes_takes_little_time_and_memory(what, corpus, trai
         side[299:299] = [endless if name == "source" else "cat"]
         (tmp_path / name).write_text("".join(f"{line}\n" for line in side))
     files = training(tmp_path / "source", tmp_path / "target", corpus.file("valid.src"), corpus.file("valid.tgt"))
-    outcome = measured(*files, *QUICK, "tokenizer.kind=unigram", "training.max_steps=2")
+    outcome = measured(*files, *QUICK, "tokenizer.kind=unigram", "training.max_steps=2", "training.finish=false")
     check_cost(outcome, 60)
     assert f"train: 500 pairs, 1 dropped because they are too long (first: {tmp_path}/source:300)" in outcome[2]
 

@@ -209,8 +209,8 @@ training: {{max_steps: 3}}
     [
         (["train"], "give one of"),
         (["train", "absent.yaml"], "absent.yaml: can't be read"),
-        (["train", "--source", "x"], "--valid-source is missing"),
-        (["train", "--source", "x", "--valid-source", "y"], "target is missing"),
+        (["train", "--source", "x"], "--output is missing"),
+        (["train", "--source", "x", "--valid-source", "y", "--output", "z"], "target is missing"),
         (["train", "--resume", "absent"], "is not a run directory"),
         (["train", "--colour"], "--colour"),
         (["paint"], "paint"),

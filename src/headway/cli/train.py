@@ -65,8 +65,7 @@ def train(
         Option(
             min=0.1,
             metavar="N",
-            help="Time for the whole run, from text to a measured model; with --finish, for the rest of a run. "
-            "[default: 30]",
+            help="Time for the whole run, from text to a measured model, by default 30; with --finish, for the rest.",
             show_default=False,
         ),
     ] = None,

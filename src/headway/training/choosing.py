@@ -155,8 +155,11 @@ class Choice:
         return any(one.partition("=")[0] == key for one in self.overrides)
 
     def set(self, key: str, value: Any, reason: str = "") -> None:
-        """Chooses a value, unless the key was set by hand. No reason: it goes with another choice."""
+        """Chooses a value, unless the key was set by hand, or a model to start from decides it. No reason: it goes
+        with another choice."""
         section, _, name = key.partition(".")
+        if self.has("training.init_from") and (section in ("model", "tokenizer") or name == "learning_rate"):
+            return  # as that model has them
         self.sections[section][name] = value
         if reason and not self.has(key):
             shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
@@ -227,11 +230,11 @@ def for_speed(
     measured, tokens = trained()
     for preset, (parameters, _) in list(SIZES.items())[1:]:
         most = min(tokens * measured.parameters / parameters, EPOCHS_OF_LARGER * text.tokens)
-        if choice.has("model.preset") or most < TOKENS_OF_PARAMETER * parameters:
+        if choice.has("model.preset") or choice.has("training.init_from") or most < TOKENS_OF_PARAMETER * parameters:
             break
         choice.set("model.preset", preset)
         measured, tokens = trained()
-    choice.set("model.preset", choice.sections["model"]["preset"], f"for {rounded(tokens)} tokens in the time")
+    choice.set("model.preset", choice.sections["model"].get("preset"), f"for {rounded(tokens)} tokens in the time")
     recipe, of_step = choice.recipe(ENDLESS), power_of_two(tokens / STEPS)
     choice.set("training.learning_rate", SIZES.get(recipe.model.preset, (0, 1e-3))[1], "as a model of this size needs")
     if of_step < recipe.training.tokens_per_batch and not choice.has("training.tokens_per_batch"):
@@ -248,7 +251,7 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
     def has_room(share: float) -> bool:
         return share * seconds > 4 * measured.seconds_before
 
-    if epochs >= EPOCHS_IN_BOTH and has_room(SHARE_IN_BOTH):
+    if epochs >= EPOCHS_IN_BOTH and not choice.has("training.init_from") and has_room(SHARE_IN_BOTH):
         shares = {"both": SHARE_IN_BOTH, "direction": 1 - SHARE_IN_BOTH}
     if epochs >= EPOCHS_OF_RISK and has_room(SHARE_OF_RISK):
         shares = {name: share * (1 - SHARE_OF_RISK) for name, share in shares.items()} | {"risk": SHARE_OF_RISK}
@@ -264,8 +267,8 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
         before_it = measured.seconds_before + (measured.seconds_of_teaching if name == "student" else 0)
         if before_it > share * seconds / 2:
             raise UserError(
-                f"stage {name} has about {share * seconds:.0f} of {seconds:.0f} seconds, and what comes before its first "
-                f"step takes {before_it:.0f}; give more --minutes"
+                f"stage {name} has about {share * seconds:.0f} of {seconds:.0f} seconds, and what comes before its "
+                f"first step takes {before_it:.0f}; give more --minutes"
             )
         training = trained_for(measured, share * seconds - before_it, risk=name == "risk")
         match name:
