@@ -130,7 +130,8 @@ def test_both_sides_in_one_file_and_a_start_from_a_model(corpus, trained, tmp_pa
     assert bleu > 80  # one step from a model that knows the task
     other = ("train", *files, "--out", tmp_path / "other", "--init-from", trained, "training.max_steps=1")
     assert "model.d_ff is" in complaint(*other, "model.preset=base")
-    assert "target is missing" in complaint("train", "--source", corpus.file("train.src"), *files[2:], "--out", tmp_path / "new")
+    new = ("train", "--source", corpus.file("train.src"), *files[2:], "--out", tmp_path / "new")
+    assert "target is missing" in complaint(*new)
 
 
 def test_several_languages_in_one_model(corpus, tmp_path):
