@@ -38,7 +38,7 @@ def shell(commands: str, readme: str, folder: Path) -> str:
     commands = (
         commands.replace("source .venv/bin/activate\n", "")
         .replace(".venv/bin/headway", "headway")
-        .replace("training.max_minutes=20", "training.max_steps=20 training.validate_every=10")
+        .replace("--minutes 20", "training.max_steps=20 training.validate_every=10")
         .replace("runs/mine", f"runs/{readme}")
         .replace("averaged", f"averaged-{readme}")
         .replace("exported", f"exported-{readme}")
