@@ -225,7 +225,12 @@ def test_a_served_page_looks_into_a_model_on_a_device(pretend_device, stored):
 def test_the_demo_on_apples_gpu(pretend_device, tmp_path, monkeypatch, capsys):
     """All that it shows and writes, of a small model that was trained for two steps on few dates."""
     pretend_device("mps")
-    monkeypatch.setattr(recipes, "make_recipe", partial(recipes.make_recipe, overrides=SMALL_DEMO))
+    real = recipes.make_recipe
+
+    def small(document, overrides=SMALL_DEMO, **named):
+        return real(document, overrides, **named)
+
+    monkeypatch.setattr(recipes, "make_recipe", small)
     monkeypatch.setattr(dates, "dates_corpus", partial(dates.dates_corpus, sizes=(200, 8, 8)))
     monkeypatch.setattr(faithful, "LENGTHS", (3,))
     demo.demo(tmp_path)

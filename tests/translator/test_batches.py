@@ -67,7 +67,7 @@ def test_a_text_is_translated_as_it_is_alone(model, tmp_path, monkeypatch, engin
 def test_short_sources_share_no_batch_with_others():
     """In int8, a kernel for them alone would round otherwise."""
     lengths = [GENERATOR.randrange(1, 40) for _ in range(500)]
-    batches = ctranslate2_searcher._batches(lengths, [64] * 500)
+    batches = ctranslate2_searcher._batches(lengths, [64] * 500, 64)
     assert sorted(i for batch in batches for i in batch) == list(range(500))
     assert {len({lengths[i] + 1 < 16 for i in batch}) for batch in batches} == {1}
     assert len(batches) <= 500 // 64 + 2
