@@ -160,7 +160,8 @@ def train(
     if processes > 1 and not is_rank():
         from headway.training.processes import launch
 
-        again = ["train", "--resume", str(run), "--processes", str(processes), *([] if threads is None else ["--threads", str(threads)])]
+        again = ["train", "--resume", str(run), "--processes", str(processes)]
+        again += [] if threads is None else ["--threads", str(threads)]
         raise typer.Exit(launch(again if any(files.values()) else sys.argv[1:], processes))
     many = f" --processes {processes}" if processes > 1 else ""
     progress = run_training(recipe, run, f"train --resume {shlex.quote(str(run))}{many}", threads)
