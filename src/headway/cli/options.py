@@ -164,7 +164,7 @@ def columns_of(given: list[int] | None) -> tuple[int, int] | None:
 
 
 def document_layout(given: str | None) -> Layout | None:
-    """Where a line names its document, as `--document` gives it. Raises UserError."""
+    """The place in a line that names its document, as `--document` gives it. Raises UserError."""
     if given == "0":
         raise UserError("--document 0: columns are counted from 1")
     if not given:

@@ -202,7 +202,7 @@ def _asked(
     *,
     fast: bool,
 ) -> RunRequest:
-    """What the command line asks for, where it names text alone. Raises UserError."""
+    """The request of a command line with text and no recipe. Raises UserError."""
     from headway.training.own_text import MINUTES, RunRequest
 
     if not files["source"]:

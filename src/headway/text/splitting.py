@@ -179,7 +179,7 @@ class Splitter:
                 yield Placed(source, target, key, hash_of(f"document\n{document}" if document else key))
 
     def _documents(self, chunk: Chunk) -> Iterator[str]:
-        """What names the document of each pair; empty for a pair without one."""
+        """The name of each pair's document; empty for a pair without one."""
         if self._document is None:
             yield from repeat("")
             return

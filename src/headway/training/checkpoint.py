@@ -69,7 +69,7 @@ class Progress:
 
     @property
     def all_minutes(self) -> float:
-        """Those of all stages so far."""
+        """Minutes of all stages so far."""
         return self.minutes_before + self.minutes
 
 

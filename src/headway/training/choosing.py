@@ -95,7 +95,7 @@ class TrainingSpeed:
     """FLOPs of a greedy translation."""
     work_of_step: float
     lines: int
-    """Of validation text."""
+    """Lines of validation text."""
 
     @property
     def seconds_of_validation(self) -> float:

@@ -15,7 +15,7 @@ from headway.training.recipe import Recipe
 from headway.training.reporter import read_log
 
 SECONDS_TO_START = 5.0
-"""What torch, the data and the model take to load."""
+"""Time to load torch, the data and the model."""
 LATEST = 500
 """Steps of the log by which a step's time is known."""
 

@@ -41,7 +41,7 @@ SCORING = 0.01
 """Seconds that all scores take for each validation pair."""
 
 SHARE_OF_END = 0.04
-"""Of the time of training, for all this."""
+"""Share of the training time that the end of a run may take."""
 
 Tell = Callable[[str], None]
 T = TypeVar("T")
@@ -65,7 +65,7 @@ def evenly(items: Sequence[T], count: int) -> list[T]:
 
 
 def validation_pairs(model: Path) -> UnseenText:
-    """Those of the run in which the model lies."""
+    """The validation pairs of the run that holds the model."""
     run = model.parents[1]
     recipe = load_recipe(run / "recipe.yaml")
     texts = json.loads(((recipe.data.prepared or run / "data") / VALID_TEXTS).read_bytes())

@@ -38,7 +38,7 @@ MEASURING = "measuring"
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a run without a recipe is asked for."""
+    """The request for a run without a recipe."""
 
     source: list[str]
     target: list[str]
@@ -49,19 +49,19 @@ class RunRequest:
     columns: tuple[int, int] | None
     """Of source and target in .tsv files, from 0."""
     document: Layout | None
-    """Where a line names its document."""
+    """The place in a line that names its document."""
     overrides: list[str]
     minutes: float
     fast: bool
 
     @property
     def text(self) -> tuple[Any, ...]:
-        """What decides which parts there are."""
+        """The fields that decide which parts there are."""
         return self.source, self.target, self.columns, self.document
 
     @classmethod
     def read(cls, run: Path) -> RunRequest:
-        """What was asked of the run in the folder."""
+        """The request of the run in the folder."""
         found = read_json(run / ASKED)
         columns, document = found["columns"], found["document"]
         return cls(**{**found, "columns": columns and tuple(columns), "document": document and Layout(**document)})
