@@ -26,7 +26,7 @@ from headway.training.sizes import count, on_meta
 from headway.training.start import start
 
 Document = dict[str, Any]
-VOCABULARIES = ((3_000, 1_000), (10_000, 2_000), (20_000, 4_000), (500_000, 8_000), (3_000_000, 16_000))
+VOCABULARIES = ((2_500, 2_000), (10_000, 4_000), (500_000, 8_000), (3_000_000, 16_000))
 """Up to how many pairs a vocabulary has how many tokens; MOST_TOKENS beyond."""
 MOST_TOKENS = 32_000
 BYTES_OF_TOKEN = 5
@@ -38,21 +38,25 @@ TOKENS_OF_PARAMETER = 20
 """Training tokens for each parameter, at least, before a larger model is chosen."""
 EPOCHS_OF_LARGER = 12
 """A larger model isn't chosen where the time would take it through the text more often: it would learn it by heart."""
-STEPS = 5_000
+STEPS = 2_000
 """Steps that a training should have, rather than larger ones."""
 STEPS_OF_EPOCH = 400
 """Steps that an epoch should have, rather than larger ones."""
 FEWEST_TOKENS, MOST_TOKENS_OF_STEP = 1_024, 32_768
-DROPOUTS = ((6, 0.1), (12, 0.2))
+DROPOUTS = ((15, 0.1), (40, 0.2))
 """Dropout by the epochs of a training; HIGH_DROPOUT for more."""
 HIGH_DROPOUT = 0.3
 LONGEST_WARMUP = 800
 EPOCHS_IN_BOTH = 12
 """From so many epochs on, a quarter of the work goes into a stage that learns both directions."""
 SHARE_IN_BOTH = 0.25
-EPOCHS_OF_RISK = 20
+EPOCHS_OF_RISK = 16
 """From so many epochs on, minimum-risk training is the last stage."""
-RISK_SAMPLES, SHARE_OF_RISK, RISK_RATE, RISK_DROPOUT = 8, 0.07, 2e-4, 0.1
+RISK_SAMPLES, RISK_RATE, RISK_DROPOUT = 8, 2e-4, 0.1
+RISK_PASSES = 15
+"""A step of minimum risk takes as long as so many others, drawing the samples included."""
+FEWEST_RISK_STEPS, MOST_RISK_STEPS, SHARE_OF_RISK = 20, 300, 0.1
+"""More steps lower the risk, but BLEU, too. The share is of the time."""
 SHARE_OF_STUDENT = 0.4
 VALIDATIONS, SHARE_OF_VALIDATIONS = 8, 0.05
 """The most of a stage, and how much of its time they may take."""
@@ -158,7 +162,7 @@ class Choice:
         """Chooses a value, unless the key was set by hand, or a model to start from decides it. No reason: it goes
         with another choice."""
         section, _, name = key.partition(".")
-        if self.has("training.init_from") and (section in ("model", "tokenizer") or name == "learning_rate"):
+        if self.has("training.init_from") and (section in ("model", "tokenizer") or name in OF_A_NEW_MODEL):
             return  # as that model has them
         self.sections[section][name] = value
         if reason and not self.has(key):
@@ -172,6 +176,8 @@ class Choice:
 
 
 SECTIONS = ("tokenizer", "model", "training", "decoding")
+OF_A_NEW_MODEL = ("learning_rate", "optimizer")
+"""Keys of section `training` that a model to start from keeps as the recipe's defaults."""
 LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
 ENDLESS = "training.max_steps=1000000000"
 """The limit of a training that is measured."""
@@ -210,6 +216,7 @@ def for_text(choice: Choice, text: TrainingText) -> None:
     choice.set("training.tokens_per_batch", of_step, f"for an epoch of about {text.tokens:,.0f} tokens")
     choice.set("model.preset", "tiny")
     choice.set("model.norm", "pre", "which learns steadily at a high rate")
+    choice.set("training.optimizer", "muon", "which learns faster than Adam")
 
 
 def power_of_two(tokens: float) -> int:
@@ -253,8 +260,10 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
 
     if epochs >= EPOCHS_IN_BOTH and not choice.has("training.init_from") and has_room(SHARE_IN_BOTH):
         shares = {"both": SHARE_IN_BOTH, "direction": 1 - SHARE_IN_BOTH}
-    if epochs >= EPOCHS_OF_RISK and has_room(SHARE_OF_RISK):
-        shares = {name: share * (1 - SHARE_OF_RISK) for name, share in shares.items()} | {"risk": SHARE_OF_RISK}
+    of_step, before_it = RISK_PASSES * measured.seconds_of_step, measured.seconds_before
+    risk = min(SHARE_OF_RISK * seconds, 2 * before_it + MOST_RISK_STEPS * of_step)
+    if epochs >= EPOCHS_OF_RISK and risk >= 2 * before_it + FEWEST_RISK_STEPS * of_step:
+        shares = {name: share * (1 - risk / seconds) for name, share in shares.items()} | {"risk": risk / seconds}
     if fast:
         shares = {name: share * (1 - SHARE_OF_STUDENT) for name, share in shares.items()}
         shares["student"] = SHARE_OF_STUDENT
@@ -293,7 +302,7 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
 
 def trained_for(measured: TrainingSpeed, seconds: float, *, risk: bool) -> Document:
     """Steps for so many seconds, with their validations."""
-    of_step = measured.seconds_of_step * (RISK_SAMPLES * 4 / 3 if risk else 1)
+    of_step = measured.seconds_of_step * (RISK_PASSES if risk else 1)
     count = int(SHARE_OF_VALIDATIONS * seconds / measured.seconds_of_validation)
     count = min(max(count, 1), VALIDATIONS)
     steps = max(1, int((seconds - count * measured.seconds_of_validation) / of_step))
