@@ -85,7 +85,7 @@ def compared(codes: dict[str, Path], folder: Path, options: argparse.Namespace, 
     minutes = trained(codes, folder, options, seed)
     searches: dict[str, list[str]] = {"greedy": [], "beam5": ["--beam-size", "5", "--length-penalty", "1"]}
     before = {
-        name: scores(codes["before"], folder, "before", options, "--out", str(folder / f"before.{name}"), *search)
+        name: scores(codes["before"], folder, "before", options, "--output", str(folder / f"before.{name}"), *search)
         for name, search in searches.items()
     }
     best = max(before, key=lambda name: before[name]["bleu"])
