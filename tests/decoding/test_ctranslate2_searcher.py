@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from headway.decoding import Sampling
+from headway.decoding import Sampling, ctranslate2_searcher
 from headway.decoding.engine import padded
 from headway.errors import UserError
 from headway.translator import Translator
@@ -339,3 +339,14 @@ def test_each_takes_all_threads_and_torch_keeps_them(cache):
             assert engine._engine.num_translators == torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def test_missing_libraries_of_cuda_are_one_line(cache, monkeypatch):
+    class Engine:
+        def translate_batch(self, *_, **__):
+            raise RuntimeError("Library libcublas.so.12 is not found or cannot be loaded")
+
+    monkeypatch.setattr(ctranslate2_searcher, "load_ctranslate2", lambda *_, **__: Engine())
+    monkeypatch.setattr(ctranslate2_searcher, "can_compute", lambda *_: True)
+    with pytest.raises(UserError, match=r"^engine ctranslate2 on cuda: Library libcublas.so.12 is not found .*torch$"):
+        ctranslate2_searcher.CTranslate2Searcher(stored(), "cuda", "bf16", threads=1)

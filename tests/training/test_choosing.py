@@ -124,7 +124,7 @@ def test_nothing_is_measured_where_a_limit_is_set_by_hand(limit: str) -> None:
         raise AssertionError
 
     choice = choose(DATA, [limit], MULTI30K, lambda: 60.0, refused)
-    assert choice.recipe().training.schedule == "inverse_sqrt"
+    assert choice.recipe().training.schedule == ("wsd" if "max_steps" in limit else "inverse_sqrt")
 
 
 def test_too_short_a_time_is_refused() -> None:

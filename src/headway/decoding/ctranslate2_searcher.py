@@ -75,6 +75,8 @@ class CTranslate2Searcher:
         self._longest = model.config.max_length - 1
         self._is_stopped = False
         self._use_map = model.shortlist is not None and kind == "cpu"
+        if kind == "cuda":
+            self._load_libraries()
         self._on_cpu = kind == "cpu"
 
     def search(
@@ -113,6 +115,14 @@ class CTranslate2Searcher:
             max_input_length=0,
         )
         return [sum(result.log_probs) for result in results]
+
+    def _load_libraries(self) -> None:
+        """Runs the model once: only then does CTranslate2 load CUDA's libraries. Raises UserError where they are not
+        there, or of another version than its wheel wants."""
+        try:
+            self._engine.translate_batch([[self._source_end]], max_decoding_length=1)
+        except RuntimeError as error:
+            raise UserError(f"engine ctranslate2 on cuda: {error}; use --engine torch") from error
 
     def _found(
         self,

@@ -179,6 +179,7 @@ SECTIONS = ("tokenizer", "model", "training", "decoding")
 OF_A_NEW_MODEL = ("learning_rate", "optimizer")
 """Keys of section `training` that a model to start from keeps as the recipe's defaults."""
 LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
+WSD = "which keeps a high rate for longest"
 ENDLESS = "training.max_steps=1000000000"
 """The limit of a training that is measured."""
 
@@ -198,12 +199,20 @@ def choose(
     choice = Choice(data, overrides)
     for_text(choice, text)
     choice.set("training.finish", value=True)
-    if any(choice.has(f"training.{name}") for name in LIMITS):
-        choice.set("training.schedule", "inverse_sqrt", "which needs no last step")
+    if is_limited(overrides):
+        if choice.has("training.max_steps"):
+            choice.set("training.schedule", "wsd", WSD)
+        else:
+            choice.set("training.schedule", "inverse_sqrt", "which needs no last step")
         return choice
     measured = for_speed(choice, text, seconds_left, measure)
     for_stages(choice, measured, seconds_left(), fast=fast)
     return choice
+
+
+def is_limited(overrides: Sequence[str]) -> bool:
+    """Whether a limit of training is set by hand."""
+    return any(one.startswith(f"training.{name}=") for one in overrides for name in LIMITS)
 
 
 def for_text(choice: Choice, text: TrainingText) -> None:
@@ -269,7 +278,7 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
         shares["student"] = SHARE_OF_STUDENT
     dropout = next((rate for most, rate in DROPOUTS if epochs < most), HIGH_DROPOUT)
     choice.set("model.dropout", dropout, f"for {epochs:.3g} epochs in the time")
-    choice.set("training.schedule", "wsd", "which keeps a high rate for longest")
+    choice.set("training.schedule", "wsd", WSD)
     before: str | None = None
     for name, share in shares.items():
         stage: Document = {"name": name, **({"start": before} if before else {})}

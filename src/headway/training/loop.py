@@ -52,23 +52,33 @@ def _train_stages(recipe: Recipe, folder: Path, reporter: Reporter, ranks: Alone
     with ranks.lead_first():
         stages = open_stages(recipe, folder, reporter.line) if ranks.leads else []
     stages, progress = ranks.joined([stages])[0], Progress()
+    translating = {recipe.stages[-1].name, *(stage.teacher for stage in recipe.stages)}
     for place, stage in enumerate(stages):
+        name = stage.folder.name
         if not stage.is_done:
-            reporter.line(f"stage {stage.folder.name}, {place + 1} of {len(stages)}")
-            progress = _train_alone(stage.recipe, stage.folder, reporter, ranks, stages[:place])
+            reporter.line(f"stage {name}, {place + 1} of {len(stages)}")
+            arguments = stage.recipe, stage.folder, reporter, ranks, stages[:place]
+            progress = _train_alone(*arguments, translates=name in translating)
     return progress
 
 
 def _train_alone(
-    recipe: Recipe, folder: Path, reporter: Reporter, ranks: Alone, earlier: list[RunStage] | None = None
+    recipe: Recipe,
+    folder: Path,
+    reporter: Reporter,
+    ranks: Alone,
+    earlier: list[RunStage] | None = None,
+    *,
+    translates: bool = True,
 ) -> Progress:
-    """Trains a run without stages, or a stage. earlier: those before it."""
+    """Trains a run without stages, or a stage. earlier: those before it; translates: whether its model is to be used,
+    not only to start the next stage from."""
     with only_trainer(folder) if ranks.leads else nullcontext():
         run = start(recipe, folder, reporter.line, ranks, reporter.preparing, earlier)
         stop = StopRequests(alone=ranks.count == 1)
         with stop.listening():
             progress = go_on(run, stop, reporter)
-            if ranks.leads:
+            if ranks.leads and translates:
                 with stop.at_once():
                     end_run(recipe, folder, progress.all_minutes, reporter.line)
             return progress

@@ -17,7 +17,7 @@ from headway.storage.atomic import write_file, write_json
 from headway.storage.untrusted import read_json
 from headway.text.corpus import CorpusFiles, as_corpus
 from headway.text.lines import Layout
-from headway.training.choosing import ENDLESS, LIMITS, TrainingSpeed, TrainingText, choose, measure
+from headway.training.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited, measure
 from headway.training.finishing import SHARE_OF_END
 from headway.training.reading import make_recipe
 from headway.training.recipe import Recipe
@@ -29,7 +29,7 @@ CHOICES = "choices.txt"
 TEXT = "text"
 """The folder with the parts of the text."""
 FILTERS = {"max_ratio": 6, "script": True, "duplicates": "pair"}
-"""For training pairs where the parts are not given; untranslated copies go, too, where the languages differ."""
+"""For training pairs; untranslated copies go, too, where the languages differ."""
 MINUTES = 30.0
 """The time of a run, where none is given."""
 MEASURING = "measuring"
@@ -90,7 +90,7 @@ def _chosen_alone(asked: RunRequest, run: Path, began: float, tell: Callable[[st
 
 def _chosen(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
     data = _data(asked, run, tell)
-    limited = any(one.startswith(f"training.{name}=") for one in asked.overrides for name in LIMITS)
+    limited = is_limited(asked.overrides)
     section = make_recipe({"data": data}, [*asked.overrides, *([] if limited else [ENDLESS])], "command line").data
     text = TrainingText.of([section.files_of(corpus) for corpus in section.corpora])
 
@@ -120,15 +120,17 @@ def _data(asked: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[str
     given = {"source": asked.source, "target": asked.target}
     section = make_recipe({"data": {"train": given, "valid": given}}, [*asked.overrides, ENDLESS], "command line").data
     languages = section.source_language, section.target_language
+    filters = {**FILTERS, "copies": languages[0] != languages[1]}
     if asked.valid_source:
-        return {"train": given, "valid": {"source": asked.valid_source, "target": asked.valid_target}}
+        valid = {"source": asked.valid_source, "target": asked.valid_target}
+        return {"train": given, "valid": valid, "filters": filters}
     corpus = replace(as_corpus(list(map(Path, asked.source)), list(map(Path, asked.target))), columns=asked.columns)
     split = split_corpus(corpus, run / TEXT, languages, document=asked.document, tell=tell)
     tell(split.summary())
     parts = {"train": split.train, "valid": split.valid, "held_out": split.test}
     return {
         **{name: _files(part) for name, part in parts.items() if part is not None},
-        "filters": {**FILTERS, "copies": languages[0] != languages[1]},
+        "filters": filters,
         "source_language": languages[0],
         "target_language": languages[1],
     }
