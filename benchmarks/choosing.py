@@ -1,7 +1,7 @@
 """Is the model that `headway train` chooses for a text better than that of an earlier revision's defaults?
 
     python benchmarks/choosing.py SOURCE TARGET --valid SOURCE TARGET --test SOURCE TARGET --minutes 20
-        --before REVISION [--seeds 1 2 3] [--fast] [--folder FOLDER] [--tokenize NAME] [--json FILE]
+        --before REVISION [--seeds 1 2 3] [--fast] [--key KEY=VALUE ...] [--folder FOLDER] [--tokenize NAME] [--json FILE]
 
 Both train side by side for equal minutes, each on one core and with one seed: this code with `--minutes`, the earlier
 one with `training.max_minutes`. Then each scores the test part, this code's model as its card says, the earlier one's
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def headway(code: Path, core: int, log: Path, *arguments: str) -> subprocess.Popen[str]:
-    """A command of headway on one core. Standard output is kept, the rest goes to the log."""
+    """A command of headway on one core. Standard output is to be read, the rest goes to the log."""
     environment = {**os.environ, "PYTHONPATH": str(code / "src"), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         ["taskset", "-c", str(core), sys.executable, "-m", "headway", *arguments],

@@ -74,8 +74,8 @@ def test_the_training_fills_the_time_and_no_more(minutes: float, pairs: int, flo
     text = TrainingText(pairs, 150, 28.0 * pairs)
     try:
         choice = choose(DATA, [], text, lambda: 60 * minutes, device(flops, text), fast=fast)
-    except UserError:
-        assert fast
+    except UserError as error:
+        assert "stage student has" in str(error)
         return
     assert 0.9 * 60 * minutes - 10 < seconds_of(choice, flops, text) < 1.02 * 60 * minutes + 2
 
@@ -115,7 +115,7 @@ def test_a_key_set_by_hand_wins_and_has_no_reason() -> None:
     recipe = choice.recipe("training.max_steps=5")
     assert (recipe.tokenizer.vocab_size, recipe.training.tokens_per_batch, recipe.model.d_model) == (3000, 777, 256)
     assert recipe.training.learning_rate == choosing.SIZES["small"][1]
-    assert not any(line.startswith(("model.preset", "tokenizer.vocab", "training.tokens")) for line in choice.reasons)
+    assert not {"model.preset", "tokenizer.vocab_size", "training.tokens_per_batch"} & set(choice.reasons)
 
 
 @pytest.mark.parametrize("limit", ["training.max_steps=50", "training.max_minutes=3", "training.patience=2"])
@@ -124,7 +124,20 @@ def test_nothing_is_measured_where_a_limit_is_set_by_hand(limit: str) -> None:
         raise AssertionError
 
     choice = choose(DATA, [limit], MULTI30K, lambda: 60.0, refused)
-    assert choice.recipe().training.schedule == ("wsd" if "max_steps" in limit else "inverse_sqrt")
+    training = choice.recipe().training
+    assert training.schedule == ("wsd" if "max_steps" in limit else "inverse_sqrt")
+    assert training.learning_rate == choosing.SIZES["tiny"][1]
+
+
+def test_minimum_risk_has_a_low_rate_or_is_left_out() -> None:
+    rates = [stage["training"].get("learning_rate") for stage in chosen(90).stages]
+    assert rates == [None, None, choosing.RISK_RATE]
+    assert [stage["name"] for stage in chosen(90, "training.learning_rate=2e-3").stages] == ["both", "direction"]
+
+
+def test_a_student_needs_its_decoder_layers_free() -> None:
+    with pytest.raises(UserError, match="leave out model.decoder_layers"):
+        chosen(90, "model.decoder_layers=4", fast=True)
 
 
 def test_too_short_a_time_is_refused() -> None:

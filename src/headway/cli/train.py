@@ -203,12 +203,13 @@ def _asked(
     fast: bool,
 ) -> RunRequest:
     """The request of a command line with text and no recipe. Raises UserError."""
+    from headway.training.choosing import is_limited
     from headway.training.own_text import MINUTES, RunRequest
 
     if not files["source"]:
         raise UserError("--source is missing")
-    if minutes is not None and any(one.startswith("training.max_minutes=") for one in overrides):
-        raise UserError("--minutes is for the whole run and training.max_minutes for its steps; give one of them")
+    if (minutes is not None or fast) and is_limited(overrides):
+        raise UserError("--minutes and --fast choose how long to train; leave out training.max_steps and other limits")
     if any(one.startswith("data.prepared=") for one in overrides):
         raise UserError("--data is for a recipe, the one from which the folder was prepared")
     paths = {name: [str(path.absolute()) for path in some] for name, some in files.items()}

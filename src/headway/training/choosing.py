@@ -1,6 +1,6 @@
 """Chooses a recipe for a corpus and a number of minutes: vocabulary, model, batches, rate, stages and steps.
 
-The rules come from the trainings in docs/tried.md. What they depend on is few: the number of pairs, how many different
+The rules come from the trainings in docs/tried.md. They depend on three things: the number of pairs, how many different
 characters they have, and how many tokens this device can train on in the time, which is measured by real steps. A key
 that is set by hand is left alone.
 """
@@ -37,7 +37,7 @@ SIZES = {"tiny": (2.3e6, 2e-3), "small": (6e6, 1e-3), "base": (48e6, 7e-4), "big
 TOKENS_OF_PARAMETER = 20
 """Training tokens for each parameter, at least, before a larger model is chosen."""
 EPOCHS_OF_LARGER = 12
-"""A larger model isn't chosen where the time would take it through the text more often: it would learn it by heart."""
+"""Passes through the text that count as its tokens when a larger model is weighed: more would be learned by heart."""
 STEPS = 2_000
 """Steps that a training should have, rather than larger ones."""
 STEPS_OF_EPOCH = 400
@@ -49,17 +49,17 @@ HIGH_DROPOUT = 0.3
 LONGEST_WARMUP = 800
 EPOCHS_IN_BOTH = 12
 """From so many epochs on, a quarter of the work goes into a stage that learns both directions."""
-SHARE_IN_BOTH = 0.25
+IN_BOTH = {"both": 0.25, "direction": 0.75}
 EPOCHS_OF_RISK = 16
 """From so many epochs on, minimum-risk training is the last stage."""
 RISK_SAMPLES, RISK_RATE, RISK_DROPOUT = 8, 2e-4, 0.1
 RISK_PASSES = 15
 """A step of minimum risk takes as long as so many others, drawing the samples included."""
 FEWEST_RISK_STEPS, MOST_RISK_STEPS, SHARE_OF_RISK = 20, 300, 0.1
-"""More steps lower the risk, but BLEU, too. The share is of the time."""
+"""Bounds, about. More steps lower the risk, and BLEU with it. The share is of the time."""
 SHARE_OF_STUDENT = 0.4
 VALIDATIONS, SHARE_OF_VALIDATIONS = 8, 0.05
-"""The most of a stage, and how much of its time they may take."""
+"""The most of a stage, and the share of its time that all but the first may take."""
 MEASURED_SECONDS, UNMEASURED_STEPS = 4.0, 2
 
 
@@ -108,7 +108,7 @@ class TrainingSpeed:
 
     @property
     def seconds_of_teaching(self) -> float:
-        """The time that a teacher takes to translate the training text, with a beam but with CTranslate2."""
+        """The time a teacher takes to translate the training text: with a beam, but by CTranslate2."""
         return 1.5 * self.corpus.pairs * self._seconds_of_line
 
     @property
@@ -122,6 +122,7 @@ def measure(recipe: Recipe, folder: Path) -> TrainingSpeed:
     began = time.monotonic()
     run = start(recipe, folder, lambda _: None, Alone())
     before = time.monotonic() - began
+    run.progress.flops = 0.0  # of these steps alone, whatever a model to start from took
     steps, seconds = (step for epoch in range(10**9) for step in run.train.plan.steps(epoch)), list[float]()
     while len(seconds) < UNMEASURED_STEPS + 1 or sum(seconds[UNMEASURED_STEPS:]) < MEASURED_SECONDS:
         began = time.monotonic()
@@ -137,7 +138,7 @@ def measure(recipe: Recipe, folder: Path) -> TrainingSpeed:
         corpus=corpus,
         parameters=count(on_meta(run.model.config).parameters()),
         work_of_line=work_per_sentence(run.model.config, corpus, 1),
-        work_of_step=(run.progress.flops or 0.0) / len(seconds),
+        work_of_step=run.progress.flops / len(seconds),
         lines=len(run.data.valid_texts),
     )
 
@@ -151,8 +152,8 @@ class Choice:
     """The keys set by hand, as `key.path=value`."""
     sections: dict[str, Document] = field(default_factory=lambda: {name: {} for name in SECTIONS})
     stages: list[Document] = field(default_factory=list)
-    reasons: list[str] = field(default_factory=list)
-    """A line for each choice."""
+    reasons: dict[str, str] = field(default_factory=dict)
+    """The value of a key, or a stage, and why."""
 
     def has(self, key: str) -> bool:
         """Whether the key was set by hand."""
@@ -163,11 +164,11 @@ class Choice:
         with another choice."""
         section, _, name = key.partition(".")
         if self.has("training.init_from") and (section in ("model", "tokenizer") or name in OF_A_NEW_MODEL):
-            return  # as that model has them
+            return
         self.sections[section][name] = value
         if reason and not self.has(key):
             shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
-            self.reasons.append(f"{key}: {shown}, {reason}")
+            self.reasons[key] = f"{shown}, {reason}"
 
     def recipe(self, *limits: str) -> Recipe:
         """The recipe with what is chosen so far. Raises UserError."""
@@ -177,7 +178,7 @@ class Choice:
 
 SECTIONS = ("tokenizer", "model", "training", "decoding")
 OF_A_NEW_MODEL = ("learning_rate", "optimizer")
-"""Keys of section `training` that a model to start from keeps as the recipe's defaults."""
+"""Keys of section `training` that stay at the recipe's defaults where a model is started from."""
 LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
 WSD = "which keeps a high rate for longest"
 ENDLESS = "training.max_steps=1000000000"
@@ -197,9 +198,12 @@ def choose(
     measure: trains for some steps. Where a limit of training is set by hand, nothing is measured. Raises UserError,
     also where the time is too short."""
     choice = Choice(data, overrides)
+    if fast and choice.has("model.decoder_layers"):
+        raise UserError("--fast halves the decoder's layers; leave out model.decoder_layers, or --fast")
     for_text(choice, text)
     choice.set("training.finish", value=True)
     if is_limited(overrides):
+        for_size(choice)
         if choice.has("training.max_steps"):
             choice.set("training.schedule", "wsd", WSD)
         else:
@@ -217,12 +221,12 @@ def is_limited(overrides: Sequence[str]) -> bool:
 
 def for_text(choice: Choice, text: TrainingText) -> None:
     """The choices that depend on the text alone."""
-    tokens = next((size for most, size in VOCABULARIES if text.pairs <= most), MOST_TOKENS)
-    while tokens < min(TOKENS_OF_CHARACTER * text.characters, MOST_TOKENS):
-        tokens *= 2
-    choice.set("tokenizer.vocab_size", tokens, f"for {text.pairs:,} pairs with {text.characters:,} characters")
-    of_step = power_of_two(text.tokens / STEPS_OF_EPOCH)
-    choice.set("training.tokens_per_batch", of_step, f"for an epoch of about {text.tokens:,.0f} tokens")
+    vocabulary = next((size for most, size in VOCABULARIES if text.pairs <= most), MOST_TOKENS)
+    while vocabulary < min(TOKENS_OF_CHARACTER * text.characters, MOST_TOKENS):
+        vocabulary *= 2
+    choice.set("tokenizer.vocab_size", vocabulary, f"for {text.pairs:,} pairs with {text.characters:,} characters")
+    tokens_of_step = power_of_two(text.tokens / STEPS_OF_EPOCH)
+    choice.set("training.tokens_per_batch", tokens_of_step, f"for an epoch of about {text.tokens:,.0f} tokens")
     choice.set("model.preset", "tiny")
     choice.set("model.norm", "pre", "which learns steadily at a high rate")
     choice.set("training.optimizer", "muon", "which learns faster than Adam")
@@ -251,31 +255,36 @@ def for_speed(
         choice.set("model.preset", preset)
         measured, tokens = trained()
     choice.set("model.preset", choice.sections["model"].get("preset"), f"for {rounded(tokens)} tokens in the time")
-    recipe, of_step = choice.recipe(ENDLESS), power_of_two(tokens / STEPS)
-    choice.set("training.learning_rate", SIZES.get(recipe.model.preset, (0, 1e-3))[1], "as a model of this size needs")
-    if of_step < recipe.training.tokens_per_batch and not choice.has("training.tokens_per_batch"):
-        choice.set("training.tokens_per_batch", of_step, "for more steps in the time")
-        measured, tokens = trained()
+    for_size(choice)
+    tokens_of_step = power_of_two(tokens / STEPS)
+    if tokens_of_step < choice.recipe(ENDLESS).training.tokens_per_batch and not choice.has("training.tokens_per_batch"):
+        choice.set("training.tokens_per_batch", tokens_of_step, "for more steps in the time")
+        measured, _ = trained()
     return measured
+
+
+def for_size(choice: Choice) -> None:
+    """The learning rate, which depends on the model's size."""
+    preset = choice.recipe(ENDLESS).model.preset
+    choice.set("training.learning_rate", SIZES.get(preset, (0, 1e-3))[1], "as a model of this size needs")
 
 
 def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast: bool) -> None:
     """The stages and their steps."""
     epochs = seconds / measured.seconds_of_step / measured.steps_of_epoch
-    shares = {"direction": 1.0}
-
-    def has_room(share: float) -> bool:
-        return share * seconds > 4 * measured.seconds_before
-
-    if epochs >= EPOCHS_IN_BOTH and not choice.has("training.init_from") and has_room(SHARE_IN_BOTH):
-        shares = {"both": SHARE_IN_BOTH, "direction": 1 - SHARE_IN_BOTH}
-    of_step, before_it = RISK_PASSES * measured.seconds_of_step, measured.seconds_before
-    risk = min(SHARE_OF_RISK * seconds, 2 * before_it + MOST_RISK_STEPS * of_step)
-    if epochs >= EPOCHS_OF_RISK and risk >= 2 * before_it + FEWEST_RISK_STEPS * of_step:
-        shares = {name: share * (1 - risk / seconds) for name, share in shares.items()} | {"risk": risk / seconds}
+    share_of_student = SHARE_OF_STUDENT if fast else 0.0
+    shares = {"direction": 1 - share_of_student}
+    has_room = IN_BOTH["both"] * seconds > 4 * measured.seconds_before
+    if epochs >= EPOCHS_IN_BOTH and has_room and not choice.has("training.init_from"):
+        shares = {name: share * shares["direction"] for name, share in IN_BOTH.items()}
+    step_of_risk = RISK_PASSES * measured.seconds_of_step
+    before_risk = 2 * measured.seconds_before + measured.seconds_of_validation
+    risk = min(SHARE_OF_RISK * (1 - share_of_student), (before_risk + MOST_RISK_STEPS * step_of_risk) / seconds)
+    has_steps = risk * seconds >= before_risk + FEWEST_RISK_STEPS * step_of_risk
+    if epochs >= EPOCHS_OF_RISK and has_steps and not choice.has("training.learning_rate"):
+        shares = {**shares, "direction": shares["direction"] - risk, "risk": risk}
     if fast:
-        shares = {name: share * (1 - SHARE_OF_STUDENT) for name, share in shares.items()}
-        shares["student"] = SHARE_OF_STUDENT
+        shares["student"] = share_of_student
     dropout = next((rate for most, rate in DROPOUTS if epochs < most), HIGH_DROPOUT)
     choice.set("model.dropout", dropout, f"for {epochs:.3g} epochs in the time")
     choice.set("training.schedule", "wsd", WSD)
@@ -300,7 +309,7 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
                 stage["model"] = {"dropout": min(dropout, 0.2), "decoder_layers": 2}
                 stage["decoding"] = {"beam_size": 1}
                 training["best_by"] = "valid_loss"
-        choice.reasons.append(f"stage {name}: {training['max_steps']:,} steps, {PURPOSES[name]}")
+        choice.reasons[f"stage {name}"] = f"{training['max_steps']:,} steps, {PURPOSES[name]}"
         choice.stages.append({**stage, "training": training})
         before = name
     for stage in choice.stages[:-1]:
@@ -312,13 +321,13 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
 def trained_for(measured: TrainingSpeed, seconds: float, *, risk: bool) -> Document:
     """Steps for so many seconds, with their validations."""
     of_step = measured.seconds_of_step * (RISK_PASSES if risk else 1)
-    count = int(SHARE_OF_VALIDATIONS * seconds / measured.seconds_of_validation)
-    count = min(max(count, 1), VALIDATIONS)
-    steps = max(1, int((seconds - count * measured.seconds_of_validation) / of_step))
+    validations = int(SHARE_OF_VALIDATIONS * seconds / measured.seconds_of_validation)
+    validations = min(max(validations, 1), VALIDATIONS)
+    steps = max(1, int((seconds - validations * measured.seconds_of_validation) / of_step))
     return {
         "max_steps": steps,
         "warmup_steps": min(LONGEST_WARMUP, max(1, steps // 10)),
-        "validate_every": math.ceil(steps / count),
+        "validate_every": math.ceil(steps / validations),
     }
 
 

@@ -90,8 +90,7 @@ def _chosen_alone(asked: RunRequest, run: Path, began: float, tell: Callable[[st
 
 def _chosen(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
     data = _data(asked, run, tell)
-    limited = is_limited(asked.overrides)
-    section = make_recipe({"data": data}, [*asked.overrides, *([] if limited else [ENDLESS])], "command line").data
+    section = make_recipe({"data": data}, [*asked.overrides, ENDLESS], "command line").data
     text = TrainingText.of([section.files_of(corpus) for corpus in section.corpora])
 
     def measured(recipe: Recipe) -> TrainingSpeed:
@@ -103,13 +102,14 @@ def _chosen(asked: RunRequest, run: Path, began: float, tell: Callable[[str], No
     def seconds_left() -> float:
         return 60 * asked.minutes * (1 - SHARE_OF_END) - (time.monotonic() - began)
 
-    if not limited:
+    if not is_limited(asked.overrides):
         tell(f"choosing a recipe for {asked.minutes:g} minutes (--minutes)")
     choice = choose(data, asked.overrides, text, seconds_left, measured, fast=asked.fast)
     recipe = choice.recipe()
-    for line in choice.reasons:
+    reasons = [f"{name}: {reason}" for name, reason in choice.reasons.items()]
+    for line in reasons:
         tell(line)
-    write_file(run / CHOICES, "".join(f"{line}\n" for line in choice.reasons).encode())
+    write_file(run / CHOICES, "".join(f"{line}\n" for line in reasons).encode())
     write_recipe(run, recipe)
     (run / ASKED).unlink()
     return recipe
