@@ -1,7 +1,8 @@
 """Is the model that `headway train` chooses for a text better than that of an earlier revision's defaults?
 
     python benchmarks/choosing.py SOURCE TARGET --valid SOURCE TARGET --test SOURCE TARGET --minutes 20
-        --before REVISION [--seeds 1 2 3] [--fast] [--key KEY=VALUE ...] [--folder FOLDER] [--tokenize NAME] [--json FILE]
+        --before REVISION [--seeds 1 2 3] [--fast] [--key KEY=VALUE ...] [--folder FOLDER] [--tokenize NAME]
+        [--json FILE]
 
 Both train side by side for equal minutes, each on one core and with one seed: this code with `--minutes`, the earlier
 one with `training.max_minutes`. Then each scores the test part, this code's model as its card says, the earlier one's

@@ -58,6 +58,8 @@ RISK_PASSES = 15
 FEWEST_RISK_STEPS, MOST_RISK_STEPS, SHARE_OF_RISK = 20, 300, 0.1
 """Bounds, about. More steps lower the risk, and BLEU with it. The share is of the time."""
 SHARE_OF_STUDENT = 0.4
+STEP_OF_STUDENT = 0.8
+"""The time of a student's step, by that of its teacher, which has more layers."""
 VALIDATIONS, SHARE_OF_VALIDATIONS = 8, 0.05
 """The most of a stage, and the share of its time that all but the first may take."""
 MEASURED_SECONDS, UNMEASURED_STEPS = 4.0, 2
@@ -109,7 +111,7 @@ class TrainingSpeed:
     @property
     def seconds_of_teaching(self) -> float:
         """The time a teacher takes to translate the training text: with a beam, but by CTranslate2."""
-        return 1.5 * self.corpus.pairs * self._seconds_of_line
+        return 0.75 * self.corpus.pairs * self._seconds_of_line
 
     @property
     def _seconds_of_line(self) -> float:
@@ -257,7 +259,9 @@ def for_speed(
     choice.set("model.preset", choice.sections["model"].get("preset"), f"for {rounded(tokens)} tokens in the time")
     for_size(choice)
     tokens_of_step = power_of_two(tokens / STEPS)
-    if tokens_of_step < choice.recipe(ENDLESS).training.tokens_per_batch and not choice.has("training.tokens_per_batch"):
+    if tokens_of_step < choice.recipe(ENDLESS).training.tokens_per_batch and not choice.has(
+        "training.tokens_per_batch"
+    ):
         choice.set("training.tokens_per_batch", tokens_of_step, "for more steps in the time")
         measured, _ = trained()
     return measured
@@ -274,7 +278,7 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
     epochs = seconds / measured.seconds_of_step / measured.steps_of_epoch
     share_of_student = SHARE_OF_STUDENT if fast else 0.0
     shares = {"direction": 1 - share_of_student}
-    has_room = IN_BOTH["both"] * seconds > 4 * measured.seconds_before
+    has_room = IN_BOTH["both"] * seconds > 4 * (measured.seconds_before + measured.seconds_of_validation)
     if epochs >= EPOCHS_IN_BOTH and has_room and not choice.has("training.init_from"):
         shares = {name: share * shares["direction"] for name, share in IN_BOTH.items()}
     step_of_risk = RISK_PASSES * measured.seconds_of_step
@@ -297,7 +301,8 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
                 f"stage {name} has about {share * seconds:.0f} of {seconds:.0f} seconds, and what comes before its "
                 f"first step takes {before_it:.0f}; give more --minutes"
             )
-        training = trained_for(measured, share * seconds - before_it, risk=name == "risk")
+        passes = {"risk": RISK_PASSES, "student": STEP_OF_STUDENT}.get(name, 1.0)
+        training = trained_for(measured, share * seconds - before_it, passes)
         match name:
             case "both":
                 stage["data"] = {"both_directions": True}
@@ -318,9 +323,9 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
         choice.sections["training"] |= choice.stages.pop()["training"]
 
 
-def trained_for(measured: TrainingSpeed, seconds: float, *, risk: bool) -> Document:
-    """Steps for so many seconds, with their validations."""
-    of_step = measured.seconds_of_step * (RISK_PASSES if risk else 1)
+def trained_for(measured: TrainingSpeed, seconds: float, passes: float) -> Document:
+    """Steps for so many seconds, with their validations. passes: as many steps take as long as one of these."""
+    of_step = measured.seconds_of_step * passes
     validations = int(SHARE_OF_VALIDATIONS * seconds / measured.seconds_of_validation)
     validations = min(max(validations, 1), VALIDATIONS)
     steps = max(1, int((seconds - validations * measured.seconds_of_validation) / of_step))
