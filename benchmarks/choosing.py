@@ -1,13 +1,14 @@
-"""Is the model that `headway train` chooses for a text better than that of an earlier revision's defaults?
+"""Is the model that `headway train` chooses for a text better than that of an earlier revision, or of recipes set by
+hand?
 
     python benchmarks/choosing.py SOURCE TARGET --valid SOURCE TARGET --test SOURCE TARGET --minutes 20
-        --before REVISION [--seeds 1 2 3] [--fast] [--key KEY=VALUE ...] [--folder FOLDER] [--tokenize NAME]
-        [--json FILE]
+        (--before REVISION | --by-hand) [--seeds 1 2 3] [--fast] [--key KEY=VALUE ...] [--folder FOLDER]
+        [--tokenize NAME] [--json FILE]
 
-Both train side by side for equal minutes, each on one core and with one seed: this code with `--minutes`, the earlier
-one with `training.max_minutes`. Then each scores the test part, this code's model as its card says, the earlier one's
-greedily and with a beam of 5, of which the better counts; the difference is tested by a paired bootstrap. FOLDER keeps
-the runs.
+All train for equal minutes with one seed, two at a time, each on one core: this code with `--minutes`, the earlier one
+with `training.max_minutes`, a recipe set by hand for as many steps as its speed, measured before, lets it take. Then
+each scores the test part as its card says, the earlier one also greedily, of which the better counts. The difference to
+the best of the others is tested by a paired bootstrap. FOLDER keeps the runs.
 """
 
 from __future__ import annotations
@@ -23,9 +24,33 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from headway.training.choosing import measure
+from headway.training.finishing import SHARE_OF_END
+from headway.training.reading import make_recipe
 from machine import versions
 
 ROOT = Path(__file__).parent.parent
+CHOSEN = "chosen"
+SEARCHES = {"greedy": [], "beam5": ["--beam-size", "5", "--length-penalty", "1"]}
+VALIDATIONS = 8
+ALL_BY_HAND = ["tokenizer.vocab_size=8000", "model.norm=pre", "training.optimizer=adam", "training.finish=true"]
+BY_HAND = {
+    "tiny-cosine": [
+        *("model.preset=tiny", "model.dropout=0.2", "training.tokens_per_batch=2048"),
+        *("training.learning_rate=2e-3", "training.schedule=cosine"),
+    ],
+    "tiny-wsd": [
+        *("model.preset=tiny", "model.dropout=0.1", "training.tokens_per_batch=4096"),
+        *("training.learning_rate=3e-3", "training.schedule=wsd"),
+    ],
+    "small-cosine": [
+        *("model.preset=small", "model.dropout=0.15", "training.tokens_per_batch=4096"),
+        *("training.learning_rate=1e-3", "training.schedule=cosine"),
+    ],
+}
+"""Recipes as an expert would set them."""
 
 
 def headway(code: Path, core: int, log: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -48,26 +73,53 @@ def done(process: subprocess.Popen[str]) -> str:
     return printed
 
 
-def trained(codes: dict[str, Path], folder: Path, options: argparse.Namespace, seed: int) -> dict[str, float]:
-    """Trains both at the same time: the minutes of each, from the start of the command to its end."""
+def steps_in(minutes: float, keys: list[str], options: argparse.Namespace, folder: Path) -> int:
+    """The steps that a recipe takes in the minutes, with 8 validations and the end."""
+    torch.set_num_threads(1)
+    sides = ({"source": source, "target": target} for source, target in (options.texts, options.valid))
+    data = dict(zip(("train", "valid"), sides, strict=True))
+    speed = measure(make_recipe({"data": data}, [*keys, "training.max_steps=1000000000"], "by hand"), folder)
+    seconds = 60 * minutes * (1 - SHARE_OF_END) - speed.seconds_before - VALIDATIONS * speed.seconds_of_validation
+    return int(seconds / speed.seconds_of_step)
+
+
+def commands(options: argparse.Namespace, earlier: Path | None, folder: Path) -> dict[str, tuple[Path, list[str]]]:
+    """The contenders: code and arguments of `headway train`."""
+    minutes = options.minutes
+    found = {CHOSEN: (ROOT, ["--minutes", str(minutes), *(["--fast"] if options.fast else [])])}
+    if earlier is not None:
+        found["before"] = (earlier, [f"training.max_minutes={minutes}"])
+        return found
+    for name, own in BY_HAND.items():
+        keys = [*ALL_BY_HAND, *own]
+        steps = steps_in(minutes, keys, options, folder / "measuring" / name)
+        keys += [f"training.max_steps={steps}", f"training.warmup_steps={steps // 10}"]
+        found[name] = (ROOT, [*keys, f"training.validate_every={-(-steps // VALIDATIONS)}"])
+    return found
+
+
+def trained(
+    contenders: dict[str, tuple[Path, list[str]]], folder: Path, options: argparse.Namespace, seed: int
+) -> dict[str, float]:
+    """Trains two at a time: the minutes of each, from the start of the command to its end."""
     source, target = options.texts
     text = ["--source", source, "--target", target]
     text += ["--valid-source", options.valid[0], "--valid-target", options.valid[1], f"training.seed={seed}"]
-    limits = {
-        "now": ["--minutes", str(options.minutes), *(["--fast"] if options.fast else [])],
-        "before": [f"training.max_minutes={options.minutes}"],
-    }
-    began, minutes, processes = time.monotonic(), dict[str, float](), dict[str, subprocess.Popen[str]]()
-    for core, (name, code) in enumerate(codes.items()):
-        run = ["--out", str(folder / name), *limits[name], *options.key]
-        processes[name] = headway(code, core, folder / f"{name}.log", "train", *text, *run)
-    while len(minutes) < len(processes):
-        for name, process in processes.items():
-            if name not in minutes and process.poll() is not None:
-                minutes[name] = (time.monotonic() - began) / 60
-        time.sleep(0.1)
-    for process in processes.values():
-        done(process)
+    minutes, waiting = dict[str, float](), list(contenders)
+    while waiting:
+        began, pair, waiting = time.monotonic(), waiting[:2], waiting[2:]
+        processes = {}
+        for core, name in enumerate(pair):
+            code, arguments = contenders[name]
+            run = ["--out", str(folder / name), *arguments, *options.key]
+            processes[name] = headway(code, core, folder / f"{name}.log", "train", *text, *run)
+        while not set(pair) <= set(minutes):
+            for name, process in processes.items():
+                if name not in minutes and process.poll() is not None:
+                    minutes[name] = (time.monotonic() - began) / 60
+            time.sleep(0.1)
+        for process in processes.values():
+            done(process)
     return minutes
 
 
@@ -80,18 +132,20 @@ def scores(code: Path, folder: Path, name: str, options: argparse.Namespace, *mo
     return json.loads(done(headway(code, 0, folder / f"{name}.log", "evaluate", str(folder / name), *arguments)))
 
 
-def compared(codes: dict[str, Path], folder: Path, options: argparse.Namespace, seed: int) -> dict[str, Any]:
+def compared(options: argparse.Namespace, earlier: Path | None, folder: Path, seed: int) -> dict[str, Any]:
     """The row of a seed."""
     folder.mkdir(parents=True)
-    minutes = trained(codes, folder, options, seed)
-    searches: dict[str, list[str]] = {"greedy": [], "beam5": ["--beam-size", "5", "--length-penalty", "1"]}
-    before = {
-        name: scores(codes["before"], folder, "before", options, "--output", str(folder / f"before.{name}"), *search)
-        for name, search in searches.items()
-    }
-    best = max(before, key=lambda name: before[name]["bleu"])
-    now = scores(codes["now"], folder, "now", options, "--compare", str(folder / f"before.{best}"))
-    return {"seed": seed, "minutes": minutes, "now": now, "before": before, "best_before": best}
+    contenders = commands(options, earlier, folder)
+    minutes = trained(contenders, folder, options, seed)
+    others = {}
+    for name, (code, _) in contenders.items():
+        for search, more in SEARCHES.items() if name == "before" else [("card", [])]:
+            if name != CHOSEN:
+                output = folder / f"{name}.{search}"
+                others[output.name] = scores(code, folder, name, options, "--output", str(output), *more)
+    best = max(others, key=lambda name: others[name]["bleu"])
+    now = scores(ROOT, folder, CHOSEN, options, "--compare", str(folder / best))
+    return {"seed": seed, "minutes": minutes, CHOSEN: now, "others": others, "best": best}
 
 
 def main() -> None:
@@ -100,7 +154,9 @@ def main() -> None:
     parser.add_argument("--valid", nargs=2, required=True)
     parser.add_argument("--test", nargs=2, required=True)
     parser.add_argument("--minutes", type=float, required=True)
-    parser.add_argument("--before", required=True, help="an earlier revision")
+    others = parser.add_mutually_exclusive_group(required=True)
+    others.add_argument("--before", help="an earlier revision")
+    others.add_argument("--by-hand", action="store_true", help="recipes that are set by hand")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--fast", action="store_true")
     parser.add_argument("--key", nargs="+", default=[], help="keys of the recipe of both, as key.path=value")
@@ -109,24 +165,25 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        earlier = Path(temporary, "before")
+        earlier = Path(temporary, "before") if options.before else None
         git = ["git", "-C", str(ROOT), "worktree"]
-        subprocess.run([*git, "add", "--quiet", "--detach", str(earlier), options.before], check=True)
+        if earlier is not None:
+            subprocess.run([*git, "add", "--quiet", "--detach", str(earlier), options.before], check=True)
         try:
-            folder, codes = options.folder or Path(temporary, "runs"), {"now": ROOT, "before": earlier}
-            rows = [compared(codes, folder / f"seed{seed}", options, seed) for seed in options.seeds]
+            folder = options.folder or Path(temporary, "runs")
+            rows = [compared(options, earlier, folder / f"seed{seed}", seed) for seed in options.seeds]
         finally:
-            subprocess.run([*git, "remove", "--force", str(earlier)], check=True)
+            if earlier is not None:
+                subprocess.run([*git, "remove", "--force", str(earlier)], check=True)
     gains = []
     for row in rows:
-        now, before = row["now"], row["before"][row["best_before"]]
-        gains.append(now["bleu"] - before["bleu"])
-        print(
-            f"seed {row['seed']}: BLEU {now['bleu']:.2f}, before {before['bleu']:.2f} ({row['best_before']}), chrF "
-            f"{now['chrf']:.2f} and {before['chrf']:.2f}, minutes {row['minutes']['now']:.2f} and "
-            f"{row['minutes']['before']:.2f}"
-        )
-    print(f"BLEU gained: {statistics.mean(gains):.2f}")
+        now, best = row[CHOSEN], row["others"][row["best"]]
+        gains.append(now["bleu"] - best["bleu"])
+        print(f"seed {row['seed']}: {CHOSEN} BLEU {now['bleu']:.2f}, chrF {now['chrf']:.2f}")
+        for name, other in row["others"].items():
+            print(f"    {name}: BLEU {other['bleu']:.2f}, chrF {other['chrf']:.2f}")
+        print("    minutes: " + ", ".join(f"{name} {minutes:.2f}" for name, minutes in row["minutes"].items()))
+    print(f"BLEU gained over the best of the others: {statistics.mean(gains):.2f}")
     if options.json is not None:
         options.json.write_text(json.dumps({**versions(), "rows": rows}, indent=2) + "\n", encoding="utf-8")
 
