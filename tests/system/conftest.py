@@ -39,11 +39,9 @@ class Corpus:
         names = ("source", "target", "valid-source", "valid-target")
         files = ("train.src", "train.tgt", "valid.src", "valid.tgt")
         given = [item for name, file in zip(names, files, strict=True) for item in (f"--{name}", self.file(file))]
-        return [*given, *LANGUAGES, *UNFILTERED]
+        return [*given, *LANGUAGES]
 
 
-UNFILTERED = ("data.filters.copies=false", "data.filters.duplicates=[]")
-"""A word alone is its own reversal."""
 LANGUAGES = ("data.source_language=src", "data.target_language=tgt")
 """Of text in no language that people speak."""
 

@@ -51,10 +51,10 @@ def test_a_pair_of_columns_becomes_a_measured_model(run):
     recipe = yaml.safe_load((folder / "recipe.yaml").read_text("utf-8"))
     assert recipe["training"]["max_steps"] == 150
     assert recipe["model"]["d_model"] == 32
-    assert recipe["tokenizer"]["vocab_size"] == 1000
+    assert recipe["tokenizer"]["vocab_size"] == 2000
     reasons = (folder / "choices.txt").read_text("utf-8")
     assert all(line in outcome.err for line in reasons.splitlines())
-    assert "tokenizer.vocab_size: 1,000, for" in reasons
+    assert "tokenizer.vocab_size: 2,000, for" in reasons
     model = load_model(folder)
     assert HEADING in model.card
     assert "| test BLEU |" in model.card
@@ -120,7 +120,7 @@ def test_a_kill_before_the_recipe_means_choosing_again(pairs, tmp_path):
     [
         (("multi30k-de-en", "--minutes", 5), "a recipe has limits"),
         (("multi30k-de-en", "--fast"), "--fast"),
-        (("PAIRS", "--minutes", 5, "training.max_minutes=3"), "give one of them"),
+        (("PAIRS", "--minutes", 5, "training.max_minutes=3"), "leave out training.max_steps and other limits"),
         (("PAIRS", "multi30k-de-en"), "give one of"),
         (("PAIRS", "--source", "PAIRS"), "give one of"),
         (("PAIRS", "--output", "RUN"), "data.source_language"),

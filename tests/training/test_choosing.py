@@ -127,7 +127,7 @@ def test_nothing_is_measured_where_a_limit_is_set_by_hand(limit: str) -> None:
 
     choice = choose(DATA, [limit], MULTI30K, lambda: 60.0, refused)
     training = choice.recipe().training
-    assert training.schedule == ("wsd" if "max_steps" in limit else "inverse_sqrt")
+    assert training.schedule == "inverse_sqrt"
     assert training.learning_rate == choosing.SIZES["tiny"][1]
 
 

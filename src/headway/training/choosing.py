@@ -182,7 +182,6 @@ SECTIONS = ("tokenizer", "model", "training", "decoding")
 OF_A_NEW_MODEL = ("learning_rate", "optimizer")
 """Keys of section `training` that stay at the recipe's defaults where a model is started from."""
 LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
-WSD = "which keeps a high rate for longest"
 ENDLESS = "training.max_steps=1000000000"
 """The limit of a training that is measured."""
 
@@ -206,10 +205,7 @@ def choose(
     choice.set("training.finish", value=True)
     if is_limited(overrides):
         for_size(choice)
-        if choice.has("training.max_steps"):
-            choice.set("training.schedule", "wsd", WSD)
-        else:
-            choice.set("training.schedule", "inverse_sqrt", "which needs no last step")
+        choice.set("training.schedule", "inverse_sqrt", "which needs no last step")
         return choice
     measured = for_speed(choice, text, seconds_left, measure)
     for_stages(choice, measured, seconds_left(), fast=fast)
@@ -291,7 +287,7 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
         shares["student"] = share_of_student
     dropout = next((rate for most, rate in DROPOUTS if epochs < most), HIGH_DROPOUT)
     choice.set("model.dropout", dropout, f"for {epochs:.3g} epochs in the time")
-    choice.set("training.schedule", "wsd", WSD)
+    choice.set("training.schedule", "wsd", "which keeps a high rate for longest")
     before: str | None = None
     for name, share in shares.items():
         stage: Document = {"name": name, **({"start": before} if before else {})}

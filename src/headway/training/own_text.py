@@ -29,7 +29,7 @@ CHOICES = "choices.txt"
 TEXT = "text"
 """The folder with the parts of the text."""
 FILTERS = {"max_ratio": 6, "script": True, "duplicates": "pair"}
-"""For training pairs; untranslated copies go, too, where the languages differ."""
+"""For training pairs where the parts are not given; untranslated copies go, too, where the languages differ."""
 MINUTES = 30.0
 """The time of a run, where none is given."""
 MEASURING = "measuring"
@@ -120,17 +120,15 @@ def _data(asked: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[str
     given = {"source": asked.source, "target": asked.target}
     section = make_recipe({"data": {"train": given, "valid": given}}, [*asked.overrides, ENDLESS], "command line").data
     languages = section.source_language, section.target_language
-    filters = {**FILTERS, "copies": languages[0] != languages[1]}
     if asked.valid_source:
-        valid = {"source": asked.valid_source, "target": asked.valid_target}
-        return {"train": given, "valid": valid, "filters": filters}
+        return {"train": given, "valid": {"source": asked.valid_source, "target": asked.valid_target}}
     corpus = replace(as_corpus(list(map(Path, asked.source)), list(map(Path, asked.target))), columns=asked.columns)
     split = split_corpus(corpus, run / TEXT, languages, document=asked.document, tell=tell)
     tell(split.summary())
     parts = {"train": split.train, "valid": split.valid, "held_out": split.test}
     return {
         **{name: _files(part) for name, part in parts.items() if part is not None},
-        "filters": filters,
+        "filters": {**FILTERS, "copies": languages[0] != languages[1]},
         "source_language": languages[0],
         "target_language": languages[1],
     }
