@@ -2,8 +2,7 @@
 hand?
 
     python benchmarks/choosing.py SOURCE TARGET --valid SOURCE TARGET --test SOURCE TARGET --minutes 20
-        (--before REVISION | --by-hand) [--seeds 1 2 3] [--fast] [--key KEY=VALUE ...] [--folder FOLDER]
-        [--tokenize NAME] [--json FILE]
+        (--before REVISION | --by-hand) [--seeds 1 2 3] [--folder FOLDER] [--tokenize NAME] [--json FILE]
 
 All train for equal minutes with one seed, two at a time, each on one core: this code with `--minutes`, the earlier one
 with `training.max_minutes`, a recipe set by hand for as many steps as its speed, measured before, lets it take. Then
@@ -86,7 +85,7 @@ def steps_in(minutes: float, keys: list[str], options: argparse.Namespace, folde
 def commands(options: argparse.Namespace, earlier: Path | None, folder: Path) -> dict[str, tuple[Path, list[str]]]:
     """The contenders: code and arguments of `headway train`."""
     minutes = options.minutes
-    found = {CHOSEN: (ROOT, ["--minutes", str(minutes), *(["--fast"] if options.fast else [])])}
+    found = {CHOSEN: (ROOT, ["--minutes", str(minutes)])}
     if earlier is not None:
         found["before"] = (earlier, [f"training.max_minutes={minutes}"])
         return found
@@ -111,7 +110,7 @@ def trained(
         processes = {}
         for core, name in enumerate(pair):
             code, arguments = contenders[name]
-            run = ["--out", str(folder / name), *arguments, *options.key]
+            run = ["--out", str(folder / name), *arguments]
             processes[name] = headway(code, core, folder / f"{name}.log", "train", *text, *run)
         while not set(pair) <= set(minutes):
             for name, process in processes.items():
@@ -132,10 +131,11 @@ def scores(code: Path, folder: Path, name: str, options: argparse.Namespace, *mo
     return json.loads(done(headway(code, 0, folder / f"{name}.log", "evaluate", str(folder / name), *arguments)))
 
 
-def compared(options: argparse.Namespace, earlier: Path | None, folder: Path, seed: int) -> dict[str, Any]:
+def compared(
+    contenders: dict[str, tuple[Path, list[str]]], folder: Path, options: argparse.Namespace, seed: int
+) -> dict[str, Any]:
     """The row of a seed."""
     folder.mkdir(parents=True)
-    contenders = commands(options, earlier, folder)
     minutes = trained(contenders, folder, options, seed)
     others = {}
     for name, (code, _) in contenders.items():
@@ -158,8 +158,6 @@ def main() -> None:
     others.add_argument("--before", help="an earlier revision")
     others.add_argument("--by-hand", action="store_true", help="recipes that are set by hand")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
-    parser.add_argument("--fast", action="store_true")
-    parser.add_argument("--key", nargs="+", default=[], help="keys of the recipe of both, as key.path=value")
     parser.add_argument("--tokenize")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", type=Path)
@@ -171,7 +169,8 @@ def main() -> None:
             subprocess.run([*git, "add", "--quiet", "--detach", str(earlier), options.before], check=True)
         try:
             folder = options.folder or Path(temporary, "runs")
-            rows = [compared(options, earlier, folder / f"seed{seed}", seed) for seed in options.seeds]
+            contenders = commands(options, earlier, Path(temporary))
+            rows = [compared(contenders, folder / f"seed{seed}", options, seed) for seed in options.seeds]
         finally:
             if earlier is not None:
                 subprocess.run([*git, "remove", "--force", str(earlier)], check=True)

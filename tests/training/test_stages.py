@@ -417,6 +417,13 @@ def test_a_stage_that_has_no_model_yet_leaves_the_one_before(files, tmp_path, mo
         refuse_used_folder(run)
 
 
+def test_only_teachers_and_the_last_stage_are_judged(files, tmp_path, monkeypatch):
+    judged = []
+    monkeypatch.setattr(loop, "end_run", lambda recipe, folder, minutes, tell: judged.append(folder.name))
+    train(make_recipe(document(files)), tmp_path / "run", Reporter(quiet=True))
+    assert judged == ["risk", "student"]
+
+
 def test_a_refused_start_leaves_no_folder(files, tmp_path):
     given = document(files)
     given["data"]["valid"] = {"source": str(files / "gone.de"), "target": str(files / "gone.en")}

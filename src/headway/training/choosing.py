@@ -320,7 +320,7 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
 
 
 def trained_for(measured: TrainingSpeed, seconds: float, passes: float) -> Document:
-    """Steps for so many seconds, with their validations. passes: as many steps take as long as one of these."""
+    """Steps for so many seconds, with their validations. passes: the time of a step, by that of a measured one."""
     of_step = measured.seconds_of_step * passes
     validations = int(SHARE_OF_VALIDATIONS * seconds / measured.seconds_of_validation)
     validations = min(max(validations, 1), VALIDATIONS)
