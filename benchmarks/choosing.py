@@ -25,9 +25,9 @@ from typing import Any
 
 import torch
 
-from headway.training.choosing import measure
+from headway.recipe.reading import make_recipe
 from headway.training.finishing import SHARE_OF_END
-from headway.training.reading import make_recipe
+from headway.training.own_text import measure
 from machine import versions
 
 ROOT = Path(__file__).parent.parent

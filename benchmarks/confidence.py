@@ -16,10 +16,10 @@ import time
 from itertools import islice
 from pathlib import Path
 
+from headway.data.corpus import read_lines, read_pairs
+from headway.data.noise import KINDS, perturbed
 from headway.evaluation import area_under_curve, expected_calibration_error, sentence_chrf
 from headway.text.characters import is_blank
-from headway.text.corpus import read_lines, read_pairs
-from headway.text.noise import KINDS, perturbed
 from headway.translator import Translator
 from headway.translator.confidence import ACCEPTABLE
 

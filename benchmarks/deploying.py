@@ -32,8 +32,8 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+from headway.data.corpus import read_lines
 from headway.storage import find_model, load_model
-from headway.text.corpus import read_lines
 from headway.text.tokenizer import CONTROL_PIECES
 from machine import versions
 from revisions import interval

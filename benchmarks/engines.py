@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from headway.data.corpus import read_lines
 from headway.evaluation import score_translations
-from headway.text.corpus import read_lines
 from headway.translator import Translation, Translator
 
 OPTIONS: list[dict[str, Any]] = [

@@ -27,12 +27,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from headway.data.corpus import read_lines
 from headway.errors import UserError
 from headway.evaluation import alignment_error_rate, parse_pharaoh
-from headway.glass import ShownRecord
 from headway.insight.analyses import MOST_PAIRS, NAMES, AnalysisName, AskHeadImportance, AskPatching
 from headway.insight.analyses.erasing import DETACHED, needed
-from headway.text.corpus import read_lines
+from headway.page import ShownRecord
 from headway.text.tokenizer import Piece
 from headway.translator import Translator
 from headway.translator.alignments import word_links

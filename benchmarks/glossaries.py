@@ -25,12 +25,12 @@ from pathlib import Path
 import torch
 from sacrebleu import corpus_bleu
 
-from headway.text.corpus import read_lines
-from headway.text.glossary import Glossary
+from headway.data.corpus import read_lines
 from headway.text.shortlist import learn_shortlist
 from headway.text.tokenizer import CONTROL_PIECES
 from headway.text.words import WordTokenizer
 from headway.translator import Translation, Translator
+from headway.translator.glossary import Glossary
 
 MOST_WORDS = 20_000
 FREQUENT = 30

@@ -24,8 +24,8 @@ from typing import IO
 import numpy as np
 import torch
 
-from headway.text.encoding import SMALL_IDS_DTYPE
-from headway.text.shards import DESCRIPTION, OFFSETS_DTYPE, PAIRS, SIDES, ParallelIds, shard_name
+from headway.data.encoding import SMALL_IDS_DTYPE
+from headway.data.shards import DESCRIPTION, OFFSETS_DTYPE, PAIRS, SIDES, ParallelIds, shard_name
 from headway.training.step import Batches
 
 

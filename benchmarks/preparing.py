@@ -27,7 +27,7 @@ from headway.text.subwords import SubwordTokenizer
 from headway.threads import usable_cores
 
 if TYPE_CHECKING:
-    from headway.training.recipe import Recipe
+    from headway.recipe.recipe import Recipe
 
 MAX_LENGTH = 1024
 AT_ONCE = 2**14
@@ -83,7 +83,7 @@ def seconds_alone(tokenizer: SubwordTokenizer, files: tuple[Path, Path], process
 
 
 def seconds_of_preparing(recipe: Recipe, tokenizer: SubwordTokenizer, processes: int, folder: Path) -> float:
-    from headway.training.prepare import prepare_folder
+    from headway.data.prepare import prepare_folder
 
     start = time.perf_counter()
     prepare_folder(recipe, folder, MAX_LENGTH, print, (tokenizer, tokenizer), processes=processes)
@@ -93,7 +93,7 @@ def seconds_of_preparing(recipe: Recipe, tokenizer: SubwordTokenizer, processes:
 
 
 def main() -> None:
-    from headway.training.reading import make_recipe
+    from headway.recipe.reading import make_recipe
     from machine import versions
 
     parser = argparse.ArgumentParser()

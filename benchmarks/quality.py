@@ -28,14 +28,14 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from headway.data.corpus import read_lines
 from headway.evaluation import compare_translations, score_translations
+from headway.recipe.reading import load_recipe
+from headway.recipe.recipe import Recipe
 from headway.storage.changes import first_change
 from headway.storage.model_directory import stage_of
 from headway.storage.steps import step_folders
-from headway.text.corpus import read_lines
 from headway.training.checkpoint import read_state
-from headway.training.reading import load_recipe
-from headway.training.recipe import Recipe
 from headway.training.reporter import read_run
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -42,7 +42,7 @@ def work(model: Path, source: Path, sentences: int, engine: str | None) -> None:
     """Answers each job on standard input with the seconds that it took; the code is that of PYTHONPATH."""
     import torch
 
-    from headway.text.corpus import read_lines
+    from headway.data.corpus import read_lines
     from headway.translator import Translator
 
     texts = list(islice(read_lines(source), sentences))

@@ -14,9 +14,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from headway.data.corpus import read_lines
+from headway.data.noise import KINDS, perturbed
 from headway.evaluation import score_translations
-from headway.text.corpus import read_lines
-from headway.text.noise import KINDS, perturbed
 from headway.text.words import word_spans
 from headway.translator import Translator
 

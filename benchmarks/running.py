@@ -31,10 +31,10 @@ from typing import Literal, get_args
 
 from contenders import Contender
 from headway.cli.train import bound_spinning
+from headway.data.prepare import prepare
+from headway.data.shards import ParallelIds
 from headway.model import ModelConfig
-from headway.text.shards import ParallelIds
-from headway.training.prepare import prepare
-from headway.training.reading import load_recipe
+from headway.recipe.reading import load_recipe
 from machine import fastest_dtype, matrix_peak, versions
 from training import HEADWAY, RECIPE, batches, flops_per_token, make_worker, target_tokens
 

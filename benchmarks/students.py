@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contenders import Contender
+from headway.data.corpus import read_lines
 from headway.decoding import ctranslate2_searcher
 from headway.devices import TranslatingPrecision
 from headway.errors import UserError
 from headway.evaluation import score_translations, tokenization
 from headway.storage import find_model, load_model
-from headway.text.corpus import read_lines
 from headway.translator import Translator
 from machine import versions
 

@@ -22,9 +22,9 @@ from sentencepiece import SentencePieceProcessor, sentencepiece_model_pb2
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import BPE, Unigram
 
+from headway.page.exported import modules
+from headway.page.model_file import tokenizer_description
 from headway.text.subwords import SubwordTokenizer
-from headway.web.model_file import tokenizer_description
-from headway.web.page import modules
 
 HERE = Path(__file__).parent
 

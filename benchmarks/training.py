@@ -13,7 +13,7 @@ contender is a process of its own; they take turns, a round is each one's time f
 are compared. Some rounds go before: it takes a process about 100 steps until its memory has come to rest, of the
 thousands that a training has. What a whole training reaches of this is in `benchmarks/running.py`.
 
-Share of the peak: the products with weights (`headway.training.sizes`) a second, padding and scores of attention not
+Share of the peak: the products with weights (`headway.recipe.sizes`) a second, padding and scores of attention not
 counted, of what a product of two large matrices reaches in bf16 (fp32 where the processor has no
 bf16) in the same run.
 """
@@ -36,17 +36,17 @@ from torch.nn import functional as F
 
 from contenders import Contender
 from headway.cli.train import bound_spinning
+from headway.data.prepare import PreparedData, prepare
+from headway.data.shards import ParallelIds
 from headway.decoding.engine import padded
 from headway.devices import keep_large_allocations, keep_matrix_kernels, training_dtype
 from headway.model import ModelConfig, Transformer
 from headway.model.packing import Packed
-from headway.text.shards import ParallelIds
+from headway.recipe.reading import load_recipe
+from headway.recipe.sizes import TRAINING, forward_work
 from headway.text.tokenizer import EOS_ID
 from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizers
-from headway.training.prepare import PreparedData, prepare
-from headway.training.reading import load_recipe
-from headway.training.sizes import TRAINING, forward_work
 from headway.training.step import Batch as PackedBatch
 from headway.training.step import Batches, train_step
 from machine import fastest_dtype, matrix_peak, versions

@@ -25,6 +25,7 @@ from typing import Any
 import torch
 
 from contenders import Contender
+from headway.data.corpus import read_lines
 from headway.decoding.ctranslate2_model import export_ctranslate2
 from headway.decoding.engine import padded
 from headway.devices import EngineName, TranslatingPrecision
@@ -32,7 +33,6 @@ from headway.interop.huggingface import export_huggingface, import_transformers
 from headway.model import padding_mask
 from headway.storage import find_model, load_model
 from headway.storage.model_directory import SHORTLIST_FILE
-from headway.text.corpus import read_lines
 from headway.translator import Translator
 from machine import versions
 

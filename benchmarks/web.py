@@ -27,8 +27,8 @@ from playwright.sync_api import Page, sync_playwright
 from headway import Translator
 from headway.evaluation import score_translations
 from headway.interop.onnx import export_onnx
+from headway.page.export import export_web
 from headway.storage import load_model
-from headway.web.export import export_web
 from static_host import static_host
 
 PIECES = 20
@@ -137,7 +137,7 @@ def processor_time(pids: list[int]) -> float:
 
 
 LOAD = """async ([texts, withPeer]) => {
-  const { load } = await import("./web/load.js");
+  const { load } = await import("./engine/load.js");
   window.models = { kernel: await load("model.headway"), plain: await load("model.headway", { withKernel: false }) };
   if (!withPeer) return;
   window.peer = await (await import("../web_onnx.js")).open("../onnx/", "../ort/");
@@ -179,7 +179,7 @@ def report_quality(page: Page, address: str, model: Path, sources: list[str], re
 
 
 TRANSLATE = """async ([texts, beamSize]) => {
-  const { load } = await import("./web/load.js");
+  const { load } = await import("./engine/load.js");
   const model = await load("model.headway");
   const found = [];
   for (const text of texts) found.push((await model.translate(text, { beamSize })).text);

@@ -18,7 +18,7 @@ import typer
 from headway.cli import app
 from headway.model import Transformer
 from headway.model.config import PRESETS, ModelConfig
-from headway.training.recipe import Recipe
+from headway.recipe.recipe import Recipe
 
 VOCABULARIES = (8_000, 37_000)
 """Sizes at which the presets' parameters are counted."""

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
+from headway.data.batches import PackedIds
 from headway.model.packing import Packed
-from headway.text.batches import PackedIds
 from headway.training.step import Batch
 
 

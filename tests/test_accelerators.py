@@ -15,7 +15,6 @@ import torch
 from headway.cli import demo
 from headway.corpora import dates
 from headway.decoding import Sampling, faithful
-from headway.glass import ShownRecord
 from headway.insight import edited_model, record_pass, usual_cases
 from headway.insight.analyses import (
     Analyses,
@@ -41,12 +40,13 @@ from headway.insight.editing import prefix_logits
 from headway.insight.recording import recording_copy
 from headway.interop import onnx
 from headway.model import ModelConfig, Transformer
+from headway.page import ShownRecord
+from headway.recipe import reading as recipes
 from headway.storage import StoredModel
-from headway.text.glossary import Glossary
 from headway.text.shortlist import Shortlist
-from headway.training import reading as recipes
 from headway.training.optim import orthogonalized
 from headway.translator import Translator
+from headway.translator.glossary import Glossary
 from tests.pretend_device import Kind
 from tests.properties.models import EOS, random_model
 from tests.serving.conftest import Server

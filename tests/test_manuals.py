@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from headway.model.config import ModelConfig
-from headway.training.reading import make_recipe
-from headway.training.recipe import RETIRED, Recipe
+from headway.recipe.reading import make_recipe
+from headway.recipe.recipe import RETIRED, Recipe
 
 DOCS = Path(__file__).parent.parent / "docs"
 MAKER = runpy.run_path(str(DOCS / "make_reference.py"), run_name="maker")

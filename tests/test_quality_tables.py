@@ -7,7 +7,7 @@ import pytest
 import yaml
 from benchmarks.quality import ROOT, Finished, Row, Score, lines_of, read_table, stages
 
-from headway.training.reading import load_recipe
+from headway.recipe.reading import load_recipe
 
 TABLES = sorted(
     file.name

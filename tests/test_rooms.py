@@ -17,18 +17,34 @@ ORDER = (
     ("errors", "languages", "lazy", "kernels"),
     ("devices", "threads", "model", "text", "evaluation", "corpora", "decoding.options"),
     ("storage", "plain"),
+    ("data",),
     ("decoding",),
     ("translator",),
+    ("recipe",),
     ("training",),
     ("insight",),
-    ("glass", "interop", "documents"),
-    ("web", "serving", "cluster"),
+    ("page", "interop", "documents"),
+    ("serving", "cluster"),
     ("cli",),
 )
 """Every room, after those that it may import; rooms of one row don't know each other. `decoding.options` has a place of
 its own, because storage checks `decoding.json` by it."""
-CORE = {"model", "plain", "kernels", "text", "decoding", "storage", "evaluation", "translator", "training"}
-ABOVE_THE_CORE = {"insight", "glass", "web", "interop", "documents", "serving"}
+CORE = {
+    *(
+        "model",
+        "plain",
+        "kernels",
+        "text",
+        "data",
+        "decoding",
+        "storage",
+        "evaluation",
+        "translator",
+        "recipe",
+        "training",
+    )
+}
+ABOVE_THE_CORE = {"insight", "page", "interop", "documents", "serving"}
 KNOW_NO_ROOM = {"text", "evaluation", "corpora"}
 KNOW = {"model": {"kernels"}, "plain": {"model"}, "decoding.options": set()}
 """Rooms that know fewer others than their row would let them."""
@@ -127,7 +143,7 @@ def test_the_core_knows_nothing_above_it():
             if isinstance(node, ast.Constant) and node.value in MODULES and room_of(str(node.value)) in ABOVE_THE_CORE:
                 doors.add((module, node.value))
     assert doors == {
-        ("headway.translator.translator", "headway.glass.inspecting"),
+        ("headway.translator.translator", "headway.page.inspecting"),
         ("headway.translator.translator", "headway.documents.translator"),
     }
     assert {name for name, one in vars(Translator).items() if isinstance(one, Above)} == DOORS
@@ -180,7 +196,7 @@ def test_names_of_the_front_door():
         "headway.storage",
         "headway.insight",
         "headway.insight.analyses",
-        "headway.glass",
+        "headway.page",
     ],
 )
 def test_names_that_load_when_they_are_asked_for_are_there(package):

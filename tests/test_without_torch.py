@@ -34,8 +34,9 @@ ROOMS = {
     "plain",
     "translator",
     "insight",
-    "glass",
-    "web",
+    "data",
+    "page",
+    "recipe",
     "serving",
     "cluster",
 }
@@ -44,8 +45,11 @@ NEED_TORCH = {
     "headway.insight.editing",
     "headway.insight.recording",
     *(f"headway.insight.analyses.{name}" for name in ("contributing", "erasing", "importance", "layers", "reading")),
-    "headway.glass.analysing",
-    "headway.glass.inspecting",
+    "headway.page.analysing",
+    "headway.page.inspecting",
+    "headway.recipe.planning",
+    "headway.recipe.sizes",
+    "headway.recipe.choosing",
 }
 """What runs a model in torch, or changes one."""
 PAIRS = ([[4, 5, 6], [7]], [[6, 5], [4, 5, 7, 4]])

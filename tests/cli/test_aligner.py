@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.glass.test_inspecting import random_translator
+from tests.page.test_inspecting import random_translator
 from typer.testing import CliRunner
 
 from headway.cli import app

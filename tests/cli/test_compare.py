@@ -16,9 +16,9 @@ from headway.cli import app
 from headway.cli.evaluate import tokenization_for
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
+from headway.recipe.reading import make_recipe
 from headway.storage import StoredModel, save_model
 from headway.text.words import WordTokenizer
-from headway.training.reading import make_recipe
 from headway.training.run_directory import write_recipe
 
 CONFIG = ModelConfig(7, 7, d_model=8, num_heads=2, d_ff=12, encoder_layers=1, decoder_layers=1, output_bias=True)

@@ -3,7 +3,7 @@
 from tests.translator.test_translator import translator
 
 from headway.cli.translate import SHOWN, Notices
-from headway.text.lines import Line
+from headway.data.lines import Line
 from headway.translator.lines import LineOptions, LineTranslator
 
 

@@ -4,8 +4,8 @@ import pytest
 from typer.testing import CliRunner
 
 from headway.cli import app
+from headway.data.noise import perturbed
 from headway.errors import UserError
-from headway.text.noise import perturbed
 
 LINES = ["Ein Hund läuft.", "", "Zwei Männer schlafen auf der Straße!"]
 

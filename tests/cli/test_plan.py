@@ -11,14 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from headway.cli import app
+from headway.data.encoding import EncodedChunk, PairCounts
+from headway.data.shards import ShardsWriter
 from headway.errors import UserError
-from headway.text.encoding import EncodedChunk, PairCounts
-from headway.text.shards import ShardsWriter
+from headway.recipe.planning import HARDWARE
+from headway.recipe.reading import make_recipe
+from headway.recipe.recipe import Recipe
 from headway.text.tokenizer import CONTROL_PIECES
 from headway.text.words import WordTokenizer
-from headway.training.planning import HARDWARE
-from headway.training.reading import make_recipe
-from headway.training.recipe import Recipe
 from headway.training.run_directory import write_recipe
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -7,9 +7,9 @@ from tests.translator.test_translator import tagged_translator
 from typer.testing import CliRunner
 
 from headway.cli import app
+from headway.data.lines import LINES_AT_ONCE
 from headway.errors import UserError
 from headway.storage import save_model
-from headway.text.lines import LINES_AT_ONCE
 
 FAULT = "doesn't begin with the tag of a target language, such as >>de<<"
 LATE = LINES_AT_ONCE + 2

@@ -7,9 +7,9 @@ import pytest
 
 from headway.cluster import manifest as manifest_module
 from headway.cluster.manifest import open_manifest
+from headway.data.lines import LINES_AT_ONCE
 from headway.errors import UserError
 from headway.storage.atomic import remove_leftovers
-from headway.text.lines import LINES_AT_ONCE
 from tests.cluster.conftest import texts
 
 IDENTITY = {"model": ["m"], "options": {"beam_size": 1}}

@@ -10,9 +10,9 @@ import pytest
 from headway.cluster import engine
 from headway.cluster.manifest import open_manifest
 from headway.cluster.worker import Worker
+from headway.data.lines import LINES_AT_ONCE, Layout
 from headway.errors import UserError
 from headway.storage import save_model
-from headway.text.lines import LINES_AT_ONCE, Layout
 from tests.cluster.conftest import texts
 from tests.cluster.works import work
 from tests.translator.test_translator import tagged_translator

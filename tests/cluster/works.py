@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headway.cluster.engine import translate_on_cluster
 from headway.cluster.worker import Work
-from headway.text.lines import Layout
+from headway.data.lines import Layout
 from headway.translator.lines import LineOptions, LineTranslator
 
 

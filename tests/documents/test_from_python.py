@@ -14,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.documents.test_parsing import ATOMS, HTML, TEXT, itself, letters, unspaced
-from tests.glass.test_inspecting import random_translator
+from tests.page.test_inspecting import random_translator
 
 from headway.documents import Drafts, Found, parse_document
 from headway.errors import UserError

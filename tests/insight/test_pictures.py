@@ -51,7 +51,7 @@ def test_a_grid_shows_the_values_it_was_given():
 
 
 def test_the_palette_is_the_pages():
-    script = (files("headway.glass") / "page" / "colours.js").read_text(encoding="utf-8")
+    script = (files("headway.page") / "views" / "colours.js").read_text(encoding="utf-8")
     for name, colours in PALETTES.items():
         [light] = re.findall(rf"const {name.upper()} = {{\n  light: (\[.*\]),", script)
         assert json.loads(light) == list(colours)

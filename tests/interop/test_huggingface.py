@@ -16,6 +16,7 @@ from headway.decoding import Constraints, TorchEngine, beam_search, greedy
 from headway.errors import UserError
 from headway.interop.huggingface import export_huggingface, import_huggingface, read_huggingface
 from headway.model import ModelConfig, Transformer
+from headway.recipe.reading import make_recipe
 from headway.storage import StoredModel, load_model
 from headway.text.characters import visible
 from headway.text.subwords import SubwordTokenizer
@@ -23,7 +24,6 @@ from headway.text.tokenizer import is_tag
 from headway.text.words import WordTokenizer
 from headway.training.extending import extend_model
 from headway.training.loop import train as train_run
-from headway.training.reading import make_recipe
 from headway.training.reporter import Reporter
 from headway.translator import Translator
 

@@ -23,9 +23,9 @@ from tests.properties.models import (
 )
 from torch import Tensor
 
+from headway.data.batches import PackedIds
 from headway.model import ModelConfig, ScaledDotProductAttention, Transformer
 from headway.model.packing import Packed
-from headway.text.batches import PackedIds
 
 
 def one_config():

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
+from headway.data.batches import MicroBatch
 from headway.model import ModelConfig, Transformer
+from headway.recipe.reading import make_recipe
+from headway.recipe.recipe import TrainingSection
 from headway.storage import StoredModel, load_model, save_model
-from headway.text.batches import MicroBatch
 from headway.text.words import WordTokenizer
 from headway.training.averaging import MovingAverage, average_models
 from headway.training.ranks import Alone
 from headway.training.rates import learning_rate, paper_peak, rate_of_step
-from headway.training.reading import make_recipe
-from headway.training.recipe import TrainingSection
 from headway.training.run import Run
 from headway.training.start import start
 from headway.training.step import accumulate

@@ -125,7 +125,7 @@ def test_documents(format, document, translation):
 def test_a_worker_of_a_cluster(source, tmp_path):
     from headway.cluster.manifest import open_manifest
     from headway.cluster.worker import Work, Worker
-    from headway.text.lines import Layout
+    from headway.data.lines import Layout
     from headway.translator.lines import LineOptions
 
     work = Work(MODEL, (), "cpu", "fp32", "auto", Layout(), LineOptions(beam_size=1))

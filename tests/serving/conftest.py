@@ -20,8 +20,8 @@ from headway.serving.app import make_app
 from headway.serving.pairs import Pairs
 from headway.serving.service import Service
 from headway.serving.settings import Settings
-from headway.text.glossary import Glossary
 from headway.text.tokenizer import Piece
+from headway.translator.glossary import Glossary
 
 
 class CopyingTranslator:

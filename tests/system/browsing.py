@@ -17,12 +17,12 @@ import torch
 
 from headway import Translator
 from headway.errors import UserError
-from headway.glass.standalone import page_of, style_sheet
 from headway.insight.what_if import read_edits
+from headway.page.standalone import modules_of, page_of, style_sheet
 from tests.translator.test_translator import translator
 
 CHROMIUM = shutil.which("chromium")
-FOLDER = files("headway.glass") / "page"
+FOLDER = files("headway.page") / "views"
 ORIGIN = "http://glass.test"
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'"
 HOST = """<!doctype html><meta charset="utf-8"><title>host</title>
@@ -117,8 +117,7 @@ class Window:
 
 def write_page(document: dict[str, Any], path: Path, language: str | None = None) -> str:
     """The page of a document, alone. -> its address"""
-    modules = {one.name: one.read_text(encoding="utf-8") for one in FOLDER.iterdir() if one.name.endswith(".js")}
-    page = page_of(document, modules, style_sheet(FOLDER), language)
+    page = page_of(document, modules_of("views"), style_sheet(), language)
     path.write_text(page, encoding="utf-8")
     return path.as_uri()
 

@@ -16,9 +16,9 @@ from babel.messages.mofile import write_mo
 from benchmarks.glossaries import honoured
 
 from headway.storage import load_model, save_model
-from headway.text.glossary import Glossary
 from headway.translator import Translator
 from headway.translator.confidence import learn_calibration
+from headway.translator.glossary import Glossary
 from headway.translator.reading import TorchReader
 from tests.faults.killing import wait_until
 from tests.system.conftest import ROOT, TINY, reversed_pairs

@@ -8,7 +8,7 @@ import pytest
 
 from headway import Translator
 from headway.insight.what_if import read_edits
-from tests.glass.decoding import decoded
+from tests.page.decoding import decoded
 from tests.system.browsing import FOLDER, Window, open_live, read_page, write_page
 from tests.system.running import run_headway
 from tests.system.test_glass_what_if import shares_in, words_in

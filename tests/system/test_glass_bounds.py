@@ -9,7 +9,7 @@ import torch
 
 from headway import Transformer, Translator
 from headway.model import ModelConfig
-from tests.glass.decoding import decoded
+from tests.page.decoding import decoded
 from tests.system.browsing import Window, open_live, write_page
 
 VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]

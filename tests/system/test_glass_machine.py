@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.glass.decoding import decoded
+from tests.page.decoding import decoded
 
 TEXT = "the cat sat on the mat"
 

@@ -8,7 +8,7 @@ import pytest
 
 from headway.insight.pictures import heat_maps
 from headway.insight.what_if import read_edits
-from tests.glass.decoding import decoded
+from tests.page.decoding import decoded
 from tests.system.browsing import Window, open_live, random_translator
 
 TEXT = "the cat sat on the mat"

@@ -19,9 +19,9 @@ from tests.system.running import complaint, run_headway
 SMALL_CHUNKS = """
 import sys
 from headway.cli import main
-from headway.text import corpus as corpus_module
-from headway.text import shards
-from headway.training import journal
+from headway.data import corpus as corpus_module
+from headway.data import shards
+from headway.data import journal
 if __name__ == "__main__":
     corpus_module.LINES, shards.PAIRS, journal.ON_DISK_EVERY = 50, 2000, 0.0
     main()

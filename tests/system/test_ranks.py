@@ -23,7 +23,7 @@ import hashlib, sys
 from pathlib import Path
 from headway.training.loop import train
 from headway.training import loop
-from headway.training.reading import load_recipe
+from headway.recipe.reading import load_recipe
 from headway.training.reporter import Reporter
 
 def watched(run, *others):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from headway.training.recipe import stage_folder
+from headway.recipe.recipe import stage_folder
 from tests.faults.killing import entries, wait_until
 from tests.system.running import complaint, run_headway
 

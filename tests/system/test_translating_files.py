@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.text.compressed import open_bytes
+from headway.data.compressed import open_bytes
 from tests.system.conftest import reversed_pairs
 from tests.system.running import complaint, run_headway
 

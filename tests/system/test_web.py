@@ -17,14 +17,14 @@ from benchmarks.static_host import static_host
 
 from headway import ModelConfig, Transformer, Translator
 from headway.insight.what_if import read_edits
+from headway.page.export import export_web
 from headway.storage import Aligner, StoredModel
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
-from headway.web.export import export_web
+from tests.page.scripts import Script, running
 from tests.system.browsing import Window, chromium
 from tests.system.conftest import ROOT, Corpus
 from tests.system.running import complaint, run_headway
-from tests.web.scripts import Script, running
 
 FIREFOX = shutil.which("firefox-esr")
 TEXT = "ant bee cat dog elk"
@@ -284,7 +284,7 @@ def test_another_page_loads_the_model(browser, host, translator):
     window = Window(browser)
     window.page.goto(f"{host}/other.html")
     script = """async (text) => {
-      const { load } = await import("./web/load.js");
+      const { load } = await import("./engine/load.js");
       const model = await load("model.headway");
       const found = await model.translate(text, { beamSize: 5 });
       const record = await model.inspect(text, { arrays: "attention" });

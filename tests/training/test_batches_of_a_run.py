@@ -5,8 +5,8 @@ import pytest
 import torch
 from tests.ids import write_ids
 
-from headway.text.batches import MicroBatch
-from headway.text.shards import ParallelIds
+from headway.data.batches import MicroBatch
+from headway.data.shards import ParallelIds
 from headway.text.words import WordTokenizer
 from headway.training.step import Batches
 

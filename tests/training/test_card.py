@@ -2,8 +2,8 @@
 
 from headway.evaluation import Scores
 from headway.model import ModelConfig
+from headway.recipe.reading import make_recipe
 from headway.training.checkpoint import Progress
-from headway.training.reading import make_recipe
 from headway.training.run import model_card
 
 SCORES = Scores(bleu=1.0, chrf=2.0, bleu_signature="a|b", chrf_signature="c")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headway.errors import UserError
-from headway.training.reading import make_recipe
+from headway.recipe.reading import make_recipe
 from headway.training.reporter import read_run
 from headway.training.run_directory import differing_keys, write_recipe
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from headway.errors import UserError
-from headway.training.cooldown import SECONDS_TO_START, cooldown
+from headway.recipe.reading import load_recipe
+from headway.training.finishing import SECONDS_TO_START, cooldown
 from headway.training.rates import learning_rate
-from headway.training.reading import load_recipe
 from headway.training.run import rate_jumps
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"

@@ -9,12 +9,12 @@ from tests.training.test_loop import files, recipe
 from typer.testing import CliRunner
 
 from headway.cli import app
+from headway.data.corpus import CorpusFiles
+from headway.recipe.recipe import TokenizerSection
 from headway.storage import find_model, load_model
-from headway.text.corpus import CorpusFiles
 from headway.training import finishing
 from headway.training.finishing import BEAMS, EXAMPLES, PENALTIES, UnseenText, choose_search, evenly, finish
 from headway.training.loop import train
-from headway.training.recipe import TokenizerSection
 from headway.training.reporter import Reporter
 from headway.translator import Translation, Translator, confidence, int8
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headway.recipe.recipe import TrainingSection
 from headway.training.checkpoint import Progress
-from headway.training.recipe import TrainingSection
 from headway.training.run import last_step, outlook, reached, steps_between_validations
 
 FAR = {"max_steps": 1000, "max_epochs": 10, "max_minutes": 60.0, "patience": 5}

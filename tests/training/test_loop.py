@@ -10,12 +10,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from headway.data.corpus import read_lines
+from headway.data.options import NoiseSection
 from headway.errors import UserError
+from headway.recipe.reading import make_recipe
+from headway.recipe.recipe import TokenizerSection
+from headway.recipe.sizes import work_of_step, work_of_update
 from headway.storage import find_model, load_model
 from headway.storage.atomic import write_json
 from headway.storage.checksums import write_checksums
 from headway.storage.steps import step_folders
-from headway.text.corpus import read_lines
 from headway.text.words import WordTokenizer
 from headway.training import run as run_module
 from headway.training import step as one_step
@@ -24,13 +28,9 @@ from headway.training.loop import go_on, take_step, validate_and_keep
 from headway.training.loss import TranslationLoss
 from headway.training.processes import Interrupted, StopRequests
 from headway.training.ranks import Alone
-from headway.training.reading import make_recipe
-from headway.training.recipe import TokenizerSection
-from headway.training.recipe_data import NoiseSection
 from headway.training.reporter import Reporter, RunLog
 from headway.training.run import Run
 from headway.training.run_directory import open_run, refuse_used_folder
-from headway.training.sizes import work_of_step, work_of_update
 from headway.training.start import start
 from headway.training.step import Batches, try_batch
 from headway.translator import Translator

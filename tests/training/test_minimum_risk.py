@@ -15,14 +15,14 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from headway.decoding import Hypothesis
 from headway.evaluation import sentence_bleu
+from headway.recipe.recipe import TrainingSection
+from headway.recipe.sizes import work_of_step, work_of_update
 from headway.training import loop, minimum_risk
 from headway.training.initial import work_before
 from headway.training.loss import TranslationLoss
 from headway.training.minimum_risk import EXTRA_TOKENS, RiskSampler, WeightedPairs
 from headway.training.processes import Interrupted
 from headway.training.ranks import Alone
-from headway.training.recipe import TrainingSection
-from headway.training.sizes import work_of_step, work_of_update
 from headway.training.step import accumulate
 
 RISK = {"risk_samples": 4, "max_steps": 24, "learning_rate": 1e-3}

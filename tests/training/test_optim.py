@@ -12,12 +12,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
+from headway.recipe.planning import Corpus, Devices, training_memory
+from headway.recipe.recipe import TrainingSection
+from headway.recipe.sizes import work_of_update
 from headway.training.checkpoint import Progress, State, load_checkpoint, save_checkpoint
 from headway.training.loss import TranslationLoss
 from headway.training.optim import Muon, make_optimizers, orthogonalized
-from headway.training.planning import Corpus, Devices, training_memory
-from headway.training.recipe import TrainingSection
-from headway.training.sizes import work_of_update
 
 RATE = 0.01
 CONFIG = ModelConfig(20, 20, d_model=16, num_heads=2, encoder_layers=2, decoder_layers=1, d_ff=48, decoder_d_ff=8)

@@ -7,21 +7,22 @@ import shutil
 import pytest
 import yaml
 
+from headway.data.prepare import prepare
+from headway.data.two_sided import NO_LANGUAGES
 from headway.errors import UserError
+from headway.recipe.reading import load_recipe, make_recipe
+from headway.recipe.recipe import stage_folder
+from headway.recipe.sizes import work_of_update
 from headway.storage import find_model, load_model
 from headway.storage.atomic import write_json
 from headway.storage.steps import step_folders
-from headway.text.two_sided import NO_LANGUAGES
 from headway.training import loop, stages
 from headway.training.checkpoint import read_state
 from headway.training.loop import train
-from headway.training.prepare import prepare
 from headway.training.processes import Interrupted
-from headway.training.reading import load_recipe, make_recipe
-from headway.training.recipe import stage_folder
 from headway.training.reporter import Reporter, read_run
 from headway.training.run_directory import has_begun, refuse_used_folder
-from headway.training.sizes import work_of_update
+from headway.training.synthetic import write_synthetic
 from headway.translator import Translator
 
 WORDS = ["ant", "bee", "cat", "dog", "elk", "fox"]
@@ -226,7 +227,7 @@ def test_both_directions_are_all_pairs_twice_whichever_the_recipe_names(files, t
         recipe = make_recipe(given)
         assert (recipe.data.source_language, recipe.data.target_language) == (source, target)
         assert recipe.data.languages == [("en", "de"), ("de", "en")]
-        prepared = prepare(recipe, tmp_path / str(number), 64, print)
+        prepared = prepare(recipe.preparation(64), tmp_path / str(number), print, write_synthetic)
         pairs = [(prepared.train.source[one].tolist(), prepared.train.target[one].tolist()) for one in range(160)]
         assert [pair[::-1] for pair in pairs[80:]] == pairs[:80]
         assert [pair[::-1] for pair in prepared.valid_texts[8:]] == prepared.valid_texts[:8]
@@ -234,7 +235,7 @@ def test_both_directions_are_all_pairs_twice_whichever_the_recipe_names(files, t
     assert ids[0] == ids[1]
     table = {"train": {"source": str(tmp_path / "train.tsv")}, "source_language": "en", "target_language": "de"}
     recipe = make_recipe({**given, "data": {**data, **table}})
-    prepared = prepare(recipe, tmp_path / "table", 64, print)
+    prepared = prepare(recipe.preparation(64), tmp_path / "table", print, write_synthetic)
     assert [(prepared.train.source[one].tolist(), prepared.train.target[one].tolist()) for one in range(160)] == ids[0]
 
 

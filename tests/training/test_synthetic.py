@@ -7,19 +7,19 @@ from unittest.mock import Mock
 
 import pytest
 import torch
+from tests.data.test_prepare import PAIRS, write
 from tests.storage.test_model_directory import stored
-from tests.training.test_prepare import PAIRS, write
 
+from headway.data import lines
+from headway.data.prepare import prepare, prepare_folder
 from headway.errors import UserError
+from headway.recipe.reading import make_recipe
 from headway.storage import load_model, save_model
-from headway.text import lines
 from headway.training import synthetic
 from headway.training.initial import work_before
-from headway.training.prepare import prepare, prepare_folder
 from headway.training.ranks import Alone
-from headway.training.reading import make_recipe
 from headway.training.start import start
-from headway.training.synthetic import check_synthetic
+from headway.training.synthetic import check_synthetic, write_synthetic
 from headway.translator import Translator
 
 TEXT = ["the cat sat", "", "a dog ran after the mat", "the dog", "mat " * 30]
@@ -50,7 +50,7 @@ def document(tmp_path, reverse):
 
 
 def prepared(document, folder, *changes, notice=lambda line: None):
-    return prepare(make_recipe(document, changes), folder, 64, notice)
+    return prepare(make_recipe(document, changes).preparation(64), folder, notice, write_synthetic)
 
 
 def all_bytes(folder):
@@ -117,7 +117,7 @@ def test_it_is_translated_once(tmp_path, document, monkeypatch):
 @pytest.mark.parametrize("sample", [False, True])
 def test_a_stopped_translation_continues(tmp_path, document, monkeypatch, sample):
     document["data"]["monolingual"]["sample"] = sample
-    recipe = make_recipe(document)
+    options = make_recipe(document).preparation(64)
     prepared(document, tmp_path / "whole")
     wanted = (tmp_path / "mono.src").read_bytes()
     for file in tmp_path.glob("mono.src*"):
@@ -131,10 +131,18 @@ def test_a_stopped_translation_continues(tmp_path, document, monkeypatch, sample
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        prepare_folder(recipe, tmp_path / "cut", 64, notices.append, None, processes=1, look_around=stop_at_the_second)
+        prepare_folder(
+            options,
+            tmp_path / "cut",
+            notices.append,
+            write_synthetic,
+            None,
+            processes=1,
+            look_around=stop_at_the_second,
+        )
     assert not (tmp_path / "mono.src").exists()
     assert "lines are done; the same command continues" in notices[-1]
-    prepare_folder(recipe, tmp_path / "cut", 64, notices.append, None, processes=1)
+    prepare_folder(options, tmp_path / "cut", notices.append, write_synthetic, None, processes=1)
     assert any("continues after line" in line for line in notices)
     assert (tmp_path / "mono.src").read_bytes() == wanted
     assert all_bytes(tmp_path / "cut") == all_bytes(tmp_path / "whole")
@@ -155,7 +163,7 @@ def test_data_prepared_with_another_models_translations_are_refused(tmp_path, do
     """Also where the folder has all else that the recipe asks for; not where the model is gone."""
     document["data"]["prepared"] = str(tmp_path / "data")
     recipe = make_recipe(document)
-    prepare_folder(recipe, tmp_path / "data", 64, lambda line: None, None, processes=1)
+    prepare_folder(recipe.preparation(64), tmp_path / "data", print, write_synthetic, None, processes=1)
     check_synthetic(recipe.data, tmp_path)
     torch.manual_seed(5)
     other = reverse if change == "another model in its place" else tmp_path / "other" / "reverse"
@@ -165,7 +173,7 @@ def test_data_prepared_with_another_models_translations_are_refused(tmp_path, do
     document["data"]["monolingual"]["reverse"] = str(other)
     changed = make_recipe(document)
     with pytest.raises(UserError, match="already exists, and isn't the translation"):
-        prepare_folder(changed, tmp_path / "data", 64, lambda line: None, None, processes=1)
+        check_synthetic(changed.data, tmp_path / "data")
     with pytest.raises(UserError, match="already exists, and isn't the translation"):
         start(changed, tmp_path / "run", lambda line: None, Alone())
 

@@ -6,12 +6,12 @@ import torch
 from tests.ids import write_ids
 from torch.nn import functional as F
 
+from headway.data.shards import ParallelIds
 from headway.model import ModelConfig, Transformer
-from headway.text.shards import ParallelIds
+from headway.recipe.reading import make_recipe
 from headway.text.words import WordTokenizer
 from headway.training.loss import TranslationLoss
 from headway.training.ranks import Alone
-from headway.training.reading import make_recipe
 from headway.training.run import mean_loss, tokenization_of
 from headway.training.step import Batches
 

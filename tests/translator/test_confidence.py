@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from headway.data.lines import Line
 from headway.decoding import Sampling
 from headway.errors import UserError
 from headway.storage import Calibration
 from headway.text.characters import visible
 from headway.text.domain import learn_domain
-from headway.text.lines import Line
 from headway.translator import Translator
 from headway.translator.confidence import FEWEST, confidence_features, learn_calibration, probabilities
 from headway.translator.lines import LineOptions, LineTranslator

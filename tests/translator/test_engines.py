@@ -14,9 +14,9 @@ from headway.decoding.abilities import ABILITIES
 from headway.errors import LostModelError, UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
-from headway.text.glossary import Glossary
 from headway.text.words import WordTokenizer
 from headway.translator import Translator
+from headway.translator.glossary import Glossary
 
 DOCS = Path(__file__).parents[2] / "docs"
 WORDS = WordTokenizer(["a", "b", "c", "d"])

@@ -9,18 +9,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headway.data.lines import Line
 from headway.decoding import Sampling
 from headway.decoding.beam import beam_search
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
-from headway.text.glossary import Glossary
-from headway.text.lines import Line
 from headway.text.protected import Atom, split_protected
 from headway.text.shortlist import Shortlist
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.translator import Translator
+from headway.translator.glossary import Glossary
 from headway.translator.lines import LineOptions, LineTranslator
 from headway.translator.translation import Translation
 from headway.translator.wanted import MOST_PHRASES_IN_BEAM, Demanding, ProtectedText

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from headway.data.compressed import open_bytes
+from headway.data.lines import Line
 from headway.errors import UserError
 from headway.storage import atomic
-from headway.text.compressed import open_bytes
-from headway.text.lines import Line
 from headway.translator import job as job_module
 from headway.translator.job import Job
 from headway.translator.lines import Written
@@ -26,7 +26,7 @@ AT_MOST = 4
 
 @pytest.fixture(autouse=True)
 def _short_chunks(monkeypatch):
-    monkeypatch.setattr("headway.text.lines.LINES_AT_ONCE", AT_MOST)
+    monkeypatch.setattr("headway.data.lines.LINES_AT_ONCE", AT_MOST)
 
 
 class Killed(BaseException):

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from headway.data.lines import Line
 from headway.decoding import Sampling
 from headway.errors import UserError
-from headway.text.lines import Line
 from headway.translator.lines import MOST_FAILURES, LineOptions, LineTranslator, language_prefix
 from tests.translator.test_translator import tagged_translator, translator
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from headway.data.lines import Line
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import Aligner, StoredModel
-from headway.text.lines import Line
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import Piece
 from headway.text.words import WordTokenizer
 from headway.translator import Translator, aligning
 from headway.translator.alignments import piece_links, to_pharaoh, word_links
 from headway.translator.lines import LineOptions, LineTranslator
-from tests.glass.test_inspecting import random_translator
+from tests.page.test_inspecting import random_translator
 
 TEXTS = ["the cat sat on the mat", "a dog ran", "the  mat"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headway.text.glossary import Glossary
+from headway.translator.glossary import Glossary
 from tests.translator.test_translator import translator
 
 

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from headway.translator import Translation, Translator, aligning
-from tests.glass.test_inspecting import TEXTS, random_translator
+from tests.page.test_inspecting import TEXTS, random_translator
 
 
 @pytest.fixture(scope="module")

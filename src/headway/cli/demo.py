@@ -12,11 +12,11 @@ from headway.cli import options
 from headway.cli.streams import tell
 from headway.cli.texts import parse_languages
 from headway.cli.train import bound_spinning, program, run_training
+from headway.data.corpus import read_lines
 from headway.errors import UserError
-from headway.text.corpus import read_lines
 
 if TYPE_CHECKING:
-    from headway.training.recipe import Recipe
+    from headway.recipe.recipe import Recipe
     from headway.translator import Translation, Translator
 
 FOLDER = Path("headway-demo")
@@ -40,8 +40,8 @@ def demo(
     """
     bound_spinning()
     from headway.corpora.dates import dates_corpus
+    from headway.recipe.reading import load_recipe
     from headway.storage.atomic import write_directory
-    from headway.training.reading import load_recipe
     from headway.training.run_directory import refuse_changes
     from headway.translator import Translator
 
@@ -76,7 +76,7 @@ def demo(
 
 
 def _recipe(data: Path, source: str, target: str) -> Recipe:
-    from headway.training.reading import make_recipe
+    from headway.recipe.reading import make_recipe
 
     files: dict[str, Any] = {
         split: {"source": str(data / f"{split}.{source}"), "target": str(data / f"{split}.{target}")}
@@ -124,7 +124,7 @@ def _show_samples(translator: Translator, sources: list[str], translations: list
 
 def _write_page(translator: Translator, sources: list[str], page: Path) -> None:
     """A page in which the model runs by itself; a notice where it can't be made."""
-    from headway.web.export import export_web
+    from headway.page.export import export_web
 
     translator.domain = sources
     try:

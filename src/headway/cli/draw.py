@@ -122,8 +122,8 @@ def _masks(length: int) -> Forms:
 def _schedule(d_model: int | None, warmup_steps: int | None, schedule: str) -> Forms:
     from headway.insight.pictures import draw_curves
     from headway.insight.terminal import draw_bars
+    from headway.recipe.recipe import Schedule
     from headway.training.rates import learning_rate, paper_peak
-    from headway.training.recipe import Schedule
 
     if schedule not in get_args(Schedule):
         raise UserError(f"--schedule {schedule}: is unknown; there are {', '.join(get_args(Schedule))}")

@@ -17,8 +17,8 @@ from headway.cli import options
 from headway.cli.files import arriving_chunks, load_translator, parallel_pairs, tell_of_aligner, writer
 from headway.cli.show import print_json
 from headway.cli.streams import tell
+from headway.data.corpus import read_lines, same_text
 from headway.errors import UserError
-from headway.text.corpus import read_lines, same_text
 
 if TYPE_CHECKING:
     from headway.evaluation import Comparison, Measured, NamedMetric

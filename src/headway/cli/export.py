@@ -141,9 +141,9 @@ def _tell_what_int8_costs(stored: StoredModel, pairs: list[tuple[str, str]]) -> 
 
 def _page(translator: Translator, model: Path, precision: str | None) -> Tool:
     """model: where it lies, a run directory with its validation pairs, perhaps."""
+    from headway.page.export import as_precision, export_web, open_web
     from headway.serving.pairs import examples_among
     from headway.text.tokenizer import language_tag
-    from headway.web.export import as_precision, export_web, open_web
 
     weights, pairs, stored = as_precision(precision), validation_pairs(model), translator.stored
     found = examples_among(pairs, stored.source_language, stored.target_language)

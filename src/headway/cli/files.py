@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar, cast
 
 from headway.cli.streams import tell
+from headway.data.compressed import is_plain, open_bytes
+from headway.data.corpus import CorpusFiles, Pair, decode_lines, is_two_sided, read_lines, read_pairs
+from headway.data.lines import Layout, Line, chunks, span_of_shard, with_pauses
+from headway.data.two_sided import NO_LANGUAGES
 from headway.errors import UserError
-from headway.text.compressed import is_plain, open_bytes
-from headway.text.corpus import CorpusFiles, Pair, decode_lines, is_two_sided, read_lines, read_pairs
-from headway.text.lines import Layout, Line, chunks, span_of_shard, with_pauses
-from headway.text.two_sided import NO_LANGUAGES
 
 if TYPE_CHECKING:
     from headway.translator import Translator

@@ -14,9 +14,9 @@ from headway.cli import options
 from headway.cli.evaluate import TestSet, refuse_endless
 from headway.cli.files import load_translator, parallel_pairs
 from headway.cli.streams import tell
+from headway.data.corpus import is_two_sided, read_lines
 from headway.errors import UserError
 from headway.text.characters import is_blank
-from headway.text.corpus import is_two_sided, read_lines
 
 if TYPE_CHECKING:
     from headway.storage import StoredModel
@@ -69,10 +69,10 @@ def average(
     \b
     headway average runs/multi30k-de-en --last 5 --output models/averaged
     """
+    from headway.recipe.reading import is_run
     from headway.storage.model_directory import stage_of
     from headway.storage.steps import step_folders
     from headway.training.averaging import average_models
-    from headway.training.run_directory import is_run
 
     if not is_run(run):
         raise UserError(f"{run}: is not a run directory")
@@ -174,7 +174,7 @@ def with_shortlist(stored: StoredModel, source: Path, target: Path | None, model
     from headway.storage import with_int8
     from headway.text.shortlist import shortlist_of_pairs
 
-    pairs = parallel_pairs([source], [target] if target else [], model)
+    pairs = ((pair.source, pair.target) for pair in parallel_pairs([source], [target] if target else [], model))
     sides = stored.source_tokenizer, stored.target_tokenizer
     found = shortlist_of_pairs(pairs, *sides, stored.model.config.max_length)
     return replace(with_int8(stored, None), shortlist=found)

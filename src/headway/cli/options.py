@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from headway.data.lines import Layout
 from headway.decoding.abilities import ONLY_TORCH
 from headway.errors import UserError
-from headway.text.lines import Layout
 
 if TYPE_CHECKING:
     from headway.decoding import Sampling

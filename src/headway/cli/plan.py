@@ -15,8 +15,8 @@ from headway.cli.show import aligned
 from headway.errors import UserError
 
 if TYPE_CHECKING:
-    from headway.training.planning import Corpus
-    from headway.training.recipe import Recipe
+    from headway.recipe.planning import Corpus
+    from headway.recipe.recipe import Recipe
 
 
 def plan(
@@ -53,7 +53,7 @@ def plan(
     headway plan base --serve 1e6 --measured 900
     """
     _refuse_slips(context)
-    from headway.training import planning
+    from headway.recipe import planning
 
     if not arguments:
         found, lines = _without_model()
@@ -136,7 +136,7 @@ def _refuse_slips(context: typer.Context) -> None:
 def _recipe(arguments: list[str]) -> Recipe:
     """The recipe that the arguments name, or one made from a preset and their changes."""
     from headway.model.config import PRESETS
-    from headway.training.reading import make_recipe
+    from headway.recipe.reading import make_recipe
 
     overrides = [argument for argument in arguments if "=" in argument]
     names = [argument for argument in arguments if "=" not in argument]
@@ -156,7 +156,7 @@ def _recipe(arguments: list[str]) -> Recipe:
 
 def _without_model() -> tuple[dict[str, Any], list[str]]:
     """The known devices and the paper's trainings, as a document and as text."""
-    from headway.training.planning import HARDWARE, paper_trainings
+    from headway.recipe.planning import HARDWARE, paper_trainings
 
     rows = [("device", "fp32", "bf16", "memory", "source of its peaks, TFLOP/s")]
     for name, one in HARDWARE.items():

@@ -20,7 +20,7 @@ import headway
 from headway.errors import UserError
 
 if TYPE_CHECKING:
-    from headway.training.recipe import Recipe
+    from headway.recipe.recipe import Recipe
 
 
 def shipped_recipes() -> dict[str, Path]:
@@ -34,7 +34,7 @@ def shipped_recipes() -> dict[str, Path]:
 def read_recipe(argument: str, overrides: Sequence[str]) -> tuple[Recipe, str]:
     """The recipe that `argument` names, and its name. A path that exists is a path; anything else is the name of a
     shipped recipe, whose data is in `data/` of the current folder, where `headway data` puts it. Raises UserError."""
-    from headway.training.reading import load_recipe
+    from headway.recipe.reading import load_recipe
 
     path, shipped = Path(argument), shipped_recipes()
     if path.exists():

@@ -12,11 +12,11 @@ from headway.cli import options
 from headway.cli.files import input_lines, parallel_pairs, write_as_they_arrive
 from headway.cli.show import print_json
 from headway.cli.streams import tell
+from headway.data.check import check_corpus
+from headway.data.corpus import as_corpus
+from headway.data.lines import Layout
+from headway.data.noise import KINDS, perturbed
 from headway.errors import UserError
-from headway.text.check import check_corpus
-from headway.text.corpus import as_corpus
-from headway.text.lines import Layout
-from headway.text.noise import KINDS, perturbed
 
 
 def data(
@@ -110,7 +110,7 @@ def split(
     headway split --source corpus.de --target corpus.en --output split
     headway split corpus.tsv --column 2 --column 3 --document 1 --source-language en --target-language ko --output split
     """
-    from headway.training.splitting import split_corpus
+    from headway.data.split_folder import split_corpus
 
     if output is None:
         raise UserError("--output is missing: the folder to make")

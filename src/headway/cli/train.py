@@ -21,9 +21,9 @@ from headway.cli.streams import tell
 from headway.errors import UserError
 
 if TYPE_CHECKING:
+    from headway.recipe.recipe import Recipe
     from headway.training.checkpoint import Progress
     from headway.training.own_text import RunRequest
-    from headway.training.recipe import Recipe
 
 PRESET_SIZES = "textbook (10.2M parameters), tiny (2.3M), small (6.0M), base (48.2M), big (184.5M)"
 """With vocabularies of 8,000 pieces. Written out, because help needs no torch; a test counts the parameters."""
@@ -121,7 +121,7 @@ def train(
     """
     bound_spinning()
     began = time.monotonic()
-    from headway.text.corpus import is_two_sided
+    from headway.data.corpus import is_two_sided
 
     if list_recipes:
         typer.echo(recipe_list())
@@ -203,7 +203,7 @@ def _asked(
     fast: bool,
 ) -> RunRequest:
     """The request of a command line with text and no recipe. Raises UserError."""
-    from headway.training.choosing import is_limited
+    from headway.recipe.choosing import is_limited
     from headway.training.own_text import MINUTES, RunRequest
 
     if not files["source"]:
@@ -225,7 +225,7 @@ def _asked(
 
 def _run_of(pairs: list[Path]) -> Path:
     """The run directory of text that is given as a file of pairs. Raises UserError for other text."""
-    from headway.text.compressed import plain_name
+    from headway.data.compressed import plain_name
 
     if not pairs:
         raise UserError("--output is missing: the run directory to make")
@@ -236,7 +236,8 @@ def _of_text(
     asked: RunRequest, run: Path, began: float, threads: int | None, *, or_resume: bool
 ) -> tuple[Recipe, Path]:
     """The recipe that is chosen for text, and the run directory. Raises UserError."""
-    from headway.training.run_directory import is_run, refuse_used_folder
+    from headway.recipe.reading import is_run
+    from headway.training.run_directory import refuse_used_folder
 
     if (or_resume or is_restarted()) and is_run(run):
         return _resumed(run, asked.overrides, None, began, threads), run
@@ -246,10 +247,9 @@ def _of_text(
 
 def _chosen(asked: RunRequest, run: Path, began: float, threads: int | None) -> Recipe:
     """The recipe that the first process chooses; others wait for it. Raises UserError."""
+    from headway.recipe.reading import is_run, load_recipe
     from headway.threads import use_threads
     from headway.training.own_text import choose_for
-    from headway.training.reading import load_recipe
-    from headway.training.run_directory import is_run
 
     if leads():
         use_threads(threads)
@@ -262,10 +262,10 @@ def _chosen(asked: RunRequest, run: Path, began: float, threads: int | None) -> 
 def _resumed(run: Path, overrides: list[str], minutes: float | None, began: float, threads: int | None) -> Recipe:
     """The recipe of a run that goes on; with `minutes`, it has the limits that end it then, unless others are given.
     Where none was chosen yet, one is chosen. Raises UserError."""
-    from headway.training.cooldown import cooldown
+    from headway.recipe.reading import is_run, load_recipe
+    from headway.training.finishing import cooldown
     from headway.training.own_text import RunRequest
-    from headway.training.reading import load_recipe
-    from headway.training.run_directory import is_asked, is_run
+    from headway.training.run_directory import is_asked
 
     if not is_run(run):
         if is_asked(run):
@@ -349,13 +349,15 @@ def prepare(
     headway prepare mine.yaml --output prepared --processes 16
     headway train mine.yaml --data prepared
     """
+    from headway.data.prepare import prepare_folder
+    from headway.data.prepared import read_manifest
     from headway.model import ModelConfig
     from headway.threads import usable_cores
     from headway.training.initial import load_initial_model
-    from headway.training.prepare import prepare_folder
     from headway.training.processes import Interrupted, StopRequests
     from headway.training.reporter import Reporter
     from headway.training.run_directory import only_trainer
+    from headway.training.synthetic import check_synthetic, write_synthetic
 
     recipes, overrides = split_arguments(arguments)
     if len(recipes) != 1:
@@ -382,11 +384,13 @@ def prepare(
     reporter = Reporter("preparing")
     try:
         with reporter, stop.listening(), only_trainer(folder, "prepares text"):
+            if read_manifest(folder) is not None:
+                check_synthetic(recipe.data, folder)
             prepare_folder(
-                recipe,
+                recipe.preparation(config.max_length),
                 folder,
-                config.max_length,
                 reporter.line,
+                write_synthetic,
                 (initial.source_tokenizer, initial.target_tokenizer) if initial else None,
                 processes=processes or usable_cores(),
                 show=reporter.preparing,

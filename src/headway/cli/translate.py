@@ -12,8 +12,8 @@ from typer import Argument, Option
 from headway.cli import options
 from headway.cli.files import check_input, input_lines, tell_of_aligner, write_as_they_arrive
 from headway.cli.streams import tell
+from headway.data.lines import Layout, Line
 from headway.errors import UserError
-from headway.text.lines import Layout, Line
 
 if TYPE_CHECKING:
     from headway.cluster.worker import Work
@@ -201,7 +201,7 @@ def translate(
 
 
 def _read_glossary(path: Path | None) -> tuple[tuple[str, str], ...]:
-    from headway.text.glossary import Glossary
+    from headway.translator.glossary import Glossary
 
     if path is None:
         return ()

@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from headway.data.compressed import damages, open_bytes
+from headway.data.corpus import decode_lines
+from headway.data.lines import Span, chunks
 from headway.errors import UserError
 from headway.storage.atomic import write_json
 from headway.storage.checksums import checksum
 from headway.storage.untrusted import parse_json
-from headway.text.compressed import damages, open_bytes
-from headway.text.corpus import decode_lines
-from headway.text.lines import Span, chunks
 from headway.translator.job import refuse_other_job
 
 FORMAT_VERSION = 2

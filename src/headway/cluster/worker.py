@@ -9,10 +9,10 @@ from typing import Any
 from uuid import uuid4
 
 from headway.cluster.manifest import Manifest, TextShard
+from headway.data.lines import Layout, SpanReader, chunks
 from headway.errors import UserError
 from headway.storage.atomic import TEMPORARY_SUFFIX, sync
 from headway.storage.model_directory import model_fingerprint
-from headway.text.lines import Layout, SpanReader, chunks
 from headway.translator import Translator
 from headway.translator.lines import LineOptions, LineTranslator
 

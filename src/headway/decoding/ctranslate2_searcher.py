@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headway.decoding import Hypothesis, SearchOptions
+from headway.decoding.by_length import batches_by_length
 from headway.decoding.ctranslate2_cache import exported
 from headway.decoding.ctranslate2_model import load_ctranslate2, pieces_of
 from headway.decoding.faithful import never_generated
 from headway.decoding.options import ranked
 from headway.errors import UserError
-from headway.text.by_length import batches_by_length
 
 if TYPE_CHECKING:
     from headway.storage import ModelDirectory, StoredModel

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from headway.decoding.beam import BeamWatch, beam_search
+from headway.decoding.by_length import batches_by_length
 from headway.decoding.constrained_beams import ConstrainedBeams
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, TorchEngine, padded
@@ -23,7 +24,6 @@ from headway.decoding.sampling import sample
 from headway.decoding.searcher import Hypothesis
 from headway.decoding.shortlist import ShortlistEngine
 from headway.devices import return_freed_memory
-from headway.text.by_length import batches_by_length
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
 """Sentences that are translated together, at most, and hypotheses of theirs (see docs/tried.md)."""

@@ -14,8 +14,8 @@ from functools import partial
 
 import regex
 
-from headway.text.placing import tag_pairs
 from headway.text.protected import Atom, Element, split_protected
+from headway.translator.placing import tag_pairs
 
 _EMOJI = regex.compile(
     r"""

@@ -1,9 +1,9 @@
 """A text as sentences for the model, and back: white space, paragraphs, tags and addresses stay where they were.
 
 The model gets the words of a sentence alone. What stands among them, such as a tag or an emoji, is put into the
-translation beside the words that it was beside (`text/placing.py`). Where that can't be told, the words between are
-translated by themselves, so that whatever the model does everything comes back. Protected text in the middle, such as
-an address, is among the words: a translator keeps it.
+translation beside the words that it was beside (`translator/placing.py`). Where that can't be told, the words between
+are translated by themselves, so that everything comes back whatever the model does. Protected text in the middle, such
+as an address, is among the words: a translator keeps it.
 
 Nothing here calls a model. The caller asks one for the `wholes` of `Drafts`, then for the `runs`, and reads what is
 `joined`.
@@ -18,7 +18,6 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from headway.documents.markup import blocks_of, elements_of, escape, tag_name
 from headway.documents.sentences import marker_length, sentence_ends
-from headway.text.placing import Alignment, TagLayout, tag_pairs
 from headway.text.protected import (
     Atom,
     Element,
@@ -31,6 +30,7 @@ from headway.text.protected import (
     with_runs,
     without_stop,
 )
+from headway.translator.placing import Alignment, TagLayout, tag_pairs
 
 TextFormat = Literal["text", "html"]
 Form = TypeVar("Form")

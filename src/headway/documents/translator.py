@@ -6,8 +6,8 @@ from typing import Any, get_args
 from headway.documents.parsing import Asked, Drafts, Found, TextFormat, parse_document
 from headway.errors import UserError
 from headway.text.characters import as_texts
-from headway.text.glossary import Glossary
 from headway.translator.alignments import character_links
+from headway.translator.glossary import Glossary
 from headway.translator.translation import TranslatedDocument, Translation
 from headway.translator.translator import Translator
 

@@ -34,7 +34,7 @@ PALETTES = {
     "share": ("#ffffff", "#d6e4f5", "#8fb8e6", "#3a7cc9", "#144a8c", "#07274f"),
     "sign": ("#8a3b00", "#d9822b", "#f6d3ac", "#ffffff", "#b5d2f2", "#3a7cc9", "#0b3a75"),
 }
-"""Those of the page (glass/page/colours.js): for shares, and for numbers below and above zero."""
+"""Those of the page (page/views/colours.js): for shares, and for numbers below and above zero."""
 AXES = {
     "encoder": ("source token that asks", "source token that answers"),
     "decoder": ("token that is written", "token that is read"),

@@ -13,7 +13,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 import headway
-from headway import glass
+from headway import page
 from headway.errors import UserError
 from headway.insight import read_edits
 from headway.insight.analyses import read_analyses
@@ -169,18 +169,18 @@ def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
 
 
 def _add_page(app: FastAPI) -> None:
-    page = Path(__file__).parent / "page"
+    folder = Path(page.__path__[0])
 
     @app.get("/", include_in_schema=False)
     async def index() -> Response:
-        return FileResponse(page / "index.html")
+        return FileResponse(folder / "served" / "index.html")
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
-        return FileResponse(page / "docs.html")
+        return FileResponse(folder / "served" / "docs.html")
 
-    app.mount("/page", StaticFiles(directory=page))
-    app.mount("/glass", StaticFiles(directory=Path(glass.__path__[0]) / "page"))
+    app.mount("/page", StaticFiles(directory=folder / "served"))
+    app.mount("/glass", StaticFiles(directory=folder / "views"))
 
 
 def _named(code: str) -> dict[str, str]:

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from headway.errors import UserError
-from headway.glass import ArraysKind
 from headway.insight.analyses import NAMES
+from headway.page import ArraysKind
 from headway.serving.settings import WIDEST_BEAM
-from headway.text.glossary import Glossary
+from headway.translator.glossary import Glossary
 
 JSON = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")

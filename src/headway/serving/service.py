@@ -16,19 +16,19 @@ from headway.documents import Asked, Document, Drafts, Found, TextFormat, parse_
 from headway.documents.markup import blocks_of, elements_of
 from headway.documents.translator import found_in
 from headway.errors import UserError
-from headway.glass import Arrays
 from headway.insight.analyses import LONGEST_ANALYSED, AskContrast, AskHeadImportance, AskPatching
 from headway.languages import read_code, same_language
+from headway.page import Arrays
 from headway.serving.batcher import Batcher, QueueFullError
 from headway.serving.guard import Metrics, places
 from headway.serving.pairs import LanguagePair, Pairs
 from headway.serving.schemas import AlignRequest, InspectRequest, TranslateRequest
 from headway.serving.settings import LONGEST_INSPECTED, Settings
 from headway.text.detection import Detected, detect
-from headway.text.glossary import Glossary
 from headway.threads import current_threads, use_one_thread
 from headway.translator import Translator
 from headway.translator.alignments import Links
+from headway.translator.glossary import Glossary
 
 log = logging.getLogger("headway.service")
 

@@ -1,1 +1,1 @@
-"""From text to batches of ids, and back."""
+"""Characters and tokens: normalisation, tokenizers, protected text, glossaries."""

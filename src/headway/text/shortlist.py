@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from headway.errors import UserError
 from headway.text.characters import is_blank, is_too_long
-from headway.text.corpus import Pair
 from headway.text.tokenizer import Tokenizer
 
 OF_TOKEN, ALWAYS = 30, 300
@@ -45,16 +44,18 @@ class Shortlist:
         return allowed[:, :-1]
 
 
-def shortlist_of_pairs(pairs: Iterable[Pair], source: Tokenizer, target: Tokenizer, max_length: int) -> Shortlist:
+def shortlist_of_pairs(
+    pairs: Iterable[tuple[str, str]], source: Tokenizer, target: Tokenizer, max_length: int
+) -> Shortlist:
     """Learned from training text. Sides that a model of `max_length` can't read are left out. Raises UserError."""
 
     def ids(text: str, tokenizer: Tokenizer, *, tagged: bool) -> list[int]:
         return [] if is_too_long(text, max_length) else tokenizer.encode(text, tagged=tagged)
 
     encoded = (
-        (ids(pair.source, source, tagged=True), ids(pair.target, target, tagged=False))
-        for pair in pairs
-        if not is_blank(pair.source) and not is_blank(pair.target)
+        (ids(from_text, source, tagged=True), ids(to_text, target, tagged=False))
+        for from_text, to_text in pairs
+        if not is_blank(from_text) and not is_blank(to_text)
     )
     return learn_shortlist(encoded, source, target)
 

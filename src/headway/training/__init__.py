@@ -1,1 +1,1 @@
-"""Training: the recipe, the loss, the optimizer, the loop, checkpoints."""
+"""Training: the start of a run, its step, the loss, the optimizer, validation, the loop, checkpoints."""

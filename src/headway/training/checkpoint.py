@@ -19,6 +19,7 @@ from pydantic import ConfigDict, NonNegativeFloat, NonNegativeInt, TypeAdapter, 
 from safetensors.torch import save_file
 from torch import Tensor
 
+from headway.data.batches import PLAN
 from headway.errors import UserError
 from headway.model import Transformer
 from headway.storage.atomic import remove_directory, write_directory, write_json
@@ -27,7 +28,6 @@ from headway.storage.steps import step_folders, step_name
 from headway.storage.stored_model import load_named_weights, named_weights
 from headway.storage.tensors import load_tensors, read_header
 from headway.storage.untrusted import check_version, clipped, read_json
-from headway.text.batches import PLAN
 from headway.training.averaging import MovingAverage
 from headway.training.optim import state_like
 from headway.training.ranks import Alone

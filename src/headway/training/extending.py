@@ -14,12 +14,12 @@ import torch
 from headway.errors import UserError
 from headway.model import Transformer
 from headway.model.config import IMPOSSIBLE
+from headway.recipe.inherited import UNKNOWN_LANGUAGES
 from headway.storage import StoredModel, with_int8
 from headway.storage.stored_model import load_named_weights, named_weights
 from headway.text.characters import is_too_long
 from headway.text.growing import Grown, NewPiece, grow, learn_pieces
 from headway.text.tokenizer import UNK_ID, Tokenizer, fingerprint, language_tag
-from headway.training.initial import UNKNOWN_LANGUAGES
 
 
 def extend_model(

@@ -5,52 +5,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
+from headway.recipe.inherited import MAY_BE_FEWER, mismatches, tokenizer_section
+from headway.recipe.recipe import Recipe
 from headway.storage import StoredModel, load_model
 from headway.storage.model_directory import model_fingerprint, model_info, stage_of
 from headway.storage.steps import step_folders
 from headway.storage.stored_model import load_named_weights, named_weights
 from headway.text.tokenizer import BOS_ID, UNK_ID, Tokenizer
-from headway.text.words import WordTokenizer
 from headway.training.checkpoint import read_state
-from headway.training.recipe import DECIDED_BY_TOKENIZER, DecodingSection, Recipe, TokenizerSection
-
-FREE_TO_CHANGE = ("dropout", "attention_dropout", "feedforward_dropout")
-"""What a model may have otherwise than the one it starts from."""
-MAY_BE_FEWER = ("encoder_layers", "decoder_layers")
-"""What may be smaller than in the model to start from; its first layers are taken."""
-UNKNOWN_LANGUAGES = ("und", "source", "target")
-"""What a model says where nobody has told its language."""
-
-
-def initial_sections(path: Path) -> dict[str, dict[str, Any]]:
-    """The recipe's sections as they describe the model at `path`, as far as they do. Raises UserError."""
-    stored = load_model(path)
-    config = stored.model.config.to_dict()
-    languages = {"source_language": stored.source_language, "target_language": stored.target_language}
-    return {
-        "data": {key: language for key, language in languages.items() if language not in UNKNOWN_LANGUAGES},
-        "decoding": {key: value for key, value in stored.decoding.items() if key in DecodingSection.model_fields},
-        "model": {name: value for name, value in config.items() if name not in DECIDED_BY_TOKENIZER},
-        "tokenizer": tokenizer_section(stored),
-    }
-
-
-def tokenizer_section(stored: StoredModel) -> dict[str, Any]:
-    """The recipe's section `tokenizer` as it describes a model's."""
-    source, target = stored.source_tokenizer, stored.target_tokenizer
-    section = {
-        "kind": source.kind,
-        "vocab_size": max(source.vocab_size, target.vocab_size),
-        "joint": source.vocabulary == target.vocabulary,  # Marian's have two sentencepiece models of one vocabulary
-    }
-    return {**section, "lowercase": source.lowercase} if isinstance(source, WordTokenizer) else section
 
 
 def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | None:
@@ -67,20 +35,6 @@ def load_initial_model(recipe: Recipe, config: ModelConfig) -> StoredModel | Non
     if missing := set(recipe.data.tags) - set(stored.source_tokenizer.target_tags):
         raise UserError(f"{recipe.training.init_from}: has no tag for the target language {min(missing)}")
     return stored
-
-
-def mismatches(
-    asked: dict[str, Any], asked_tokenizer: TokenizerSection, has: dict[str, Any], has_tokenizer: dict[str, Any]
-) -> list[str]:
-    """What a recipe asks for that a model to start from can't be. Both as fields of their model and keys of their
-    tokenizer."""
-    fewer = [name for name in MAY_BE_FEWER if asked[name] < has[name]]
-    free = ("preset", "source_vocab_size", "target_vocab_size", *FREE_TO_CHANGE, *fewer)
-    values = [(f"model.{name}", has[name], asked[name]) for name in asked if name not in free]
-    values += [
-        (f"its tokenizer.{name}", value, getattr(asked_tokenizer, name)) for name, value in has_tokenizer.items()
-    ]
-    return [f"{key} is {had}, the recipe has {wanted}" for key, had, wanted in values if had != wanted]
 
 
 def differences(recipe: Recipe, config: ModelConfig, initial: StoredModel) -> list[str]:

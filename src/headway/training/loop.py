@@ -5,14 +5,15 @@ import time
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
+from headway.data.batches import MicroBatch
 from headway.errors import UserError
-from headway.text.batches import MicroBatch
+from headway.recipe.recipe import Recipe
+from headway.recipe.sizes import work_of_update
 from headway.training.checkpoint import Progress
 from headway.training.finishing import end_run
 from headway.training.processes import Interrupted, StopRequests
 from headway.training.ranks import Alone, join
 from headway.training.rates import rate_of_step
-from headway.training.recipe import Recipe
 from headway.training.reporter import Reporter, RunLog
 from headway.training.run import (
     Run,
@@ -24,9 +25,7 @@ from headway.training.run import (
     stored_model,
     validate,
 )
-from headway.training.run_directory import only_trainer, removed_where_refused
-from headway.training.sizes import work_of_update
-from headway.training.stages import RunStage, open_stages
+from headway.training.run_directory import RunStage, only_trainer, open_stages, removed_where_refused
 from headway.training.start import start
 from headway.training.step import naming_batch, train_step, try_batch
 

@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from headway.data.batches import CorpusShare, MicroBatch, Plan, collate
 from headway.decoding import Hypothesis, Sampling, SearchOptions, TorchEngine, TorchSearcher
 from headway.evaluation import sentence_bleu
 from headway.model import Transformer
-from headway.text.batches import CorpusShare, MicroBatch, Plan, collate
+from headway.recipe.sizes import forward_work, work_of_step
 from headway.text.tokenizer import Tokenizer
 from headway.training.ranks import Alone
-from headway.training.sizes import forward_work, work_of_step
 from headway.training.step import Batches, StepBatches, WeightedBatch, on_device
 
 ROUNDING = 1e-9

@@ -6,15 +6,14 @@ import torch
 from torch import Tensor, nn
 
 from headway.model import Transformer
-from headway.training.recipe import OptimizerName
+from headway.recipe.recipe import OptimizerName
+from headway.recipe.sizes import MUON_ROUNDS, layer_matrices
 
 BETA1 = 0.9
 EPSILON = 1e-9
 MOMENTUM = 0.95
 COEFFICIENTS = 3.4445, -4.7750, 2.0315
 """Of Newton and Schulz's iteration: singular values end near 1, between 0.7 and 1.2, after few rounds."""
-ROUNDS = 5
-"""Of it, each of three products."""
 LIKE_ADAM = 0.2
 """Root mean square of an update of Adam's, as a share of the learning rate (Liu et al., 2025)."""
 
@@ -32,12 +31,6 @@ def make_optimizers(
     others = [parameter for parameter in model.parameters() if parameter not in chosen]
     adam = torch.optim.Adam(others, lr=0.0, betas=(BETA1, beta2), eps=EPSILON, fused=True)
     return [adam, Muon(matrices, dtype)] if matrices else [adam]
-
-
-def layer_matrices(model: Transformer) -> list[nn.Parameter]:
-    """The matrices of the encoder and decoder layers."""
-    stacks = (model.encoder, model.decoder)
-    return [parameter for stack in stacks for parameter in stack.parameters() if parameter.dim() == 2]
 
 
 def state_like(optimizer: torch.optim.Optimizer, parameter: Tensor) -> dict[str, Tensor]:
@@ -93,7 +86,7 @@ def orthogonalized(matrices: Tensor, dtype: torch.dtype) -> Tensor:
     `dtype`, which the products have, too."""
     a, b, c = COEFFICIENTS
     x = (matrices / torch.linalg.vector_norm(matrices, dim=(1, 2), keepdim=True).clamp(min=1e-7)).to(dtype)
-    for _ in range(ROUNDS):
+    for _ in range(MUON_ROUNDS):
         square = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
     return x

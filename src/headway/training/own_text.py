@@ -12,17 +12,23 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from headway.data.corpus import CorpusFiles, as_corpus
+from headway.data.lines import Layout
+from headway.data.split_folder import split_corpus
 from headway.errors import UserError
+from headway.recipe.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited
+from headway.recipe.planning import Corpus, work_per_sentence
+from headway.recipe.reading import make_recipe
+from headway.recipe.recipe import Recipe
+from headway.recipe.sizes import count, on_meta
 from headway.storage.atomic import write_file, write_json
 from headway.storage.untrusted import read_json
-from headway.text.corpus import CorpusFiles, as_corpus
-from headway.text.lines import Layout
-from headway.training.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited, measure
 from headway.training.finishing import SHARE_OF_END
-from headway.training.reading import make_recipe
-from headway.training.recipe import Recipe
+from headway.training.loop import take_step
+from headway.training.ranks import Alone
+from headway.training.reporter import Reporter
 from headway.training.run_directory import ASKED, only_trainer, write_recipe
-from headway.training.splitting import split_corpus
+from headway.training.start import start
 
 CHOICES = "choices.txt"
 """The file with the reasons of a run's recipe."""
@@ -34,6 +40,7 @@ MINUTES = 30.0
 """The time of a run, where none is given."""
 MEASURING = "measuring"
 """The folder of a training by which speed is measured."""
+MEASURED_SECONDS, UNMEASURED_STEPS = 4.0, 2
 
 
 @dataclass(frozen=True)
@@ -136,3 +143,29 @@ def _data(asked: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[str
 
 def _files(corpus: CorpusFiles) -> dict[str, list[str]]:
     return {"source": list(map(str, corpus.sources)), "target": list(map(str, corpus.targets))}
+
+
+def measure(recipe: Recipe, folder: Path) -> TrainingSpeed:
+    """Trains for some seconds in a folder that is made for that. Raises UserError."""
+    began = time.monotonic()
+    run = start(recipe, folder, lambda _: None, Alone())
+    before = time.monotonic() - began
+    run.progress.flops = 0.0  # of these steps alone, whatever a model to start from took
+    steps, seconds = (step for epoch in range(10**9) for step in run.train.plan.steps(epoch)), list[float]()
+    while len(seconds) < UNMEASURED_STEPS + 1 or sum(seconds[UNMEASURED_STEPS:]) < MEASURED_SECONDS:
+        began = time.monotonic()
+        take_step(run, next(steps), None, Reporter(quiet=True))
+        seconds.append(time.monotonic() - began)
+    source, target = run.data.train.mean_lengths
+    corpus = Corpus(len(run.data.train), len(run.data.train), (source + 1, target + 1), 0)
+    beginning, parts = run.train.plan.beginning()
+    return TrainingSpeed(
+        seconds_of_step=sum(seconds[UNMEASURED_STEPS:]) / (len(seconds) - UNMEASURED_STEPS),
+        seconds_before=before,
+        steps_of_epoch=len(beginning) * parts,
+        corpus=corpus,
+        parameters=count(on_meta(run.model.config).parameters()),
+        work_of_line=work_per_sentence(run.model.config, corpus, 1),
+        work_of_step=run.progress.flops / len(seconds),
+        lines=len(run.data.valid_texts),
+    )

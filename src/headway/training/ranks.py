@@ -20,8 +20,8 @@ from torch import Tensor, distributed, nn
 from torch.distributed import PrefixStore, Store, rendezvous  # pyright: ignore[reportPrivateImportUsage]
 from torch.nn.parallel import DistributedDataParallel
 
+from headway.data.batches import MicroBatch, share_of_step
 from headway.errors import UserError
-from headway.text.batches import MicroBatch, share_of_step
 
 Item = TypeVar("Item")
 PATIENCE = timedelta(days=7)

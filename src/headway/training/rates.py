@@ -2,7 +2,7 @@
 
 import math
 
-from headway.training.recipe import Schedule, TrainingSection
+from headway.recipe.recipe import Schedule, TrainingSection
 
 
 def rate_of_step(step: int, options: TrainingSection, d_model: int, last_step: int | None) -> float:

@@ -20,11 +20,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from headway.errors import UserError
+from headway.recipe.reading import flattened, is_run, load_recipe
+from headway.recipe.recipe import BestBy, stage_folder
 from headway.storage.atomic import write_file
-from headway.training.reading import load_recipe
-from headway.training.recipe import BestBy, stage_folder
 from headway.training.run import standing
-from headway.training.run_directory import flattened, is_run
 
 PLAIN_LINE_EVERY = 30.0
 """Seconds between lines where standard error is not a terminal."""

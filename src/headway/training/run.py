@@ -12,22 +12,22 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from headway.data.batches import MicroBatch
+from headway.data.prepared import PreparedData
 from headway.devices import autocast
 from headway.errors import UserError
 from headway.evaluation import Scores, score_translations, tokenization
 from headway.model import ModelConfig, Transformer
+from headway.recipe.recipe import BestBy, Recipe, TrainingSection
 from headway.storage import StoredModel, save_model
 from headway.storage.atomic import remove_directory, write_json
 from headway.storage.steps import step_folders, step_name, step_of
-from headway.text.batches import MicroBatch
 from headway.training.averaging import MovingAverage
 from headway.training.checkpoint import Progress, State, best_steps, conditions, save_checkpoint, states_of_ranks
 from headway.training.minimum_risk import RiskSampler
-from headway.training.prepared import PreparedData
 from headway.training.ranks import Alone
 from headway.training.rates import rate_of_step
-from headway.training.recipe import BestBy, Recipe, TrainingSection
-from headway.training.stages import RunStage, name_best_stage
+from headway.training.run_directory import RunStage, name_best_stage
 from headway.training.step import Batches, TeacherForcing, naming_batch, naming_memory
 from headway.translator import Translator
 from headway.translator.aligning import choose_aligner

@@ -1,25 +1,23 @@
-"""The folder of a run: what may be begun in it, what a start that failed has left there, and what may change when it
-goes on."""
+"""The folder of a run: what may be begun in it, what a start that failed has left there, what may change when it goes
+on, and the folders of its stages, each a run of its own in `stages/NAME`."""
 
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from headway.errors import UserError
-from headway.storage.atomic import remove_leftovers, write_file
+from headway.recipe.reading import MARK, changed_keys, check_name, flattened, is_run, load_recipe
+from headway.recipe.recipe import Recipe, stage_folder
+from headway.storage.atomic import remove_leftovers, write_file, write_json
 from headway.storage.locks import try_lock
 from headway.storage.steps import step_folders
 from headway.training.checkpoint import State, last_checkpoint
-from headway.training.recipe import Recipe
-
-MARK = "# The recipe of the run in this folder, every value written out.\n"
-"""First line of a run's recipe.yaml; a folder without it isn't ours, and nothing in it is ever removed."""
-
 
 ASKED = "choosing.json"
 """What is asked of a run whose recipe isn't chosen yet (`training.own_text`)."""
@@ -49,14 +47,6 @@ def only_trainer(run: Path, doing: str = "trains") -> Iterator[None]:
         os.close(folder)
 
 
-def check_name(path: Path) -> None:
-    """Raises UserError for a name that isn't UTF-8: recipes, states and safetensors can't hold it."""
-    try:
-        str(path).encode("utf-8")
-    except UnicodeEncodeError:
-        raise UserError(f"{path}: its name is not UTF-8; rename it") from None
-
-
 def refuse_used_folder(run: Path) -> None:
     """Raises UserError unless a new run can begin here: in a new or empty folder, or where a start has failed."""
     if not run.exists():
@@ -67,12 +57,6 @@ def refuse_used_folder(run: Path) -> None:
         raise UserError(f"{run}: holds a run already; go on with --resume {run}, or choose another --output")
     if not is_run(run) and not is_asked(run) and any(run.iterdir()):
         raise UserError(f"{run}: is not empty and holds no run; choose another --output")
-
-
-def is_run(folder: Path) -> bool:
-    """Whether a run was begun in the folder."""
-    recipe = folder / "recipe.yaml"
-    return recipe.is_file() and recipe.read_bytes().startswith(MARK.encode())
 
 
 def has_begun(folder: Path) -> bool:
@@ -152,29 +136,56 @@ def check_same_run(state: State, recipe: Recipe, now: dict[str, str | int], noti
         notice(f"notice: resuming with {changes}: the last digits will differ")
 
 
-def flattened(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested dictionaries as one, with `section.key` as keys, in stages `stages.NAME.section.key`."""
-    flat: dict[str, Any] = {}
-    for key, value in document.items():
-        if key == "stages":
-            value = {one["name"]: one for one in value}  # noqa: PLW2901
-        flat |= flattened(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat
-
-
-def changed_keys(before: dict[str, Any], after: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The keys of the sections of a recipe that are others in another one, with their values there."""
-    sections = {
-        name: {key: value for key, value in after[name].items() if value != before[name][key]}
-        for name in after
-        if name != "stages"
-    }
-    return {name: keys for name, keys in sections.items() if keys}
-
-
 def differing_keys(recipes: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     """The keys, as `section.key`, that are not the same in all recipes, and the value in each; None where it has no
     such key."""
     keys = dict.fromkeys(key for recipe in recipes for key in recipe)
     values = {key: [recipe.get(key) for recipe in recipes] for key in keys}
     return {key: of_key for key, of_key in values.items() if any(value != of_key[0] for value in of_key)}
+
+
+@dataclass(frozen=True)
+class RunStage:
+    """A stage of a run."""
+
+    folder: Path
+    recipe: Recipe
+    is_done: bool
+    """Whether a later one has begun; this one stays as it is then."""
+
+
+def open_stages(recipe: Recipe, run: Path, notice: Callable[[str], None]) -> list[RunStage]:
+    """The stages of the run in the folder, which is a new one, or goes on. One that has begun keeps its own recipe, but
+    for what `recipe` has otherwise than the run had before. Raises UserError for changes that would make it another
+    run."""
+    before = recipe
+    if has_begun(run):
+        before = load_recipe(run / "recipe.yaml")
+        refuse_changes(before.model_dump(mode="json"), recipe)
+    elif is_run(run):  # a start that failed
+        for name in ("stages", "data"):
+            shutil.rmtree(run / name, ignore_errors=True)
+    write_recipe(run, recipe)
+    folders = [stage_folder(run, stage.name) for stage in recipe.stages]
+    begun = max((place for place, folder in enumerate(folders) if is_run(folder)), default=0)
+    found = []
+    for place, (folder, stage, was) in enumerate(zip(folders, recipe.stages, before.stages, strict=True)):
+        own, then = recipe.of_stage(stage, run), before.of_stage(was, run)
+        changed = changed_keys(then.model_dump(mode="json"), own.model_dump(mode="json"))
+        if place < begun and changed:
+            notice(f"notice: stage {stage.name} is done and stays as it is; what was changed is for later ones")
+        elif has_begun(folder):
+            own = load_recipe(folder / "recipe.yaml").changed(changed)
+        found.append(RunStage(folder, own, is_done=place < begun))
+    return found
+
+
+def name_best_stage(folder: Path, earlier: Sequence[RunStage]) -> None:
+    """Writes `best.json` of the whole run: this stage, in its folder, or the one before it while it has no model."""
+    best = folder.parent.parent / "best.json"
+    if (folder / "best.json").exists():
+        write_json(best, {"stage": folder.name})
+    elif earlier:
+        write_json(best, {"stage": earlier[-1].folder.name})
+    else:
+        best.unlink(missing_ok=True)

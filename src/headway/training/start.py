@@ -6,12 +6,18 @@ from pathlib import Path
 
 import torch
 
+from headway.data.journal import Show
+from headway.data.prepare import Notice, prepare, tell_changes
+from headway.data.prepared import PreparedData, read_prepared_for
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.model import ModelConfig
+from headway.recipe.recipe import Recipe
+from headway.storage import StoredModel, load_model
 from headway.storage.steps import step_folders
 from headway.training.averaging import MovingAverage
 from headway.training.checkpoint import (
     Progress,
+    State,
     conditions,
     last_checkpoint,
     load_checkpoint,
@@ -19,18 +25,15 @@ from headway.training.checkpoint import (
     seed_rank,
 )
 from headway.training.initial import differences, load_initial_model, make_model, work_before
-from headway.training.journal import Show
 from headway.training.loss import TranslationLoss
 from headway.training.minimum_risk import RiskSampler
 from headway.training.optim import make_optimizers
-from headway.training.prepare import Notice, data_of_run, tell_changes
 from headway.training.ranks import Alone
-from headway.training.recipe import Recipe
 from headway.training.reporter import check_tensorboard
 from headway.training.run import Run, rate_jumps, take_back_models, tokenization_of, write_best
-from headway.training.run_directory import check_same_run, open_run, removed_where_refused, write_recipe
-from headway.training.stages import RunStage
+from headway.training.run_directory import RunStage, check_same_run, open_run, removed_where_refused, write_recipe
 from headway.training.step import Batches, TeacherForcing
+from headway.training.synthetic import check_synthetic, write_synthetic
 
 
 def start(
@@ -66,7 +69,7 @@ def start(
                 notice(difference)
             data = data_of_run(recipe, folder, config.max_length, notice, initial, state, show)
         if ranks.leads and (state is not None or recipe.data.prepared is not None):
-            tell_changes(recipe, recipe.data.prepared or folder / "data", notice)
+            tell_changes(recipe.data, recipe.data.prepared or folder / "data", notice)
     model = make_model(config, data.source_tokenizer, data.target_tokenizer, initial, options.seed).to(device)
     loss_of = TranslationLoss(model, options.label_smoothing)
     optimizers = make_optimizers(model, options.optimizer, options.adam_beta2, dtype)
@@ -122,6 +125,30 @@ def start(
             f"(training.warmup_steps={options.warmup_steps})"
         )
     return run
+
+
+def data_of_run(
+    recipe: Recipe,
+    run: Path,
+    max_length: int,
+    notice: Notice,
+    initial: StoredModel | None,
+    state: State | None,
+    show: Show | None,
+) -> PreparedData:
+    """The data that a run reads, from `data.prepared` or from its own folder, which is made where it is missing: with
+    the vocabulary of the model that the run starts from, if there is one, or has come to already. Raises UserError."""
+    prepared, expected = recipe.data.prepared, state and state.data
+    models, options = step_folders(run / "models"), recipe.preparation(max_length)
+    if state is not None and prepared is None and models and not (run / "data").exists():
+        initial = load_model(models[-1])
+    tokenizers = (initial.source_tokenizer, initial.target_tokenizer) if initial else None
+    if prepared is None:
+        cores, folder = torch.get_num_threads(), run / "data"
+        return prepare(options, folder, notice, write_synthetic, tokenizers, expected, processes=cores, show=show)
+    if state is None:
+        check_synthetic(recipe.data, prepared)
+    return read_prepared_for(options, prepared, tokenizers, expected)
 
 
 def progress_before(recipe: Recipe, earlier: Sequence[RunStage]) -> Progress:

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from headway.data.batches import CorpusShare, MicroBatch, PackedIds, Plan, collate
+from headway.data.shards import ParallelIds
 from headway.devices import autocast
 from headway.errors import UserError
 from headway.model import ModelConfig
 from headway.model.packing import Packed
-from headway.text.batches import CorpusShare, MicroBatch, PackedIds, Plan, collate
-from headway.text.shards import ParallelIds
+from headway.recipe.sizes import work_of_step
 from headway.training.checkpoint import random_states, restore_random_states
 from headway.training.ranks import Alone
-from headway.training.sizes import work_of_step
 
 Batch = tuple[Packed, Packed, Tensor]
 """A micro-batch as the loss takes it, on the device: sources, what the decoder reads, and the labels."""

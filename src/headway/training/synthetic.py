@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from headway.data.corpus import read_lines
+from headway.data.lines import Layout, Line
+from headway.data.options import DataSection, Synthesis
 from headway.decoding import Sampling
 from headway.errors import UserError
 from headway.storage.checksums import checksum
 from headway.storage.model_directory import model_fingerprint
-from headway.text.corpus import read_lines
-from headway.text.lines import Layout, Line
-from headway.training.recipe_data import DataSection, Synthesis
 from headway.translator import Translator
 from headway.translator.job import Job
 from headway.translator.lines import LineOptions, LineTranslator, Written

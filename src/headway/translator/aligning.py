@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from headway.decoding.by_length import batches_by_length
 from headway.storage.aligner import Aligner
-from headway.text.by_length import batches_by_length
 from headway.translator.reading import Floats, Reader, padded
 
 WEIGHTS_AT_ONCE = 1 << 23

@@ -20,13 +20,13 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+from headway.data.compressed import compress
+from headway.data.lines import Line, chunks
 from headway.errors import UserError
 from headway.storage.atomic import TEMPORARY_SUFFIX, sync, write_json
 from headway.storage.changes import first_change
 from headway.storage.locks import try_lock
 from headway.storage.untrusted import read_json
-from headway.text.compressed import compress
-from headway.text.lines import Line, chunks
 from headway.translator.lines import Written
 
 FORMAT_VERSION = 1

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from headway.data.lines import Line
 from headway.decoding import Sampling
 from headway.errors import UserError
 from headway.languages import same_language
 from headway.text.characters import is_blank
-from headway.text.glossary import Glossary
-from headway.text.lines import Line
 from headway.text.tokenizer import language_tag
 from headway.translator.alignments import Links, to_pharaoh
+from headway.translator.glossary import Glossary
 from headway.translator.translation import TranslatedDocument, Translation
 from headway.translator.translator import Translator
 from headway.translator.wanted import MOST_PHRASES_IN_BEAM, ProtectedText

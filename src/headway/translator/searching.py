@@ -12,12 +12,12 @@ from headway.decoding import Demands, Hypothesis, Phrase, PhraseSearcher, Search
 from headway.devices import EngineName
 from headway.errors import UserError
 from headway.storage import Aligner
-from headway.text.glossary import Glossary
 from headway.text.protected import joined, may_hold_protected
 from headway.text.tokenizer import Piece
 from headway.threads import current_threads
 from headway.translator.alignments import character_links
 from headway.translator.codec import Codec
+from headway.translator.glossary import Glossary
 from headway.translator.translation import Pieces, Translation, with_alternatives
 from headway.translator.wanted import Demanding, ProtectedText
 

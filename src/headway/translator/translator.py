@@ -17,12 +17,12 @@ from headway.devices import DeviceName, EngineName, TranslatingPrecision, pick_d
 from headway.errors import UserError
 from headway.storage import Aligner, Calibration, ModelDirectory, ModelInfo, read_model
 from headway.text.characters import as_text, as_texts
-from headway.text.glossary import Glossary
 from headway.text.tokenizer import fingerprint
 from headway.translator.above import Above
 from headway.translator.alignments import Links, piece_links, word_links
 from headway.translator.codec import Codec, Side
 from headway.translator.engines import Engines
+from headway.translator.glossary import Glossary
 from headway.translator.risk import least_risk
 from headway.translator.searching import TextSearcher, check_process
 from headway.translator.translation import Translation
@@ -216,8 +216,8 @@ class Translator:
 
     translate_document = Above("headway.documents.translator")
     translate_documents = Above("headway.documents.translator")
-    inspect = Above("headway.glass.inspecting")
-    word_order = Above("headway.glass.inspecting")
+    inspect = Above("headway.page.inspecting")
+    word_order = Above("headway.page.inspecting")
 
     def check_prefix(self, prefix: str, **search: Any) -> None:
         """Raises UserError if `translate` would, with these options of `SearchOptions`."""

@@ -10,8 +10,6 @@ from functools import cached_property, lru_cache
 
 from headway.decoding import Phrase
 from headway.errors import UserError
-from headway.text.glossary import Glossary, Term, goes_on
-from headway.text.placing import TagLayout
 from headway.text.protected import (
     Atom,
     Element,
@@ -24,6 +22,8 @@ from headway.text.protected import (
 )
 from headway.text.tokenizer import Tokenizer
 from headway.translator.codec import Codec
+from headway.translator.glossary import Glossary, Term, goes_on
+from headway.translator.placing import TagLayout
 from headway.translator.translation import Stopped, Translation
 
 MOST_PHRASES, LONGEST_PHRASE = 2_000, 100

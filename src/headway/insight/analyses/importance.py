@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from headway.decoding.by_length import batches_by_length
 from headway.decoding.engine import padded
 from headway.insight.analyses.reading import output_from, states
 from headway.insight.editing import attentions
 from headway.insight.maps import AttentionKind, Floats
 from headway.model import Transformer, cross_mask, padding_mask, target_mask
 from headway.model.sharing import sharing_copy
-from headway.text.by_length import batches_by_length
 
 TOKENS_AT_ONCE = 1 << 12
 """Padded tokens of both sides that are read together, at most, unless one pair has more."""

@@ -1,0 +1,1 @@
+"""Corpora: files, pairs, ids on disk, the plan of batches."""

@@ -1,0 +1,154 @@
+"""What may be wrong with a parallel corpus, found before anything is trained on it.
+
+Nothing here is an error: a corpus may have all of it and be good. Each finding names the lines.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from headway.data.corpus import Pair
+from headway.data.filters import HeldOut, Test, either, is_copy, other_script, outside, uneven, words
+from headway.text.characters import has_invisible, is_blank
+from headway.text.detection import script_of_character
+
+EXAMPLES = 5
+"""Lines that a finding names."""
+LONG_WORDS = 200
+LONG_RATIO = 4.0
+"""Times the corpus's own ratio of lengths."""
+
+
+@dataclass
+class Finding:
+    """One kind of doubt about the corpus, and the pairs that have it."""
+
+    name: str
+    meaning: str
+    count: int = 0
+    places: list[str] = field(default_factory=list)
+    """The first few, as "file:line"."""
+
+    def add(self, pair: Pair) -> None:
+        self.count += 1
+        if len(self.places) < EXAMPLES:
+            self.places.append(f"{pair.file}:{pair.line}")
+
+
+@dataclass
+class SideSummary:
+    """One side of the corpus, blank lines aside."""
+
+    words: int
+    characters: int
+    longest_words: int
+    longest_place: str
+    script: str
+    """The script that most of its letters are in, such as LATIN or HANGUL."""
+
+
+@dataclass
+class CorpusCheck:
+    """All that was found."""
+
+    pairs: int
+    usable: int
+    """Pairs with text on both sides."""
+    source: SideSummary
+    target: SideSummary
+    character_ratio: float
+    """Target characters for each source character, of all pairs together."""
+    findings: list[Finding]
+    """Those with at least one pair."""
+
+
+def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> CorpusCheck:
+    """Looks at every pair. `held_out` are the pairs that one validates or tests on: they shouldn't be in the corpus."""
+    full = [pair for pair in pairs if not is_blank(pair.source) and not is_blank(pair.target)]
+    source, target = _summary(full, "source"), _summary(full, "target")
+    ratio = target.characters / max(1, source.characters)
+    bad_bytes, lost, mojibake, invisible = (
+        either(test, test) for test in (_is_bytes, _is_lost, _was_utf8, has_invisible)
+    )
+    odd_ratio, too_good = uneven(LONG_RATIO, ratio), "of the held-out text: scores will be too good"
+    other_source, other_target = other_script(source.script), other_script(target.script)
+    known = HeldOut.of([(pair.source, pair.target) for pair in held_out])
+    half_blank = Finding("blank", "one side is blank, or all invisible; training drops the pair")
+    blank = Finding("both blank", "both sides are blank, or all invisible; training drops the pair")
+    tests: list[tuple[str, str, Test]] = [
+        ("long", f"more than {LONG_WORDS} words on a side", outside((0, LONG_WORDS), words)),
+        ("ratio", f"lengths differ {LONG_RATIO:.0f} times more than usual; perhaps not a translation", odd_ratio),
+        ("copied", "source and target are the same text", is_copy),
+        ("source script", f"source not mainly in {source.script}", lambda text, _: other_source(text)),
+        ("target script", f"target not mainly in {target.script}", lambda _, text: other_target(text)),
+        ("not UTF-8", "bytes that aren't UTF-8: training refuses the file; convert it, as with iconv", bad_bytes),
+        ("replaced characters", "U+FFFD: an earlier conversion lost characters; convert the original", lost),
+        ("encoding", "text that was once decoded wrongly", mojibake),
+        ("invisible characters", "controls, zero-width spaces, soft hyphens: a model doesn't get them", invisible),
+        ("repeated pair", "the pair stands in the corpus already", _repeats()),
+        ("repeated source", "the source stands there already, with another translation", _another_translation()),
+        ("held-out source", f"a source {too_good}", lambda text, _: text.strip() in known.sources),
+        ("held-out target", f"a target {too_good}", lambda _, text: text.strip() in known.targets),
+    ]
+    findings = [(Finding(name, meaning), test) for name, meaning, test in tests]
+    for pair in pairs:
+        if is_blank(pair.source) or is_blank(pair.target):
+            (blank if is_blank(pair.source) and is_blank(pair.target) else half_blank).add(pair)
+            continue
+        for finding, test in findings:
+            if test(pair.source, pair.target):
+                finding.add(pair)
+    found = [one for one in (half_blank, blank, *(finding for finding, _ in findings)) if one.count]
+    return CorpusCheck(len(pairs), len(full), source, target, ratio, found)
+
+
+def _summary(pairs: Sequence[Pair], side: str) -> SideSummary:
+    count = characters = longest = 0
+    place = ""
+    scripts: Counter[str] = Counter()
+    for pair in pairs:
+        text: str = getattr(pair, side)
+        count, characters = count + words(text), characters + len(text)
+        scripts.update(map(script_of_character, text))
+        if words(text) > longest:
+            file = pair.target_file if side == "target" and pair.target_file else pair.file
+            longest, place = words(text), f"{file}:{pair.line}"
+    del scripts[""]
+    script = scripts.most_common(1)[0][0] if scripts else "any script"
+    return SideSummary(count, characters, longest, place, script)
+
+
+def _is_bytes(text: str) -> bool:
+    """Whether a byte was read as a surrogate (PEP 383)."""
+    return any("\udc80" <= char <= "\udcff" for char in text)
+
+
+def _is_lost(text: str) -> bool:
+    return "\ufffd" in text
+
+
+def _was_utf8(text: str) -> bool:
+    """Whether the text is UTF-8 that somebody read as Latin-1 or Windows-1252, such as "Ã¤" for "ä"."""
+    for encoding in ("latin-1", "cp1252"):
+        try:
+            if len(text.encode(encoding).decode("utf-8")) < len(text):
+                return True
+        except UnicodeError:
+            continue
+    return False
+
+
+def _repeats() -> Test:
+    seen: set[tuple[str, str]] = set()
+
+    def test(source: str, target: str) -> bool:
+        size = len(seen)
+        seen.add((source, target))
+        return len(seen) == size
+
+    return test
+
+
+def _another_translation() -> Test:
+    first: dict[str, str] = {}
+    return lambda source, target: first.setdefault(source, target) != target

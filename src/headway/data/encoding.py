@@ -1,0 +1,283 @@
+"""From chunks of text to ids: filtering and tokenising, with an account of the pairs that are dropped."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.data.corpus import Chunk
+from headway.data.filters import DuplicateOf, Filters, HeldOut, Test, filter_tests
+from headway.data.noise import Noise
+from headway.text.characters import is_blank, is_too_long
+from headway.text.tokenizer import Tokenizer, language_tag
+
+IDS_DTYPE = np.dtype("<i4")
+SMALL_IDS_DTYPE = np.dtype("<u2")
+"""For vocabularies that fit into it: half the bytes."""
+BLANK, TOO_LONG = "blank", "too long"
+"""Why pairs are dropped that no model can learn from."""
+NAMED = 3
+"""For each reason, the dropped pairs whose places are named."""
+
+Texts = list[tuple[str, str]]
+"""Pairs of source and target."""
+
+
+@dataclass
+class PairCounts:
+    """What became of the pairs of a corpus."""
+
+    kept: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    """Pairs for each reason: `BLANK`, `TOO_LONG` or the key of a filter."""
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    """The places of the first few for each reason, as "file:line"."""
+
+    @property
+    def read(self) -> int:
+        return self.kept + sum(self.dropped.values())
+
+    @property
+    def blank(self) -> int:
+        return self.dropped.get(BLANK, 0)
+
+    @property
+    def too_long(self) -> int:
+        return self.dropped.get(TOO_LONG, 0)
+
+    def add(self, others: PairCounts) -> None:
+        """Adds the counts of later text."""
+        self.kept += others.kept
+        for reason, count in others.dropped.items():
+            self.dropped[reason] = self.dropped.get(reason, 0) + count
+            places = self.examples.setdefault(reason, [])
+            places += others.examples[reason][: NAMED - len(places)]
+
+    def summary(self) -> str:
+        """One line, without the filters, which have `filter_lines`."""
+        text = f"{self.kept:,} pairs"
+        if self.blank:
+            text += f", {self.blank:,} dropped because a side is blank"
+        if self.too_long:
+            first = ", ".join(self.examples[TOO_LONG])
+            text += f", {self.too_long:,} dropped because they are too long (first: {first})"
+        return text
+
+    def filter_lines(self) -> list[str]:
+        """A line for each filter that dropped pairs."""
+        return [
+            f"filter {reason}: {count:,} pairs dropped (first: {', '.join(self.examples[reason])})"
+            for reason, count in self.dropped.items()
+            if reason not in (BLANK, TOO_LONG)
+        ]
+
+
+def total(counts: Iterable[PairCounts]) -> PairCounts:
+    """Those of several corpora together."""
+    together = PairCounts()
+    for one in counts:
+        together.add(one)
+    return together
+
+
+@dataclass(frozen=True)
+class CorpusKind:
+    """What encoding must know of a corpus besides its files."""
+
+    tag: str
+    source_language: str
+    target_language: str
+
+
+@dataclass(frozen=True)
+class EncodingSettings:
+    """Everything that decides the ids of a text. It can be sent to other processes."""
+
+    tokenizers: tuple[Tokenizer, Tokenizer]
+    """Those of source and target."""
+    max_length: int
+    max_tokens: int
+    corpora: tuple[CorpusKind, ...]
+    filters: Filters = field(default_factory=Filters)
+    held_out: tuple[tuple[str, str], ...] = ()
+    """The pairs, without tags, that the filter `overlap` compares with."""
+    valid: tuple[tuple[str, str], ...] = ()
+    """The pairs, with tags, to look for among the kept ones."""
+    noise: Noise | None = None
+    """Of the sources. Each pair is encoded as often as it has versions."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the ids."""
+        return ids_dtype(max(tokenizer.vocab_size for tokenizer in self.tokenizers))
+
+
+@dataclass
+class EncodedChunk:
+    """The kept pairs of a chunk, as ids without control symbols: all versions of the first pair, then those of the
+    second, and so on."""
+
+    corpus: int
+    done: float
+    counts: PairCounts
+    source: NDArray[Any]
+    """The ids of all pairs, concatenated."""
+    target: NDArray[Any]
+    source_lengths: NDArray[np.int64]
+    target_lengths: NDArray[np.int64]
+    valid: list[int]
+    """The indices of the validation pairs found in the chunk. Each process reports a pair once."""
+    hashes: NDArray[np.uint64]
+    """The hashes that duplicates were found by: (kinds of duplicates, pairs that passed the filters)."""
+
+
+FirstOf = Callable[[NDArray[np.uint64]], NDArray[np.bool_]]
+"""Says for each hash of a chunk, (kinds, pairs), whether it is new. It is called for the chunks in their order."""
+
+
+class ChunkEncoder:
+    """Filters and tokenises chunks."""
+
+    def __init__(self, settings: EncodingSettings) -> None:
+        self._settings = settings
+        self._source, self._target = settings.tokenizers
+        held_out = HeldOut.of(settings.held_out)
+        languages = [(kind.source_language, kind.target_language) for kind in settings.corpora]
+        tests = {pair: filter_tests(settings.filters, pair, held_out) for pair in dict.fromkeys(languages)}
+        self._tests = [tests[pair] for pair in languages]
+        self._prefixes = [f"{language_tag(kind.tag)} " if kind.tag else "" for kind in settings.corpora]
+        self._valid = {pair: place for place, pair in enumerate(settings.valid)}
+
+    def encode(self, chunk: Chunk, first_of: FirstOf | None = None) -> EncodedChunk:
+        """first_of: needed to drop duplicates. Raises UserError for a fault in the text, such as a line that isn't
+        UTF-8."""
+        dropped: dict[int, str] = {}
+        lines, texts = self.passed(chunk, dropped)
+        kinds = self._settings.filters.duplicates
+        hashes = np.array([[hash_of(_compared(pair, kind)) for pair in texts] for kind in kinds], dtype=np.uint64)
+        hashes = hashes.reshape(len(kinds), len(texts))
+        if first_of is not None and kinds:
+            new = [all(first) for first in first_of(hashes).T.tolist()]
+            dropped |= {line: "duplicates" for line, is_new in zip(lines, new, strict=True) if not is_new}
+            lines, texts = list(compress(lines, new)), list(compress(texts, new))
+        found = (self._valid.pop(pair, None) for pair in texts) if self._valid else ()
+        valid = [place for place in found if place is not None]
+        sources = self._source.encode_all([source for source, _ in texts], tagged=True)
+        targets = self._target.encode_all([target for _, target in texts])
+        reasons = [self._unfit(source, target) for source, target in zip(sources, targets, strict=True)]
+        dropped |= {line: reason for line, reason in zip(lines, reasons, strict=True) if reason}
+        fit = [reason is None for reason in reasons]
+        texts, sources, targets = list(compress(texts, fit)), list(compress(sources, fit)), list(compress(targets, fit))
+        counts = PairCounts(kept=len(sources))
+        for line in sorted(dropped):
+            counts.add(PairCounts(0, {dropped[line]: 1}, {dropped[line]: [f"{chunk.source_file}:{line}"]}))
+        if self._settings.noise is not None:
+            prefix = self._prefixes[chunk.corpus]
+            sources, targets = self._versions(self._settings.noise, texts, sources, targets, prefix)
+        return EncodedChunk(
+            corpus=chunk.corpus,
+            done=chunk.done,
+            counts=counts,
+            source=self._flat(sources),
+            target=self._flat(targets),
+            source_lengths=np.fromiter(map(len, sources), dtype=np.int64, count=len(sources)),
+            target_lengths=np.fromiter(map(len, targets), dtype=np.int64, count=len(targets)),
+            valid=valid,
+            hashes=hashes,
+        )
+
+    def passed(self, chunk: Chunk, dropped: dict[int, str]) -> tuple[list[int], Texts]:
+        """The numbers and texts, with tags, of the lines that pass: not blank, not far too long, dropped by no filter.
+        Adds the reasons of the others to `dropped`."""
+        tests, prefix, max_length = self._tests[chunk.corpus], self._prefixes[chunk.corpus], self._settings.max_length
+        lines: list[int] = []
+        texts: Texts = []
+        for line, (source, target) in enumerate(chunk.texts(), start=chunk.first):
+            reason = unusable(source, target, max_length, tests)
+            if reason is None:
+                lines.append(line)
+                texts.append((prefix + source if prefix else source, target))
+            else:
+                dropped[line] = reason
+        return lines, texts
+
+    def _versions(
+        self, noise: Noise, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str
+    ) -> tuple[list[list[int]], list[list[int]]]:
+        """All versions of each pair. The noise depends on the text and the number of the version alone. Where a noisy
+        source is too long, the usual one stands in its place, so that no version lacks a pair. prefix: the tag that the
+        sources begin with."""
+        noisy_sources: list[list[int]] = []
+        for (text, _), source, target in zip(texts, sources, targets, strict=True):
+            for number in range(noise.versions):
+                noisy = prefix + noise.applied(text[len(prefix) :], number)
+                ids = source if noisy == text else self._source.encode(noisy, tagged=True)
+                noisy_sources.append(source if self._unfit(ids, target) else ids)
+        return noisy_sources, [target for target in targets for _ in range(noise.versions)]
+
+    def _unfit(self, source: list[int], target: list[int]) -> str | None:
+        """The reason to drop the pair of ids: a side has more than `max_length` tokens, or both sides together more
+        than `max_tokens`, including the start or end symbol. None for a usable pair."""
+        if not source or not target:  # normalisation removed every character
+            return BLANK
+        longest, total = max(len(source), len(target)), len(source) + len(target) + 2
+        return TOO_LONG if longest >= self._settings.max_length or total > self._settings.max_tokens else None
+
+    def _flat(self, sentences: list[list[int]]) -> NDArray[Any]:
+        return np.fromiter(chain.from_iterable(sentences), dtype=self._settings.dtype, count=sum(map(len, sentences)))
+
+
+def ids_dtype(vocab_size: int) -> np.dtype[Any]:
+    """The smallest type of the two that holds all ids of the vocabulary."""
+    return SMALL_IDS_DTYPE if vocab_size <= 2**16 else IDS_DTYPE
+
+
+def unusable(source: str, target: str, max_length: int, tests: Sequence[tuple[str, Test]]) -> str | None:
+    """The reason to drop the pair before it is tokenised; None for a usable one. tests: the filters."""
+    if is_blank(source) or is_blank(target):
+        return BLANK
+    if is_too_long(source, max_length) or is_too_long(target, max_length):
+        return TOO_LONG
+    return next((name for name, test in tests if test(source, target)), None)
+
+
+def _compared(pair: tuple[str, str], kind: DuplicateOf) -> str:
+    """The text to hash. The line end separates the sides, because no text contains one."""
+    source, target = pair[0].strip(), pair[1].strip()
+    return f"{source}\n{target}" if kind == "pair" else source if kind == "source" else target
+
+
+def hash_of(text: str) -> int:
+    """64 bits of BLAKE2b. Among a billion texts the chance that any two different ones share a hash is 3%."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest(), "little")
+
+
+class SeenHashes:
+    """The hashes seen so far, in sorted arrays, each at least twice as long as the next. Each takes 8 bytes of memory,
+    and for a moment twice that while arrays are merged."""
+
+    def __init__(self) -> None:
+        self._sorted: list[NDArray[np.uint64]] = []
+
+    def first(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Says for each hash whether it is new. Of equal hashes only the first one is."""
+        unique, places = np.unique(hashes, return_index=True)
+        new = np.ones(len(unique), dtype=bool)
+        for seen in self._sorted:
+            found = np.minimum(np.searchsorted(seen, unique), len(seen) - 1)
+            new &= seen[found] != unique
+        if new.any():
+            self._sorted.append(unique[new])
+        while len(self._sorted) > 1 and len(self._sorted[-2]) < 2 * len(self._sorted[-1]):
+            both = np.concatenate([self._sorted.pop(), self._sorted.pop()])
+            both.sort(kind="stable")  # merges, because both parts are sorted
+            self._sorted.append(both)
+        first = np.zeros(len(hashes), dtype=bool)
+        first[places[new]] = True
+        return first

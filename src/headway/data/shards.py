@@ -1,0 +1,266 @@
+"""Ids on disk, memory-mapped: a corpus of any size is read as if it were in memory.
+
+A shard is a folder of raw little-endian arrays: `source.ids` and `target.ids` (all sentences, concatenated),
+`source.offsets` and `target.offsets` (int64, the start of each sentence, and the end). Ids on disk are a folder of
+shards `00000`, `00001`, ... with `shards.json`, which describes them. Earlier versions wrote one shard alone, with a
+file `sizes` (int64, the number of sentences of each corpus) and ids as int32.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.data.encoding import IDS_DTYPE, EncodedChunk
+from headway.errors import UserError
+
+OFFSETS_DTYPE = np.dtype("<i8")
+SIDES = ("source", "target")
+PAIRS = 2**23
+"""A shard ends after the chunk that brings it to this many pairs. Files then have up to a gigabyte, and are few."""
+DESCRIPTION = "shards.json"
+FORMAT_VERSION = 1
+UNFINISHED = ".partial"
+
+
+class Sequences:
+    """Memory-mapped sequences of ids, those of all shards in order."""
+
+    def __init__(self, folders: Sequence[Path], side: str, dtype: np.dtype[Any]) -> None:
+        self._ids = [_mapped(folder / f"{side}.ids", dtype, scattered=True) for folder in folders]
+        self._offsets = [_mapped(folder / f"{side}.offsets", OFFSETS_DTYPE) for folder in folders]
+        sizes = [len(offsets) - 1 for offsets in self._offsets]
+        self._starts = np.array([0, *accumulate(sizes)])
+        """The index of the first sequence of each shard, and the end."""
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def __getitem__(self, index: int) -> NDArray[Any]:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        shard = int(np.searchsorted(self._starts, index, side="right")) - 1 if len(self._ids) > 1 else 0
+        offsets, place = self._offsets[shard], index - self._starts[shard]
+        return self._ids[shard][offsets[place] : offsets[place + 1]]
+
+    def lengths_of(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The lengths of these sequences."""
+        shards = np.searchsorted(self._starts, indices, side="right") - 1
+        lengths = np.empty(len(indices), dtype=np.int64)
+        for shard in np.unique(shards):
+            there = shards == shard
+            places = indices[there] - self._starts[shard]
+            lengths[there] = self._offsets[shard][places + 1] - self._offsets[shard][places]
+        return lengths
+
+    @property
+    def total(self) -> int:
+        """The number of ids in all sequences."""
+        return sum(int(offsets[-1]) for offsets in self._offsets)
+
+
+class ParallelIds:
+    """The ids of a parallel corpus, without control ids: `source[i]` and `target[i]` belong together. Where each pair
+    has several versions, those of the first pair come first. Memory holds a page table, but neither the corpus nor
+    anything of its length."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sizes: list[int]
+        """The pairs of each corpus. The corpora follow each other."""
+        self.versions = 1
+        """Of each pair."""
+        self._longest: int | None = None
+        if (folder / DESCRIPTION).exists():
+            described = json.loads((folder / DESCRIPTION).read_bytes())
+            folders = [folder / shard_name(number) for number in range(len(described["shards"]))]
+            dtype, self.sizes, self._longest = np.dtype(described["dtype"]), described["sizes"], described["longest"]
+            self.versions = described.get("segmentations", 1)
+        else:
+            folders, dtype = [folder], IDS_DTYPE
+            self.sizes = np.fromfile(folder / "sizes", dtype=OFFSETS_DTYPE).tolist()
+        self.source, self.target = (Sequences(folders, side, dtype) for side in SIDES)
+
+    def __len__(self) -> int:
+        """Of all pairs, each as often as it has versions."""
+        return len(self.source)
+
+    def lengths_of(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The numbers of tokens of these pairs' sources and targets."""
+        return self.source.lengths_of(pairs), self.target.lengths_of(pairs)
+
+    def longest_pair(self) -> int:
+        """The index of the pair with the most tokens."""
+        if self._longest is None:  # in ids of an earlier version
+            self._longest = int(np.add(*self.lengths_of(np.arange(len(self)))).argmax())
+        return self._longest
+
+    @property
+    def mean_lengths(self) -> tuple[float, float]:
+        """The mean number of tokens of a source and of a target."""
+        return self.source.total / len(self), self.target.total / len(self)
+
+
+def shard_name(number: int) -> str:
+    """The name of a shard's folder."""
+    return f"{number:05}"
+
+
+@dataclass
+class Shard:
+    """The size of a shard."""
+
+    pairs: int = 0
+    source_tokens: int = 0
+    target_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class ChunkEntry:
+    """What the account of the shards must know of a chunk."""
+
+    pairs: int
+    source_tokens: int
+    target_tokens: int
+    longest: int
+    """The index, within the chunk, of the first pair with the most tokens."""
+    longest_tokens: int
+    """The tokens of that pair; -1 in a chunk without pairs."""
+
+    @classmethod
+    def of(cls, chunk: EncodedChunk) -> ChunkEntry:
+        tokens = chunk.source_lengths + chunk.target_lengths
+        longest = int(tokens.argmax()) if len(tokens) else 0
+        most = int(tokens[longest]) if len(tokens) else -1
+        return cls(len(tokens), len(chunk.source), len(chunk.target), longest, most)
+
+
+class ShardsWriter:
+    """Writes the shards of a folder in order. Each gets its name when it is full and on disk. The caller keeps the
+    entries of the chunks that are on disk. A writer made with these entries continues after them and cuts off the
+    rest."""
+
+    def __init__(self, folder: Path, dtype: np.dtype[Any], before: Iterable[tuple[int, ChunkEntry]] = ()) -> None:
+        """before: corpus and entry of each chunk that is on disk already."""
+        self.folder, self._dtype = folder, dtype
+        self._shards: list[Shard] = []
+        self._sizes: list[int] = []
+        """Pairs of each corpus so far."""
+        self._longest, self._longest_tokens = 0, -1
+        self._files: dict[str, IO[bytes]] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        for corpus, entry in before:
+            self._count(corpus, entry)
+        for number, shard in enumerate(self._shards):
+            if not (folder / shard_name(number)).exists():
+                self._open(number, shard)
+                self.close_full()
+
+    def add(self, chunk: EncodedChunk) -> ChunkEntry:
+        """Writes the pairs. They are on disk after the next `sync`."""
+        entry = ChunkEntry.of(chunk)
+        before = len(self._shards)
+        shard = self._count(chunk.corpus, entry)
+        if len(self._shards) > before:
+            self._open(before, Shard())
+        for side in SIDES:
+            ids, lengths = getattr(chunk, side), getattr(chunk, f"{side}_lengths")
+            start = getattr(shard, f"{side}_tokens") - len(ids)
+            self._files[f"{side}.ids"].write(ids.astype(self._dtype, copy=False).tobytes())
+            self._files[f"{side}.offsets"].write((start + np.cumsum(lengths)).astype(OFFSETS_DTYPE).tobytes())
+        return entry
+
+    def _count(self, corpus: int, entry: ChunkEntry) -> Shard:
+        """Adds the chunk to the account, which follows from the chunks alone, and returns the shard that its pairs go
+        to."""
+        if entry.longest_tokens > self._longest_tokens:
+            self._longest, self._longest_tokens = sum(self._sizes) + entry.longest, entry.longest_tokens
+        self._sizes += [0] * (corpus + 1 - len(self._sizes))
+        self._sizes[corpus] += entry.pairs
+        if not self._shards or self._shards[-1].pairs >= PAIRS:
+            self._shards.append(Shard())
+        shard = self._shards[-1]
+        shard.pairs += entry.pairs
+        shard.source_tokens += entry.source_tokens
+        shard.target_tokens += entry.target_tokens
+        return shard
+
+    @property
+    def full(self) -> bool:
+        """Whether the open shard must be closed before the next `add`."""
+        return bool(self._files) and self._shards[-1].pairs >= PAIRS
+
+    def sync(self) -> None:
+        """Returns when everything that was added is on disk."""
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+
+    def close_full(self) -> None:
+        """Ends the open shard if it is full. Its pairs must be on disk, and their entries kept."""
+        if self.full:
+            self._end()
+
+    def finish(self, corpora: int, versions: int = 1) -> None:
+        """Ends the last shard and writes the description of all. versions: how often each pair was added."""
+        self.sync()
+        if self._files:
+            self._end()
+        document = {
+            "format_version": FORMAT_VERSION,
+            "dtype": self._dtype.str,
+            "sizes": [size // versions for size in (*self._sizes, *[0] * (corpora - len(self._sizes)))],
+            **({"segmentations": versions} if versions > 1 else {}),
+            "longest": self._longest,
+            "longest_tokens": self._longest_tokens,
+            "shards": [asdict(shard) for shard in self._shards],
+        }
+        (self.folder / DESCRIPTION).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+    def close(self) -> None:
+        """Closes the files and leaves the open shard as it is."""
+        for file in self._files.values():
+            file.close()
+        self._files = {}
+
+    def _open(self, number: int, shard: Shard) -> None:
+        """Opens the shard's files, cut to what the account has of it. Raises UserError if they are shorter."""
+        folder = self.folder / f"{shard_name(number)}{UNFINISHED}"
+        folder.mkdir(exist_ok=True)
+        for side in SIDES:
+            ids = getattr(shard, f"{side}_tokens") * self._dtype.itemsize
+            offsets = (shard.pairs + 1) * OFFSETS_DTYPE.itemsize
+            if not shard.pairs:
+                (folder / f"{side}.ids").write_bytes(b"")
+                (folder / f"{side}.offsets").write_bytes(np.zeros(1, dtype=OFFSETS_DTYPE).tobytes())
+            for name, size in ((f"{side}.ids", ids), (f"{side}.offsets", offsets)):
+                path = folder / name
+                if not path.exists() or path.stat().st_size < size:
+                    raise UserError(f"{path}: is shorter than it was; delete {self.folder.parent} and begin again")
+                os.truncate(path, size)
+                self._files[name] = open(path, "ab")  # noqa: SIM115 - open as long as the shard
+
+    def _end(self) -> None:
+        self.close()
+        name = shard_name(len(self._shards) - 1)
+        (self.folder / f"{name}{UNFINISHED}").rename(self.folder / name)
+
+
+def _mapped(file: Path, dtype: np.dtype[Any], *, scattered: bool = False) -> NDArray[Any]:
+    """scattered: reads are small and far apart. By default the system also reads the neighbourhood of each. That is
+    much more data, and if the file is larger than memory, it is evicted before it is used."""
+    if not file.stat().st_size:  # of a shard whose only chunk kept no pair; no empty file can be mapped
+        return np.empty(0, dtype)
+    with open(file, "rb") as opened:
+        memory = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+    if scattered and hasattr(mmap, "MADV_RANDOM"):
+        memory.madvise(mmap.MADV_RANDOM)
+    return np.frombuffer(memory, dtype)

@@ -1,0 +1,284 @@
+"""Looking into one translation: found as every other, then read once more by the model with everything recorded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import torch
+
+from headway.decoding import BeamStep, Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
+from headway.errors import UserError
+from headway.insight import BeamTree, Moment, WordOrder, attention_names, find_word_order, record_pass, what_if
+from headway.insight.analyses import Analyses, AnalysisName, AskedAnalysis, Reading, read_analyses
+from headway.insight.editing import RecomputingEngine, edited_model, prefix_logits
+from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES
+from headway.insight.record import Text, log_probabilities
+from headway.model import Transformer
+from headway.page.analysing import Analyst
+from headway.page.standalone import ShownRecord
+from headway.storage import Aligner, StoredModel, load_model
+from headway.storage.steps import step_of
+from headway.text.characters import as_text
+from headway.text.tokenizer import Piece, fingerprint
+from headway.translator.codec import Codec
+from headway.translator.searching import check_process
+from headway.translator.translator import Translator
+
+ALTERNATIVES = 4
+"""Other translations that a record has, at most."""
+
+_word_orders: WeakKeyDictionary[Translator, dict[str, WordOrder | None]] = WeakKeyDictionary()
+"""For each tag, what was found in the domain of a translator."""
+
+
+def inspect(
+    translator: Translator,
+    text: str,
+    target: str | None = None,
+    *,
+    edits: Sequence[what_if.Edit] = (),
+    cases: Sequence[Sequence[what_if.Edit]] | Literal["usual"] = (),
+    history: Sequence[str | Path] = (),
+    analyses: Sequence[AnalysisName | AskedAnalysis] = (),
+    order: bool = False,
+    beam_size: int | None = None,
+) -> ShownRecord:
+    """Translates the text, or takes the given `target` as its translation, and returns the record of everything
+    that the model computes. `edits` first change a copy of the model, or the text; the record then also has the
+    translation without them. `cases` are further edits, each list applied by itself; "usual" are all that a page
+    without a live model shows, `order` among them: the sentences of `word_order`. `history` are other model
+    directories of the same run, for their attention to the same source and target. `analyses` are the analyses to
+    include (`headway.insight.analyses`, docs/analyses.md).
+    Raises UserError."""
+    text, target = as_text(text, "text"), None if target is None else as_text(target, "target")
+    asked = read_analyses(list(analyses))
+    inspector = _inspector(translator, beam_size)
+    tag, plain = translator.info.source_tokenizer.split_tag(text)
+    source = partial(inspector.source, tag)
+    given = None if target is None else inspector.target(target)
+    before = inspector.outcome(source(plain), given) if edits else None
+    edited = inspector.edited(edits)
+    record = edited.record(source(what_if.edited_text(plain, edits)), given, plain)
+    found = edited.analyses(record, asked, source)
+    if cases == "usual":
+        cases, order = what_if.usual_cases(translator.info.config, plain), True
+    tried = [inspector.case(case, source(what_if.edited_text(plain, case)), record.target) for case in cases]
+    models = sorted(map(Path, history), key=lambda path: (step_of(path.name) is None, step_of(path.name) or 0))
+    past = [inspector.past(path, record) for path in models]
+    arrays = {f"history.{i}.{name}": one for i, (_, weights) in enumerate(past) for name, one in weights.items()}
+    return replace(
+        record,
+        arrays={**record.arrays, **arrays, **dict(found.arrays())},
+        edits=list(edits),
+        before=before,
+        cases=tried,
+        order=word_order(translator, text) if order else None,
+        history=[moment for moment, _ in past],
+        analyses=found,
+    )
+
+
+def word_order(translator: Translator, text: str = "") -> WordOrder | None:
+    """Two sentences of the same words that the model translates differently, with what it makes of them: of the
+    text, else of `domain`, which is tried once; `find_word_order` says how. None where no words can be swapped.
+    Raises UserError."""
+    inspector = _inspector(translator)
+    tag, plain = translator.info.source_tokenizer.split_tag(as_text(text, "text"))
+    own = inspector.word_order(tag, [plain])
+    if own is not None and own.is_convincing:
+        return own
+    known = _word_orders.setdefault(translator, {})
+    if tag not in known:
+        untagged = (translator.info.source_tokenizer.split_tag(one)[1] for one in translator.domain)
+        short = islice((one for one in untagged if len(one) <= LONGEST_SENTENCE), MOST_SENTENCES)
+        known[tag] = inspector.word_order(tag, short)
+    found = [one for one in (own, known[tag]) if one is not None]
+    return max(found, key=lambda one: one.rank, default=None)
+
+
+def _inspector(translator: Translator, beam_size: int | None = None) -> Inspector:
+    """Raises UserError for an ensemble."""
+    check_process(translator.engine)
+    if not translator.is_single:
+        raise UserError("inspect looks into one model, not into an ensemble")
+    options, searcher = translator.search_options(beam_size=beam_size), translator.engines.for_inspecting()
+    return Inspector(translator.stored, searcher, options, translator.codec)
+
+
+@dataclass
+class Inspector:
+    """Inspects translations of one model, as it is or edited."""
+
+    stored: StoredModel
+    searcher: Searcher
+    """Over the stored model."""
+    options: SearchOptions
+    codec: Codec
+    rereads: bool = False
+    """Whether the model's tokens see later ones, so that each step reads all of them anew."""
+
+    def record(self, source: Text, target: Text | None, original_text: str) -> ShownRecord:
+        """The record of the source with the target; None: the translation that the search finds. original_text: the
+        source's before its words were swapped."""
+        beam, alternatives, given = None, [], target is not None
+        if target is None:
+            best, beam = self._find(source)
+            target = self._found(best)
+            alternatives = [] if beam is None else _alternatives(beam, target.text)
+        return ShownRecord(
+            config=self.stored.model.config,
+            source_language=self.stored.source_language,
+            target_language=self.stored.target_language,
+            source=source,
+            original_text=original_text,
+            target=target,
+            target_given=given,
+            arrays=record_pass(self.stored.model, source.ids, target.ids, rereads=self.rereads),
+            vocabulary=self.stored.target_tokenizer.vocabulary,
+            beam=beam,
+            alternatives=alternatives,
+            aligner=self.stored.aligner or Aligner(),
+            step=step_of(self.stored.name),
+        )
+
+    def analyses(self, record: ShownRecord, asked: Sequence[AskedAnalysis], source: Callable[[str], Text]) -> Analyses:
+        """Of the record's translation. source: of a text, with the tag of the record's. Raises UserError."""
+        if asked and self.rereads:
+            raise UserError("analyses: they read the whole translation at once, which needs the look-ahead mask")
+
+        def source_ids(text: str) -> list[int]:
+            tag, plain = self.stored.source_tokenizer.split_tag(text)
+            return (self.source(tag, plain) if tag else source(text)).ids
+
+        def greedy(model: Transformer) -> what_if.Outcome:
+            options = SearchOptions(beam_size=1, max_length=self.options.max_length)
+            [best] = replace(self._with(model), options=options)._search([record.source])
+            return what_if.Outcome(self.codec.decode(best.ids), best.score)
+
+        def target_ids(text: str) -> list[int]:
+            return self.target(text).ids
+
+        return Analyst(self.stored.model, record, asked, source_ids, target_ids, greedy).analyses()
+
+    def outcome(self, source: Text, target: Text | None = None) -> what_if.Tried:
+        """The translation that the search finds, or the given one, with its score and words."""
+        if target is not None:
+            return self._tried(source, target)
+        best, _ = self._find(source)
+        return self._tried(source, self._found(best), best.score)
+
+    def outcomes(self, sources: Sequence[Text]) -> list[what_if.Tried]:
+        """As `outcome`, of several sources at once."""
+        found = zip(sources, self._search(sources), strict=True)
+        return [self._tried(source, self._found(best), best.score) for source, best in found]
+
+    def case(self, edits: Sequence[what_if.Edit], source: Text, before: Text) -> what_if.WhatIf:
+        """What the edits do. source: as they leave it; before: the translation without them. Raises UserError."""
+        edited = self.edited(edits)
+        return what_if.WhatIf(list(edits), source.text, edited.outcome(source), edited.outcome(source, before))
+
+    def word_order(self, tag: str, texts: Iterable[str]) -> WordOrder | None:
+        """What `find_word_order` finds among texts, all with the tag in front of them where it isn't empty."""
+        fast = replace(self, options=replace(self.options, beam_size=1, n_best=1))
+
+        def tokens(text: str) -> list[int] | None:
+            [ids] = self.codec.sources([f"{tag} {text}" if tag else text])
+            return ids if ids and len(ids) <= self.codec.longest_source else None
+
+        def translations(inspector: Inspector, texts: Sequence[str]) -> list[what_if.Tried]:
+            return inspector.outcomes([self.source(tag, text) for text in texts])
+
+        inspectors = self, self.edited([what_if.PositionsOff()]), fast
+        return find_word_order(texts, tokens, *(partial(translations, one) for one in inspectors))
+
+    def past(self, path: Path, record: ShownRecord) -> tuple[Moment, dict[str, Any]]:
+        """What another model of the same run makes of the record's source and target: its score, and its weights by
+        name. Raises UserError for a model that isn't like this one."""
+        stored = load_model(path)
+        kind, own_kind = (
+            (one.model.config, fingerprint(one.source_tokenizer), fingerprint(one.target_tokenizer))
+            for one in (stored, self.stored)
+        )
+        if kind != own_kind:
+            raise UserError(f"{path}: is another kind of model, or has other vocabularies, than the one looked into")
+        device = next(self.stored.model.parameters()).device
+        arrays = record_pass(stored.model.to(device).eval(), record.source.ids, record.target.ids)
+        given = log_probabilities(arrays["logits"])[range(len(record.target.ids)), record.target.ids]
+        weights = {name: arrays[name] for names in attention_names(stored.model.config).values() for name in names}
+        return Moment(path.name, step_of(path.name), float(given.sum())), weights
+
+    def edited(self, edits: Sequence[what_if.Edit]) -> Inspector:
+        """One of a copy of the model with the edits. Raises UserError."""
+        if not what_if.changes_model(edits):
+            return self
+        return self._with(edited_model(self.stored.model, edits), what_if.sees_ahead(edits))
+
+    def _with(self, model: Transformer, rereads: bool = False) -> Inspector:
+        """One of another model of the same vocabularies."""
+        never = self.stored.target_tokenizer.never_generated
+        engine = RecomputingEngine(model, never) if rereads else TorchEngine(model, never)
+        searcher = TorchSearcher(engine, model.config.pad_id, next(model.parameters()).device)
+        return replace(self, stored=replace(self.stored, model=model), searcher=searcher, rereads=rereads)
+
+    def source(self, tag: str, text: str) -> Text:
+        """The text as it is to be inspected; its tag, where it has one, is the first token. Raises UserError."""
+        [ids] = self.codec.sources([f"{tag} {text}" if tag else text])
+        if not ids or len(ids) > self.codec.longest_source:
+            size = f"{len(text):,} characters" if ids is None else f"{len(ids)} tokens"
+            raise UserError(f"text of {size} can't be inspected: 1 to {self.codec.longest_source} tokens are needed")
+        pieces = self.stored.source_tokenizer.encoded_pieces(text)
+        return Text.of(text, ids, [*([Piece(tag, 0, 0)] if tag else []), *pieces], self.stored.model.config.eos_id)
+
+    def target(self, text: str) -> Text:
+        """The text as the translation that is to be inspected. Raises UserError."""
+        ids = self.codec.target(text)
+        if ids is None or len(ids) > self.codec.longest_source:
+            raise UserError(f"the target has more than {self.codec.longest_source} tokens, so it can't be inspected")
+        pieces = self.stored.target_tokenizer.encoded_pieces(text)
+        return Text.of(text, ids, pieces, self.stored.model.config.eos_id)
+
+    def _found(self, hypothesis: Hypothesis) -> Text:
+        """As the translation of a record."""
+        pieces = self.stored.target_tokenizer.decoded_pieces(hypothesis.ids)
+        return Text.of(self.codec.decode(hypothesis.ids), hypothesis.ids, pieces, self.stored.model.config.eos_id)
+
+    def _find(self, source: Text) -> tuple[Hypothesis, BeamTree | None]:
+        """Searches for the translation as `Translator.translate` does."""
+        if not isinstance(self.searcher, TorchSearcher) or self.options.beam_size == 1 or self.options.sample:
+            [best] = self._search([source])
+            return best, None
+        beam = BeamTree(self.options.beam_size, self.options.length_penalty)
+        [best] = self._search([source], beam.watch)
+        beam.end(best, self.stored.model.config.eos_id, self.codec.decode)
+        return best, beam
+
+    def _search(self, sources: Sequence[Text], *watch: Callable[[BeamStep], None]) -> list[Hypothesis]:
+        """The best of each. watch: for the searcher of torch alone."""
+        caps = [self.codec.length_cap(len(one.tokens) - 1, 0, self.options.max_length) for one in sources]
+        work = [one.ids[:-1] for one in sources], self.options, caps, [[] for _ in sources]
+        return [best for best, *_ in self.searcher.search(*work, *watch)]
+
+    @torch.inference_mode()
+    def _tried(self, source: Text, target: Text, score: float | None = None) -> what_if.Tried:
+        """score: that of the search; None: the sum over the tokens."""
+        model, reading = self.stored.model, Reading.of(self.stored.model, source.ids, target.ids)
+        ids = reading.source[None], reading.read[None]
+        [logits] = prefix_logits(model, *ids) if self.rereads else model(*ids)
+        given = logits.float().log_softmax(dim=-1).gather(1, reading.given[:, None])[:, 0].tolist()
+        return what_if.Tried(target.text, math.fsum(given) if score is None else score, target.words(given))
+
+
+def _alternatives(beam: BeamTree, best: str) -> list[what_if.Outcome]:
+    """The other translations that the beam has finished, best first, each text once."""
+    others: dict[str, what_if.Outcome] = {}
+    for one in beam.finished:
+        if one.text != best:
+            others.setdefault(one.text, what_if.Outcome(one.text, one.score))
+    return list(others.values())[:ALTERNATIVES]

@@ -1,0 +1,20 @@
+// Where the page of one file comes in: the worker's script and the model stand in the page.
+
+import { openInWorker } from "../engine/model.js";
+import { showPage } from "./page.js";
+
+function openFromPage() {
+  const script = new Blob([document.getElementById("worker").textContent], { type: "text/javascript" });
+  const address = URL.createObjectURL(script);
+  return openInWorker(new Worker(address), bytesOf(document.getElementById("model").textContent)).finally(() => URL.revokeObjectURL(address));
+}
+
+/** Of base64. */
+function bytesOf(text) {
+  const characters = atob(text);
+  const bytes = new Uint8Array(characters.length);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = characters.charCodeAt(at);
+  return bytes;
+}
+
+showPage(openFromPage);

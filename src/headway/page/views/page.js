@@ -1,0 +1,112 @@
+// The page: the glass box, with a model in a worker in the place of a server.
+
+import { mountBox } from "./box.js";
+import { make } from "./elements.js";
+import { say } from "./page_words.js";
+
+/** Fills the page. open: gives a promise of a Model (model.js). `window.headway.translate` and `.inspect` are the model's. */
+export async function showPage(open) {
+  const model = open();
+  window.headway = {
+    translate: async (text, options) => (await model).translate(text, options),
+    inspect: async (text, options) => (await model).inspect(text, options),
+  };
+  const page = new Page();
+  page.draw();
+  try {
+    page.model = await model;
+    performance.mark("headway-ready");
+    page.draw();
+    await page.look(page.model.about.examples[0]);
+  } catch (problem) {
+    page.tell("failed", { problem: problem.message });
+  }
+}
+
+/** "en", "ko" or null: what the address holds of the box's view. */
+function languageOfAddress() {
+  const language = new URLSearchParams(location.hash.slice(1)).get("lang");
+  return ["en", "ko"].includes(language) ? language : null;
+}
+
+class Page {
+  constructor() {
+    this.language = languageOfAddress() ?? (navigator.language.startsWith("ko") ? "ko" : "en");
+    this.model = null;
+    this.record = null;
+    this.latest = 0;
+    this.told = ["loading", {}];
+    this.head = make("header", { class: "masthead" });
+    this.notice = make("p", { class: "notice", role: "status" });
+    this.box = make("div", {});
+    this.foot = make("footer", {});
+    document.querySelector("main").replaceChildren(this.head, this.notice, this.box, this.foot);
+    window.addEventListener("popstate", () => {
+      if ((languageOfAddress() ?? this.language) !== this.language) this.turn();
+    });
+  }
+
+  /** What stands around the box; the box too, where there is a record. */
+  draw() {
+    const { language, model } = this;
+    document.documentElement.lang = language;
+    this.head.replaceChildren(make("h1", {}, "headway"), make("button", { type: "button", lang: language === "en" ? "ko" : "en", click: () => this.turn() }, say(language, "other")));
+    this.tell(...this.told);
+    if (model) this.foot.replaceChildren(...this.around(model));
+    if (!this.record) return;
+    const { analyses } = model.about;
+    const measured = analyses.filter((name) => name === "head_importance"); // when the page was made
+    mountBox(this.box, { record: this.record, inspect: this.inspect, analyses, measured, language, address: true });
+  }
+
+  around({ about: { examples, card, kernel } }) {
+    const word = (name) => say(this.language, name);
+    const buttons = examples.map((text) => make("li", {}, make("button", { type: "button", dir: "auto", click: () => this.look(text) }, text)));
+    return [
+      make("section", {}, make("h2", {}, word("examples")), make("ul", { class: "examples" }, buttons)),
+      make("p", { class: "quiet" }, word("offline"), kernel ? null : ` ${word("plain")}`),
+      card ? make("details", {}, make("summary", {}, word("card")), make("pre", { dir: "auto" }, card)) : null,
+    ].filter((part) => part);
+  }
+
+  tell(name, values = {}) {
+    this.told = [name, values];
+    this.notice.hidden = name === null;
+    this.notice.textContent = name === null ? "" : say(this.language, name, values);
+  }
+
+  /** To the other language, which the address holds too, where it holds one. */
+  turn() {
+    this.language = this.language === "en" ? "ko" : "en";
+    if (languageOfAddress()) {
+      const parts = new URLSearchParams(location.hash.slice(1));
+      parts.set("lang", this.language);
+      history.replaceState(null, "", `#${parts}`);
+    }
+    this.draw();
+  }
+
+  /** Translates the text and shows the inside. */
+  async look(text) {
+    const mine = ++this.latest;
+    this.tell("looking");
+    try {
+      await this.inspect(text, {});
+      if (mine !== this.latest) return;
+      this.told = [null, {}];
+      this.draw();
+    } catch (problem) {
+      if (mine === this.latest) this.tell("failed", { problem: problem.message });
+    }
+  }
+
+  /** As the box asks its live model; the record that is shown is kept. A text without a tag goes into the same language. */
+  inspect = async (text, options) => {
+    const { tags } = this.model.about;
+    const last = this.record?.source.tokens[0].piece;
+    const tag = tags.includes(last) && !tags.some((one) => text.trimStart().startsWith(one)) ? `${last} ` : "";
+    const record = await this.model.inspect(tag + text, options);
+    if (options.arrays !== "none") this.record = record;
+    return record;
+  };
+}

@@ -1,0 +1,311 @@
+"""Chooses a recipe for a corpus and a number of minutes: vocabulary, model, batches, rate, stages and steps.
+
+The rules come from the trainings in docs/tried.md. They depend on three things: the number of pairs, how many different
+characters they have, and how many tokens this device can train on in the time, which is measured by real steps. A key
+that is set by hand is left alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headway.data.corpus import CorpusFiles
+from headway.errors import UserError
+from headway.recipe.planning import Corpus
+from headway.recipe.reading import make_recipe
+from headway.recipe.recipe import Recipe
+
+Document = dict[str, Any]
+VOCABULARIES = ((2_500, 2_000), (10_000, 4_000), (500_000, 8_000), (3_000_000, 16_000))
+"""Up to how many pairs a vocabulary has how many tokens; MOST_TOKENS beyond."""
+MOST_TOKENS = 32_000
+BYTES_OF_TOKEN = 5
+TOKENS_OF_CHARACTER = 2
+"""Tokens of a vocabulary for each different character of the text, at least."""
+SIZES = {"tiny": (2.3e6, 2e-3), "small": (6e6, 1e-3), "base": (48e6, 7e-4), "big": (185e6, 5e-4)}
+"""The presets that are chosen from, the smallest first: about how many parameters, and the highest learning rate."""
+TOKENS_OF_PARAMETER = 20
+"""Training tokens for each parameter, at least, before a larger model is chosen."""
+EPOCHS_OF_LARGER = 12
+"""Passes through the text that count as its tokens when a larger model is weighed: more would be learned by heart."""
+STEPS = 2_000
+"""Steps that a training should have, rather than larger ones."""
+STEPS_OF_EPOCH = 400
+"""Steps that an epoch should have, rather than larger ones."""
+FEWEST_TOKENS, MOST_TOKENS_OF_STEP = 1_024, 32_768
+DROPOUTS = ((15, 0.1), (40, 0.2))
+"""Dropout by the epochs of a training; HIGH_DROPOUT for more."""
+HIGH_DROPOUT = 0.3
+LONGEST_WARMUP = 800
+EPOCHS_IN_BOTH = 12
+"""From so many epochs on, a quarter of the work goes into a stage that learns both directions."""
+IN_BOTH = {"both": 0.25, "direction": 0.75}
+EPOCHS_OF_RISK = 16
+"""From so many epochs on, minimum-risk training is the last stage."""
+RISK_SAMPLES, RISK_RATE, RISK_DROPOUT = 8, 2e-4, 0.1
+RISK_PASSES = 15
+"""A step of minimum risk takes as long as so many others, drawing the samples included."""
+FEWEST_RISK_STEPS, MOST_RISK_STEPS, SHARE_OF_RISK = 20, 300, 0.1
+"""Bounds, about. More steps lower the risk, and BLEU with it. The share is of the time."""
+SHARE_OF_STUDENT = 0.4
+STEP_OF_STUDENT = 0.8
+"""The time of a student's step, by that of its teacher, which has more layers."""
+VALIDATIONS, SHARE_OF_VALIDATIONS = 8, 0.05
+"""The most of a stage, and the share of its time that all but the first may take."""
+
+
+@dataclass(frozen=True)
+class TrainingText:
+    """A training corpus, as far as the choice depends on it."""
+
+    pairs: int
+    characters: int
+    """Different ones, on both sides."""
+    tokens: float
+    """About, of both sides: a token takes some five bytes of UTF-8 in alphabets and syllabaries alike."""
+
+    @classmethod
+    def of(cls, corpora: Sequence[CorpusFiles]) -> TrainingText:
+        """Reads the whole corpora. Raises UserError."""
+        pairs, size, characters = 0, 0, set[str]()
+        for corpus in corpora:
+            for pair in corpus.pairs():
+                pairs += 1
+                size += len(pair.source.encode()) + len(pair.target.encode())
+                characters.update(pair.source, pair.target)
+        return cls(pairs, len(characters), size / BYTES_OF_TOKEN + 2 * pairs)
+
+
+@dataclass(frozen=True)
+class TrainingSpeed:
+    """A training of a few steps."""
+
+    seconds_of_step: float
+    seconds_before: float
+    """From its start to the first step: the text is prepared."""
+    steps_of_epoch: float
+    corpus: Corpus
+    parameters: int
+    work_of_line: float
+    """FLOPs of a greedy translation."""
+    work_of_step: float
+    lines: int
+    """Lines of validation text."""
+
+    @property
+    def seconds_of_validation(self) -> float:
+        """About, as `seconds_of_teaching` is."""
+        return self.lines * self._seconds_of_line
+
+    @property
+    def seconds_of_teaching(self) -> float:
+        """The time a teacher takes to translate the training text: with a beam, but by CTranslate2."""
+        return 0.75 * self.corpus.pairs * self._seconds_of_line
+
+    @property
+    def _seconds_of_line(self) -> float:
+        """Greedy search with torch reaches about an eighth of the speed of training."""
+        return 8 * self.work_of_line * self.seconds_of_step / self.work_of_step
+
+
+@dataclass
+class Choice:
+    """A recipe that grows, key by key."""
+
+    data: Document
+    overrides: Sequence[str]
+    """The keys set by hand, as `key.path=value`."""
+    sections: dict[str, Document] = field(default_factory=lambda: {name: {} for name in SECTIONS})
+    stages: list[Document] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
+    """The value of a key, or a stage, and why."""
+
+    def has(self, key: str) -> bool:
+        """Whether the key was set by hand."""
+        return any(one.partition("=")[0] == key for one in self.overrides)
+
+    def set(self, key: str, value: Any, reason: str = "") -> None:
+        """Chooses a value, unless the key was set by hand, or a model to start from decides it. No reason: it goes
+        with another choice."""
+        section, _, name = key.partition(".")
+        if self.has("training.init_from") and (section in ("model", "tokenizer") or name in OF_A_NEW_MODEL):
+            return
+        self.sections[section][name] = value
+        if reason and not self.has(key):
+            shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
+            self.reasons[key] = f"{shown}, {reason}"
+
+    def recipe(self, *limits: str) -> Recipe:
+        """The recipe with what is chosen so far. Raises UserError."""
+        document = {"data": self.data, **self.sections, **({"stages": self.stages} if self.stages else {})}
+        return make_recipe(document, [*self.overrides, *limits], origin="command line")
+
+
+SECTIONS = ("tokenizer", "model", "training", "decoding")
+OF_A_NEW_MODEL = ("learning_rate", "optimizer")
+"""Keys of section `training` that stay at the recipe's defaults where a model is started from."""
+LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
+ENDLESS = "training.max_steps=1000000000"
+"""The limit of a training that is measured."""
+
+
+def choose(
+    data: Document,
+    overrides: Sequence[str],
+    text: TrainingText,
+    seconds_left: Callable[[], float],
+    measure: Callable[[Recipe], TrainingSpeed],
+    *,
+    fast: bool = False,
+) -> Choice:
+    """Chooses for a corpus. data: the recipe's section; seconds_left: for training and translating, from now on;
+    measure: trains for some steps. Where a limit of training is set by hand, nothing is measured. Raises UserError,
+    also where the time is too short."""
+    choice = Choice(data, overrides)
+    if fast and choice.has("model.decoder_layers"):
+        raise UserError("--fast halves the decoder's layers; leave out model.decoder_layers, or --fast")
+    for_text(choice, text)
+    choice.set("training.finish", value=True)
+    if is_limited(overrides):
+        for_size(choice)
+        choice.set("training.schedule", "inverse_sqrt", "which needs no last step")
+        return choice
+    measured = for_speed(choice, text, seconds_left, measure)
+    for_stages(choice, measured, seconds_left(), fast=fast)
+    return choice
+
+
+def is_limited(overrides: Sequence[str]) -> bool:
+    """Whether a limit of training is set by hand."""
+    return any(one.startswith(f"training.{name}=") for one in overrides for name in LIMITS)
+
+
+def for_text(choice: Choice, text: TrainingText) -> None:
+    """The choices that depend on the text alone."""
+    vocabulary = next((size for most, size in VOCABULARIES if text.pairs <= most), MOST_TOKENS)
+    while vocabulary < min(TOKENS_OF_CHARACTER * text.characters, MOST_TOKENS):
+        vocabulary *= 2
+    choice.set("tokenizer.vocab_size", vocabulary, f"for {text.pairs:,} pairs with {text.characters:,} characters")
+    tokens_of_step = power_of_two(text.tokens / STEPS_OF_EPOCH)
+    choice.set("training.tokens_per_batch", tokens_of_step, f"for an epoch of about {text.tokens:,.0f} tokens")
+    choice.set("model.preset", "tiny")
+    choice.set("model.norm", "pre", "which learns steadily at a high rate")
+    choice.set("training.optimizer", "muon", "which learns faster than Adam")
+
+
+def power_of_two(tokens: float) -> int:
+    """The tokens of a step: the power of two below, within bounds."""
+    return min(max(2 ** int(math.log2(max(tokens, 1))), FEWEST_TOKENS), MOST_TOKENS_OF_STEP)
+
+
+def for_speed(
+    choice: Choice, text: TrainingText, seconds_left: Callable[[], float], measure: Callable[[Recipe], TrainingSpeed]
+) -> TrainingSpeed:
+    """Size of the model and of a step, by the tokens that the time has room for."""
+
+    def trained() -> tuple[TrainingSpeed, float]:
+        recipe = choice.recipe(ENDLESS)
+        measured = measure(recipe)
+        return measured, seconds_left() / measured.seconds_of_step * recipe.training.tokens_per_batch
+
+    measured, tokens = trained()
+    for preset, (parameters, _) in list(SIZES.items())[1:]:
+        most = min(tokens * measured.parameters / parameters, EPOCHS_OF_LARGER * text.tokens)
+        if choice.has("model.preset") or choice.has("training.init_from") or most < TOKENS_OF_PARAMETER * parameters:
+            break
+        choice.set("model.preset", preset)
+        measured, tokens = trained()
+    choice.set("model.preset", choice.sections["model"].get("preset"), f"for {rounded(tokens)} tokens in the time")
+    for_size(choice)
+    tokens_of_step = power_of_two(tokens / STEPS)
+    if tokens_of_step < choice.recipe(ENDLESS).training.tokens_per_batch and not choice.has(
+        "training.tokens_per_batch"
+    ):
+        choice.set("training.tokens_per_batch", tokens_of_step, "for more steps in the time")
+        measured, _ = trained()
+    return measured
+
+
+def for_size(choice: Choice) -> None:
+    """The learning rate, which depends on the model's size."""
+    preset = choice.recipe(ENDLESS).model.preset
+    choice.set("training.learning_rate", SIZES.get(preset, (0, 1e-3))[1], "as a model of this size needs")
+
+
+def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast: bool) -> None:
+    """The stages and their steps."""
+    epochs = seconds / measured.seconds_of_step / measured.steps_of_epoch
+    share_of_student = SHARE_OF_STUDENT if fast else 0.0
+    shares = {"direction": 1 - share_of_student}
+    has_room = IN_BOTH["both"] * seconds > 4 * (measured.seconds_before + measured.seconds_of_validation)
+    if epochs >= EPOCHS_IN_BOTH and has_room and not choice.has("training.init_from"):
+        shares = {name: share * shares["direction"] for name, share in IN_BOTH.items()}
+    step_of_risk = RISK_PASSES * measured.seconds_of_step
+    before_risk = 2 * measured.seconds_before + measured.seconds_of_validation
+    risk = min(SHARE_OF_RISK * (1 - share_of_student), (before_risk + MOST_RISK_STEPS * step_of_risk) / seconds)
+    has_steps = risk * seconds >= before_risk + FEWEST_RISK_STEPS * step_of_risk
+    if epochs >= EPOCHS_OF_RISK and has_steps and not choice.has("training.learning_rate"):
+        shares = {**shares, "direction": shares["direction"] - risk, "risk": risk}
+    if fast:
+        shares["student"] = share_of_student
+    dropout = next((rate for most, rate in DROPOUTS if epochs < most), HIGH_DROPOUT)
+    choice.set("model.dropout", dropout, f"for {epochs:.3g} epochs in the time")
+    choice.set("training.schedule", "wsd", "which keeps a high rate for longest")
+    before: str | None = None
+    for name, share in shares.items():
+        stage: Document = {"name": name, **({"start": before} if before else {})}
+        before_it = measured.seconds_before + (measured.seconds_of_teaching if name == "student" else 0)
+        if before_it > share * seconds / 2:
+            raise UserError(
+                f"stage {name} has about {share * seconds:.0f} of {seconds:.0f} seconds, and what comes before its "
+                f"first step takes {before_it:.0f}; give more --minutes"
+            )
+        passes = {"risk": RISK_PASSES, "student": STEP_OF_STUDENT}.get(name, 1.0)
+        training = trained_for(measured, share * seconds - before_it, passes)
+        match name:
+            case "both":
+                stage["data"] = {"both_directions": True}
+            case "risk":
+                stage["model"] = {"dropout": RISK_DROPOUT}
+                training |= {"risk_samples": RISK_SAMPLES, "learning_rate": RISK_RATE}
+            case "student":
+                stage["teacher"] = before
+                stage["model"] = {"dropout": min(dropout, 0.2), "decoder_layers": 2}
+                stage["decoding"] = {"beam_size": 1}
+                training["best_by"] = "valid_loss"
+        choice.reasons[f"stage {name}"] = f"{training['max_steps']:,} steps, {PURPOSES[name]}"
+        choice.stages.append({**stage, "training": training})
+        before = name
+    for stage in choice.stages[:-1]:
+        stage["training"]["finish"] = False
+    if len(choice.stages) == 1:
+        choice.sections["training"] |= choice.stages.pop()["training"]
+
+
+def trained_for(measured: TrainingSpeed, seconds: float, passes: float) -> Document:
+    """Steps for so many seconds, with their validations. passes: the time of a step, by that of a measured one."""
+    of_step = measured.seconds_of_step * passes
+    validations = int(SHARE_OF_VALIDATIONS * seconds / measured.seconds_of_validation)
+    validations = min(max(validations, 1), VALIDATIONS)
+    steps = max(1, int((seconds - validations * measured.seconds_of_validation) / of_step))
+    return {
+        "max_steps": steps,
+        "warmup_steps": min(LONGEST_WARMUP, max(1, steps // 10)),
+        "validate_every": math.ceil(steps / validations),
+    }
+
+
+PURPOSES = {
+    "both": "which learn both directions",
+    "direction": "which learn the direction",
+    "risk": f"which make the better of {RISK_SAMPLES} translations likelier (minimum risk)",
+    "student": "which teach a faster model what the last one translates",
+}
+
+
+def rounded(number: float) -> str:
+    """Such as `12 million`."""
+    return f"{number / 1e6:.3g} million" if number >= 1e6 else f"{number:,.0f}"

@@ -1,0 +1,412 @@
+"""Recipes from YAML files and command lines.
+
+Precedence is defaults < sections < stage < command line. Unknown keys are errors that suggest the nearest known one,
+and an error names the place where the slip was made: the file, or the argument. Paths in a file are relative to its
+folder, paths on the command line to the current one.
+"""
+
+import difflib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from headway.data.corpus import suffix_of_language
+from headway.data.options import DataSection, listed
+from headway.errors import UserError
+from headway.languages import read_code
+from headway.model import ModelConfig
+from headway.recipe.inherited import initial_sections, mismatches
+from headway.recipe.recipe import (
+    DEFAULT_LEARNING_RATE,
+    RETIRED,
+    Recipe,
+    Stage,
+    model_keys,
+    stage_folder,
+    with_teacher,
+)
+
+MARK = "# The recipe of the run in this folder, every value written out.\n"
+"""First line of a run's recipe.yaml; a folder without it isn't ours, and nothing in it is ever removed."""
+PATH_KEYS = {"source", "target", "reverse", "teacher", "prepared", "init_from"}
+"""Keys of paths. No other section than `data` and `training` has one of these names."""
+SECTIONS = ("data", "tokenizer", "model", "training", "decoding")
+_NOT_YAML = (yaml.YAMLError, ValueError, TypeError, RecursionError)
+"""Text that PyYAML can't read, or can't build: a date that no calendar has, a list as a key, a thousand lists deep."""
+
+
+class _Problems(Exception):
+    """What is wrong with a recipe, in a line each; the first is the one to tell."""
+
+    def __str__(self) -> str:
+        return self.args[0]
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML in which no key may stand twice; the second would replace the first silently."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def load_recipe(path: Path, overrides: Iterable[str] = (), *, as_in: Path | None = None) -> Recipe:
+    """Reads a recipe; `overrides` are `key.path=value`. Paths in it are relative to its own folder, or to `as_in`,
+    which needn't exist. Raises UserError."""
+    try:
+        document = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
+        document = _anchored(document, as_in or path.parent, exists=as_in is None)
+    except IsADirectoryError:
+        raise UserError(f"{path}: is a folder; give a recipe.yaml, or --resume {path} to go on with a run") from None
+    except OSError as error:
+        raise UserError(f"{path}: can't be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not UTF-8 text") from None
+    except _NOT_YAML as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{path}, line {mark.line + 1}" if mark else path
+        raise UserError(f"{place}: is not YAML: {getattr(error, 'problem', None) or error}") from None
+    if not isinstance(document, dict):
+        raise UserError(f"{path}: must hold the sections data, tokenizer, model, training, decoding")
+    return make_recipe(document, overrides, origin=str(path))
+
+
+def make_recipe(document: dict[str, Any], overrides: Iterable[str] = (), origin: str = "recipe") -> Recipe:
+    """A recipe from nested dictionaries and `key.path=value` overrides; relative paths are to the current folder.
+    Raises UserError."""
+    overrides = list(overrides)
+    try:
+        return _recipe_of(document, overrides)
+    except _Problems as error:
+        raise UserError(f"{_blamed(document, overrides, str(error)) or origin}: {error}") from None
+
+
+def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
+    """Raises _Problems for what is wrong with the recipe, UserError for what the error itself names the place of."""
+    changes: dict[str, Any] = {}
+    for override in overrides:
+        _set(changes, override)
+    changes = _anchored(changes, Path.cwd())
+    of_stages = changes.pop("stages") if isinstance(changes.get("stages"), dict) else {}
+    given = {str(one.get("name")): one for one in listed(document.get("stages")) if isinstance(one, dict)}
+    if unknown := of_stages.keys() - given:
+        raise _Problems(f"stages.{min(unknown)}: no stage has this name; there are {', '.join(given) or 'none'}")
+    if None in of_stages.values():
+        document = {**document, "stages": [one for name, one in given.items() if of_stages.get(name, {}) is not None]}
+    asked = changes["tokenizer"].get("vocab_size") if isinstance(changes.get("tokenizer"), dict) else None
+    document = _with_initial_sections(_anchored(_merged(document, changes), Path.cwd()), asked)
+    recipe = _resolved(_validated(document))
+    found: dict[str, tuple[Recipe, Stage]] = {}
+    for stage in recipe.stages:
+        try:
+            found[stage.name] = _stage_of(recipe, document, stage, changes, of_stages.get(stage.name, {}), found)
+        except _Problems as error:
+            raise _Problems(*(f"stage {stage.name}: {problem}" for problem in error.args)) from None
+    return recipe.model_copy(update={"stages": [stage for _, stage in found.values()]})
+
+
+def _stage_of(
+    recipe: Recipe,
+    document: dict[str, Any],
+    stage: Stage,
+    changes: dict[str, Any],
+    own: Any,
+    earlier: dict[str, tuple[Recipe, Stage]],
+) -> tuple[Recipe, Stage]:
+    """The stage's own recipe, and the stage with all that is other than in `recipe`, written out. document: with the
+    sections as they were given. changes: those of all stages; own: those of this one alone. Raises _Problems."""
+    if not isinstance(own, dict) or not own.keys() <= Stage.model_fields.keys() - {"name", "start", "teacher"}:
+        raise _Problems("a change of it is stages.NAME.section.key=value")
+    sections = {name: {**(document.get(name) or {}), **getattr(stage, name)} for name in SECTIONS}
+    sections = _merged(_merged(sections, changes), own)
+    if stage.start is not None:
+        if "init_from" in {**stage.training, **own.get("training", {})}:
+            raise _Problems("start and training.init_from exclude each other")
+        sections["training"] = {**sections["training"], "init_from": str(stage_folder(Path("run"), stage.start))}
+    else:
+        sections = _with_initial_sections(sections, None)
+    whole = _resolved(_validated(sections))
+    try:
+        with_teacher(whole, stage, Path("run"))
+    except ValidationError as error:
+        raise _Problems(f"teacher: {_told(error.errors()[0])}") from None
+    if whole.data.prepared:
+        raise _Problems("data.prepared: a stage prepares its own text")
+    if stage.start is not None:
+        before = earlier[stage.start][0]
+        has, asked = before.model.model_dump(), whole.model.model_dump()  # type: ignore[attr-defined]
+        if unlike := mismatches(asked, whole.tokenizer, has, before.tokenizer.model_dump()):
+            raise _Problems(f"can't start from stage {stage.start}: {', '.join(unlike)}")
+    written = changed_keys(recipe.model_dump(mode="json"), whole.model_dump(mode="json"))
+    if stage.start is not None:
+        written.get("training", {}).pop("init_from", None)
+    return whole, Stage(name=stage.name, start=stage.start, teacher=stage.teacher, **written)
+
+
+def _validated(document: dict[str, Any]) -> Recipe:
+    """Raises _Problems."""
+    try:
+        recipe = Recipe.model_validate(document)
+    except ValidationError as error:  # unknown keys first: what lacks may stand under a misspelt name
+        problems = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        raise _Problems(*(_told_of_stage(document, one) or _told(one) for one in problems)) from None
+    for corpus in (*recipe.data.corpora, *recipe.data.valid, *recipe.data.held_out):
+        for file in (*corpus.source, *corpus.target):
+            check_name(file)
+    return recipe
+
+
+def _blamed(document: dict[str, Any], overrides: Sequence[str], problem: str) -> str:
+    """The overrides that the problem comes from; empty where the document is at fault.
+
+    Without such an override there is either no problem at all, or another one; a recipe that breaks elsewhere proves
+    little, so in that case the problem must name a key of the override.
+    """
+
+    def problems_with(kept: Sequence[str]) -> Sequence[str]:
+        try:
+            _recipe_of(document, kept)
+        except (_Problems, UserError) as error:
+            return error.args
+        return []
+
+    if problem in problems_with([]):
+        return ""
+    words = set(re.findall(r"\w+", problem)) - Recipe.model_fields.keys()  # names of sections prove nothing
+    named = [one for one in overrides if not words.isdisjoint(one.partition("=")[0].split("."))]
+    guilty = []
+    for index, one in enumerate(overrides):
+        left = problems_with([*overrides[:index], *overrides[index + 1 :]])
+        if not left or (problem not in left and one in named):
+            guilty.append(one)
+    return " ".join(guilty or named)
+
+
+def _with_initial_sections(document: dict[str, Any], vocab_size: Any) -> dict[str, Any]:
+    """Where a run starts from a model, what the recipe leaves open of model, tokenizer, languages and searching is that
+    model's; a preset leaves nothing of the model open. Its vocabulary is taken whole; another `vocab_size` on the
+    command line is a problem. A recipe with a preset can be read, such as for a plan, before the model exists; a run
+    can't begin."""
+    sections = {name: document.get(name) or {} for name in SECTIONS}
+    if not all(isinstance(section, dict) for section in sections.values()):
+        return document
+    path, resolved = sections["training"].get("init_from"), model_keys().keys() <= sections["model"].keys()
+    if not isinstance(path, str) or resolved:  # of a run that goes on, all is written out
+        return document
+    if "preset" in sections["model"] and not Path(path).exists():
+        return document
+    initial = initial_sections(Path(path))
+    if "preset" in sections["model"]:
+        del initial["model"]
+    size = initial["tokenizer"]["vocab_size"]
+    if vocab_size not in (None, size):
+        raise _Problems(f"tokenizer.vocab_size: {path} keeps its {size:,} tokens; `headway extend` adds tokens")
+    sections["tokenizer"] = {**sections["tokenizer"], "vocab_size": size}
+    return {**document, **{name: {**initial[name], **sections[name]} for name in initial}}
+
+
+def _languages(data: DataSection) -> dict[str, str]:
+    """The languages of both sides: as they are given, else by the suffixes of the first files. Raises _Problems."""
+    given = {"source": data.source_language, "target": data.target_language or ("mul" if data.tags else "")}
+    first = (data.train or data.corpora)[0]
+    files: list[Path] = [*first.source[:1], *first.target[:1]]
+    suffixes = dict(zip(given, map(suffix_of_language, files), strict=False))
+    found = {side: language or suffixes.get(side, "") for side, language in given.items()}
+    missing = [side for side, language in given.items() if not language]
+    unclear = [side for side in missing if not found[side]]
+    if read_code(found["source"]) == read_code(found["target"]):
+        unclear = missing
+    if unclear:
+        told = " and ".join(dict.fromkeys(file.name for file in files))
+        keys = " ".join(f"data.{side}_language=..." for side in unclear)
+        raise _Problems(f"{told}: the file names don't name two languages; set {keys} (codes such as de)")
+    return {f"{side}_language": language for side, language in found.items()}
+
+
+def _resolved(recipe: Recipe) -> Recipe:
+    """With what follows from other keys written out: languages, the preset's sizes, the learning rate. Raises
+    _Problems, for impossible sizes too, before any work starts."""
+    size = max(recipe.tokenizer.vocab_size, 4)
+    try:
+        config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
+    except ValueError as error:
+        raise _Problems(f"model: {error}") from None
+    if config.share_embeddings == "all" and not recipe.tokenizer.joint:
+        raise _Problems("model.share_embeddings: all needs one vocabulary; set tokenizer.joint: true")
+    if recipe.data.tags and recipe.tokenizer.kind == "word":
+        raise _Problems("data.train: tags need tokenizer.kind: bpe or unigram")
+    longest, rate = recipe.decoding.max_length, recipe.training.learning_rate
+    if longest is not None and longest >= config.max_length:
+        raise _Problems(f"decoding.max_length={longest} must be less than model.max_length={config.max_length}")
+    if rate is None and recipe.training.schedule != "paper":
+        rate = DEFAULT_LEARNING_RATE
+    changes = {
+        "data": _languages(recipe.data),
+        "model": {name: config.to_dict()[name] for name in model_keys()},
+        "training": {"learning_rate": rate},
+    }
+    return recipe.model_copy(
+        update={name: getattr(recipe, name).model_copy(update=of_section) for name, of_section in changes.items()}
+    )
+
+
+def _set(document: dict[str, Any], override: str) -> None:
+    path, equals, value = override.partition("=")
+    keys = path.split(".")
+    if not equals or not all(keys) or not value.strip():
+        raise UserError(f"{override!r}: must be key.path=value, such as training.max_steps=1000 (null is none at all)")
+    try:
+        parsed = yaml.safe_load(value)
+    except _NOT_YAML:
+        raise UserError(f"{override!r}: the value is not YAML") from None
+    for key in keys[:-1]:
+        document = document.setdefault(key, {})
+        if not isinstance(document, dict):
+            raise UserError(f"{override!r}: {key} is given a value and a key below it")
+    document[keys[-1]] = parsed
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in changes.items():
+        below = merged.get(key)
+        merged[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _anchored(value: Any, folder: Path, key: str = "", *, exists: bool = True) -> Any:
+    """The document with its paths made absolute, relative to `folder`. Where that need not exist, `..` can't be left to
+    the system and is worked out here. key: of the value in its section."""
+    if isinstance(value, dict):
+        of_stage = key == "stages"  # whose `teacher` is the name of another
+        return {
+            name: _anchored(below, folder, "" if of_stage else name, exists=exists) for name, below in value.items()
+        }
+    if isinstance(value, list):
+        return [_anchored(below, folder, key, exists=exists) for below in value]
+    if not isinstance(value, str) or key not in PATH_KEYS:
+        return value
+    path = Path(value)
+    with suppress(RuntimeError):  # a name that begins with `~`
+        path = path.expanduser()
+    place = (folder / path).absolute()
+    return str(place) if exists else os.path.normpath(place)
+
+
+_NEEDED = {
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("float_parsing", "float_type"), "must be a number"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "must be true or false"),
+    "string_type": "must be text",
+    "path_type": "must be a path",
+}
+"""What pydantic's problems with a value come down to."""
+
+
+def _told_of_stage(document: dict[str, Any], problem: Any) -> str | None:
+    """A problem with a key of a stage, by the stage's name; None for any other."""
+    match problem["loc"]:
+        case "stages", int(place), _, *_ if isinstance(name := document["stages"][place].get("name"), str):
+            return f"stage {name}: {_told({**problem, 'loc': problem['loc'][2:]})}"
+    return None
+
+
+def _told(problem: Any) -> str:
+    """One of pydantic's problems, in a line."""
+    parts = problem["loc"][: -1 if problem["type"] == "invalid_key" else None]
+    place = [str(part) for part in parts if part != 0]  # the first corpus is mostly the only one
+    name, given = ".".join(place), problem["input"]
+    word, meaning = ("yes", "true") if given is True else ("no", "false")
+    if problem["type"] == "extra_forbidden":
+        return _unknown(place)
+    if problem["type"] == "missing":
+        return f"{name} is missing"
+    if problem["type"] == "invalid_key":
+        told = f"{word} is {meaning} in YAML" if isinstance(given, bool) else f"{given} is no text in YAML"
+        return f"{name or 'recipe'}: keys must be text: {told}"
+    if problem["type"] in ("string_type", "path_type") and isinstance(given, bool):
+        return f'{name}: {word} is {meaning} in YAML: write "{word}" in quotes (here in a shell: \'{name}="{word}"\')'
+    if problem["type"] == "model_type":
+        return f"{name}: must be a section of keys, not {given!r}"
+    message = _NEEDED.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+    message = message.replace("Input should be", "must be")
+    return (
+        (f"{name}: " if name else "")
+        + message
+        + ("" if isinstance(given, (dict, list, BaseModel)) else f" (given: {given!r})")
+    )
+
+
+def _unknown(place: Sequence[str]) -> str:
+    """The problem of a key that no section has."""
+    name = ".".join(place)
+    if len(place) == 2 and place[1] in (retired := RETIRED.get(place[0], {})):
+        return f"{name} was retired; leave it out (only {retired[place[1]]}, its default, is still taken)"
+    near = _nearest(place)
+    return f"unknown key {name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+
+
+def _nearest(place: Sequence[str]) -> list[str]:
+    """The keys that were meant, as far as one can tell: those of this name in other sections, else the one that is
+    spelt most alike in this section."""
+    *above, name = place
+    known = [key.rpartition(".") for key in _known_keys(Recipe)]
+    if elsewhere := ["".join(key) for key in known if key[2] == name]:
+        return difflib.get_close_matches(".".join(place), elsewhere, n=2, cutoff=0)
+    section = ".".join(part for part in above if not part.isdigit())
+    siblings = sorted({key[2] for key in known if key[0] == section})
+    return [".".join([*above, near]) for near in difflib.get_close_matches(name, siblings, n=1, cutoff=0.5)]
+
+
+def _known_keys(section: Any, above: str = "") -> Iterator[str]:
+    """Every key of a recipe, and every section, by its path."""
+    for name, field in section.model_fields.items():
+        yield above + name
+        inner = next(iter(get_args(field.annotation)), field.annotation)  # that of a list's items
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from _known_keys(inner, f"{above}{name}.")
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a run was begun in the folder."""
+    recipe = folder / "recipe.yaml"
+    return recipe.is_file() and recipe.read_bytes().startswith(MARK.encode())
+
+
+def check_name(path: Path) -> None:
+    """Raises UserError for a name that isn't UTF-8: recipes, states and safetensors can't hold it."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        raise UserError(f"{path}: its name is not UTF-8; rename it") from None
+
+
+def changed_keys(before: dict[str, Any], after: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The keys of the sections of a recipe that are others in another one, with their values there."""
+    sections = {
+        name: {key: value for key, value in after[name].items() if value != before[name][key]}
+        for name in after
+        if name != "stages"
+    }
+    return {name: keys for name, keys in sections.items() if keys}
+
+
+def flattened(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested dictionaries as one, with `section.key` as keys, in stages `stages.NAME.section.key`."""
+    flat: dict[str, Any] = {}
+    for key, value in document.items():
+        if key == "stages":
+            value = {one["name"]: one for one in value}  # noqa: PLW2901
+        flat |= flattened(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat

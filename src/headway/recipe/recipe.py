@@ -1,0 +1,300 @@
+"""The recipe: everything that decides a training run, in five sections, and in stages where several trainings make a
+model. `recipe.reading` makes one of YAML."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    FieldSerializationInfo,
+    create_model,
+    field_serializer,
+    model_validator,
+)
+
+from headway.data.options import DataSection, DistilledFiles, PreparationOptions, Section, TokenizerSection, listed
+from headway.decoding.options import SearchOptions
+from headway.devices import DeviceName, Precision
+from headway.model.config import PRESETS, ModelConfig
+
+DEFAULT_LEARNING_RATE = 1e-3
+DECIDED_BY_TOKENIZER = ("source_vocab_size", "target_vocab_size", "pad_id", "unk_id", "bos_id", "eos_id")
+"""Fields of ModelConfig that no recipe sets."""
+RETIRED: dict[str, dict[str, Any]] = {"tokenizer": {"segmentations": 1, "segmentation_alpha": 0.1}}
+"""Keys of earlier versions, by section, with their defaults. Only these values are still taken."""
+Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant", "wsd"]
+OptimizerName = Literal["adam", "muon"]
+BestBy = Literal["valid_bleu", "valid_loss"]
+
+
+def model_keys() -> dict[str, Any]:
+    """Every field of ModelConfig that isn't decided by the tokenizer; None means "as the preset"."""
+    hints = get_type_hints(ModelConfig)
+    names = [field.name for field in dataclasses.fields(ModelConfig) if field.name not in DECIDED_BY_TOKENIZER]
+    return {name: (hints[name] | None, None) for name in names}
+
+
+ModelSection: type[BaseModel] = create_model(
+    "ModelSection",
+    __base__=Section,
+    preset=(Literal[tuple(PRESETS)], "small"),  # type: ignore[valid-type]
+    **model_keys(),
+)
+
+
+class TrainingSection(Section):
+    max_steps: int | None = Field(None, ge=1)
+    """Stop after this many optimizer steps. Of the three limits, the one reached first counts."""
+    max_epochs: int | None = Field(None, ge=1)
+    """Stop after this many passes over the training pairs."""
+    max_minutes: float | None = Field(None, gt=0)
+    """Stop after this many minutes, cumulative over resumes."""
+    tokens_per_batch: int = Field(4096, ge=1)
+    """Source and target tokens per optimizer step, padding included. Sentences share rows of a fixed length, so about
+    5% is padding."""
+    tokens_per_micro_batch: int | None = Field(None, ge=1)
+    """Maximum number of these tokens that go through the model at once, to limit memory. By default all of them."""
+    learning_rate: float | None = Field(None, gt=0)
+    """Highest learning rate of the run; 1e-3 by default. `schedule: paper` computes its own."""
+    schedule: Schedule = "inverse_sqrt"
+    """Learning rate after the linear warm-up: `inverse_sqrt`, `cosine` (reaches zero at the last step), `constant`,
+    `wsd` (constant, then `decay_steps`; without max_steps or max_epochs constant until `headway train --resume RUN
+    --minutes N --finish`), or `paper` (equation 3: inverse_sqrt with a highest rate of (d_model * warmup_steps) **
+    -0.5)."""
+    decay_steps: int | None = Field(None, ge=1)
+    """Number of steps before the last one in which the learning rate falls to zero, as 1 - sqrt; by default a fifth of
+    all with `schedule: wsd`, and none with others."""
+    warmup_steps: int = Field(1000, ge=0)
+    """Number of steps in which the learning rate rises from 0 to its highest value."""
+    optimizer: OptimizerName = "adam"
+    """`adam` (section 5.3), or `muon`: the matrices of the layers get orthogonalised updates by Muon, all other weights
+    those of Adam. From scratch Muon learns more from each step, which takes about 15% longer; its lead is
+    large after some thousand steps and small at the end of a long training."""
+    adam_beta2: float = Field(0.98, gt=0, lt=1)
+    """Decay of Adam's average of squared gradients; the paper uses 0.98, and 0.999 is steadier at a constant rate."""
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    """Share of the target probability that is spread over the whole vocabulary (section 5.4)."""
+    risk_samples: int = Field(0, ge=0, le=1000)
+    """Minimum-risk training: translations that are sampled of each sentence, such as 8; 0 turns it off. The better ones
+    by sentence BLEU become likelier. It is a second, short training, from a model in `training.init_from`. With
+    n samples a step takes about 4n/3 times the work. Label smoothing doesn't apply, and the logged loss is the mean
+    risk, 1 - BLEU."""
+    max_gradient_norm: float = Field(1.0, ge=0)
+    """Gradients are scaled down to this norm if theirs is larger; 0 turns it off."""
+    seed: int = Field(1, ge=0, lt=2**63)
+    """Seed of the initial weights, of dropout and of the order of batches."""
+    validate_every: int | None = Field(None, ge=1)
+    """Steps between validations; by default an epoch, but at least 100 and at most 2,000 steps."""
+    save_every: int | None = Field(None, ge=1)
+    """Steps between checkpoints for --resume; by default one at each validation."""
+    best_by: BestBy = "valid_bleu"
+    """Score that decides which model is the best. Between models whose BLEU is below 1, which is noise, the loss
+    decides."""
+    patience: int | None = Field(None, ge=1)
+    """Stop after this many validations without improvement; by default never."""
+    ema_decay: float = Field(0.0, ge=0, lt=1)
+    """Decay of an exponential moving average of the weights, such as 0.999. The average is then validated and saved
+    instead of the weights. 0 turns it off."""
+    init_from: Path | None = None
+    """Model or run directory to start from, with its weights and tokenizers. This model also gives the languages and
+    the values of `model`, `tokenizer` and `decoding` that the recipe doesn't set. A recipe with fewer `encoder_layers`
+    or `decoder_layers` takes that model's first layers, as a student may take its teacher's."""
+    finish: bool = False
+    """At the end, choose beam size and length penalty on the validation text, calibrate confidence, and measure the
+    model on `data.held_out`, or else on the validation text: all in the model card. A run on text alone does so."""
+    tensorboard: bool = False
+    """Also write the log for TensorBoard, to the folder `tensorboard` of the run (needs the extra `track`)."""
+    precision: Precision = "auto"
+    """Precision of matrix products; `auto` is bf16 if the processor supports it."""
+    device: DeviceName = "auto"
+    """`cuda`, `mps` or `cpu`; `auto` is the first of these that is available."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> TrainingSection:
+        if self.schedule == "paper" and self.learning_rate is not None:
+            raise ValueError("schedule: paper has its own learning rate; leave learning_rate out or use inverse_sqrt")
+        if self.schedule == "paper" and self.warmup_steps < 1:
+            raise ValueError("schedule: paper needs warmup_steps of at least 1")
+        if self.decay_steps is not None and self.schedule == "cosine":
+            raise ValueError("schedule: cosine falls to zero by itself; leave decay_steps out or use wsd")
+        if self.risk_samples == 1:
+            raise ValueError("risk_samples must be 0 or at least 2; each is compared with the others")
+        if (self.tokens_per_micro_batch or 0) > self.tokens_per_batch:
+            raise ValueError(
+                f"tokens_per_micro_batch={self.tokens_per_micro_batch} is more than "
+                f"tokens_per_batch={self.tokens_per_batch}"
+            )
+        return self
+
+    def check_alone(self) -> None:
+        """Raises ValueError for what a training can't do without; sections that stages change needn't have it."""
+        if self.max_steps is None and self.max_epochs is None and self.max_minutes is None and self.patience is None:
+            raise ValueError("training: nothing ends the run: set max_steps, max_epochs, max_minutes or patience")
+        if self.schedule == "cosine" and self.max_steps is None and self.max_epochs is None:
+            raise ValueError(
+                "training: schedule: cosine must know its last step: set max_steps or max_epochs, or use wsd"
+            )
+        if self.decay_steps is not None and self.max_steps is None and self.max_epochs is None:
+            raise ValueError("training: decay_steps must know the last step: set max_steps or max_epochs")
+        if self.risk_samples and self.init_from is None:
+            raise ValueError("training: risk_samples needs init_from: the samples of an untrained model teach nothing")
+
+    @property
+    def micro_batch_budget(self) -> int:
+        """Tokens of a micro-batch, padding included; only a pair that alone is longer takes more."""
+        return self.tokens_per_micro_batch or self.tokens_per_batch
+
+    @property
+    def passes(self) -> float:
+        """About how many training passes each token takes; drawing a sample takes a third of one."""
+        return self.risk_samples * 4 / 3 if self.risk_samples else 1
+
+
+class DecodingSection(Section):
+    """The model's default search options, kept in its decoding.json; by default those of `training.init_from`.
+    Validation in training is greedy."""
+
+    beam_size: int = Field(SearchOptions.beam_size, ge=1, le=SearchOptions.WIDEST_BEAM)
+    """Number of hypotheses that beam search keeps; 1 is greedy search."""
+    length_penalty: float = Field(SearchOptions.length_penalty, ge=0, le=10)
+    """Alpha of GNMT's length penalty; 0 ranks hypotheses by total log-probability."""
+    max_length: int | None = Field(None, ge=1, le=SearchOptions.LONGEST)
+    """Maximum number of tokens in a translation; by default twice the number of source tokens plus 50."""
+    no_repeat_ngram: int = Field(SearchOptions.no_repeat_ngram, ge=0)
+    """No sequence of this many tokens occurs twice in a translation; 0 turns it off."""
+
+
+def _folder_name(name: str) -> str:
+    if not re.fullmatch(r"[\w-]+", name):
+        raise ValueError("must be a name of letters, digits, - and _, which becomes that of a folder")
+    return name
+
+
+class Stage(Section):
+    """One of several trainings that make a model, one after another. It has the recipe's sections; each key that it
+    gives takes the place of theirs."""
+
+    name: Annotated[str, AfterValidator(_folder_name)]
+    """Name of its folder, `stages/NAME` in the run directory. It is a run of its own."""
+    start: str | None = None
+    """Earlier stage whose best model it starts from, with its weights and vocabulary, as by `training.init_from`."""
+    teacher: str | None = None
+    """Earlier stage whose best model translates the sources of `data.train`. The stage is trained on these pairs beside
+    the others, as by `data.distilled`."""
+    data: dict[str, Any] = Field({})
+    """Keys of the section `data` that are others in this stage, such as `both_directions: true`."""
+    tokenizer: dict[str, Any] = Field({})
+    """The same of `tokenizer`."""
+    model: dict[str, Any] = Field({})
+    """The same of `model`."""
+    training: dict[str, Any] = Field({})
+    """The same of `training`."""
+    decoding: dict[str, Any] = Field({})
+    """The same of `decoding`."""
+
+
+class Recipe(Section):
+    """A whole recipe."""
+
+    data: DataSection
+    tokenizer: TokenizerSection = TokenizerSection()  # type: ignore[call-arg]
+    model: ModelSection = ModelSection()  # type: ignore[valid-type]
+    training: TrainingSection
+    decoding: DecodingSection = DecodingSection()  # type: ignore[call-arg]
+    stages: Annotated[list[Stage], BeforeValidator(listed)] = Field([])
+    """Trainings that make the model one after another; without them there is one, by the sections alone. On the command
+    line `stages.NAME=null` leaves one out, and `stages=null` all."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Recipe:
+        if not self.stages:
+            self.training.check_alone()
+        elif self.data.prepared:
+            raise ValueError("data.prepared isn't for a recipe with stages: each prepares its own text")
+        earlier: list[str] = []
+        for stage in self.stages:
+            if stage.name in earlier:
+                raise ValueError(f"stages: two are named {stage.name}")
+            for key, name in (("start", stage.start), ("teacher", stage.teacher)):
+                if name is not None and name not in earlier:
+                    known = f"there are {', '.join(earlier)}" if earlier else "there is none"
+                    raise ValueError(f"stage {stage.name}: {key}: {name} is no earlier stage; {known}")
+            earlier.append(stage.name)
+        return self
+
+    @field_serializer("stages")
+    def _serialized(self, stages: list[Stage], info: FieldSerializationInfo) -> Any:
+        return [stage.model_dump(mode=info.mode, exclude_defaults=True) for stage in stages]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_retired(cls, document: Any) -> Any:
+        """Leaves out keys that were retired, which recipes of earlier runs have written out, at their defaults."""
+        if not isinstance(document, dict):
+            return document
+        sections = dict(document)
+        for name, retired in RETIRED.items():
+            if isinstance(section := sections.get(name), dict):
+                sections[name] = {
+                    key: value for key, value in section.items() if key not in retired or value != retired[key]
+                }
+        return sections
+
+    def changed(self, changes: dict[str, dict[str, Any]]) -> Recipe:
+        """With other values of some keys of its sections. Raises ValidationError."""
+        sections = self.model_dump(mode="json")
+        return Recipe.model_validate(sections | {name: sections[name] | keys for name, keys in changes.items()})
+
+    def of_stage(self, stage: Stage, run: Path) -> Recipe:
+        """The recipe by which the stage is trained in the run directory. Raises ValidationError."""
+        changes = stage.model_dump(include=set(Recipe.model_fields))
+        if stage.start is not None:
+            changes["training"]["init_from"] = str(stage_folder(run, stage.start))
+        return with_teacher(self.model_copy(update={"stages": []}).changed(changes), stage, run)
+
+    def preparation(self, max_length: int) -> PreparationOptions:
+        """The keys by which the text is prepared for a model of this `max_length`."""
+        training = self.training
+        return PreparationOptions(self.data, self.tokenizer, max_length, training.tokens_per_batch, training.init_from)
+
+    def model_options(self) -> dict[str, Any]:
+        """Preset name and changes, for `ModelConfig.preset`."""
+        options = self.model.model_dump(exclude_none=True)  # type: ignore[attr-defined]
+        if not self.tokenizer.joint and "share_embeddings" not in PRESETS[options["preset"]]:
+            options.setdefault("share_embeddings", "decoder")
+        return {"name": options.pop("preset"), **options}
+
+    def to_yaml(self) -> str:
+        """The resolved recipe, every value written out."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def stage_folder(run: Path, name: str) -> Path:
+    """The run directory of a stage, within that of the whole."""
+    return (run / "stages" / name).absolute()
+
+
+def with_teacher(recipe: Recipe, stage: Stage, run: Path) -> Recipe:
+    """The stage's recipe with what its teacher writes, in the run directory. Raises ValidationError."""
+    if stage.teacher is None:
+        return recipe
+    folder = stage_folder(run, stage.name)
+    distilled = [
+        DistilledFiles(
+            source=corpus.source,
+            target=[folder / f"distilled-{number}-{place}" for place in range(len(corpus.source))],
+            teacher=stage_folder(run, stage.teacher),
+            **corpus.model_dump(include={"tag", "weight"}),
+        )
+        for number, corpus in enumerate(recipe.data.train)
+    ]
+    sections = recipe.data.model_dump() | {"distilled": [*recipe.data.distilled, *distilled]}
+    return recipe.model_copy(update={"data": DataSection.model_validate(sections)})

@@ -1,0 +1,84 @@
+"""The parameters of a model and the operations of its training, counted on torch's meta device, where a model has
+shapes but no memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from headway.data.batches import MicroBatch
+from headway.model import ModelConfig, Transformer
+from headway.recipe.recipe import OptimizerName
+
+MUON_ROUNDS = 5
+"""Rounds of Newton and Schulz's iteration in a step of Muon."""
+TRAINING = 3
+"""Forward and backward, in forward passes: the backward pass has two products for each one of the forward pass."""
+
+
+@cache
+def on_meta(config: ModelConfig) -> Transformer:
+    """The model without memory for its weights."""
+    with torch.device("meta"):
+        return Transformer(config).eval()
+
+
+def count(parameters: Iterable[Tensor]) -> int:
+    """The numbers in the parameters."""
+    return sum(one.numel() for one in parameters)
+
+
+def weights_in_products(config: ModelConfig) -> int:
+    """Each is used once, in a multiplication and an addition, where there is a place on both sides."""
+    return _work_of_places(config, 1, 1)[0] // 2
+
+
+@cache
+def _work_of_places(config: ModelConfig, source: int, target: int) -> tuple[int, int]:
+    """The `forward_work` of so many places."""
+    model, (x, y) = on_meta(config), (torch.empty(1, n, config.d_model, device="meta") for n in (source, target))
+    with FlopCounterMode(display=False) as counted, torch.no_grad():
+        model.output(model.decoder(y, model.encoder(x)))
+    by_kind = counted.get_flop_counts()["Global"]
+    products = sum(by_kind.get(kind, 0) for kind in (torch.ops.aten.addmm, torch.ops.aten.mm))
+    return products, counted.get_total_flops() - products
+
+
+def forward_work(
+    config: ModelConfig, source_tokens: float, target_tokens: float, source_length: float, target_length: float
+) -> tuple[float, float]:
+    """FLOPs of a pass through encoder, decoder and output layer over sentences of these mean lengths: products with
+    weights, which are in proportion to the tokens, and the products of attention, in proportion to pairs of a query and
+    a key. So those of a place tell all. A multiplication and its addition count as two."""
+    of_source, in_encoder = _work_of_places(config, 1, 0)
+    of_target, in_decoder = _work_of_places(config, 0, 1)
+    across = _work_of_places(config, 1, 1)[1] - in_encoder - in_decoder
+    scores = source_tokens * in_encoder * source_length
+    scores += target_tokens * (in_decoder * target_length + across * source_length)
+    return of_source * source_tokens + of_target * target_tokens, scores
+
+
+def work_of_step(config: ModelConfig, micro_batches: Iterable[MicroBatch]) -> float:
+    """FLOPs of the matrix products of an optimizer step, forward and backward. Padding counts like tokens, and a place
+    is asked against all places of its row, because that is what is computed."""
+    shapes = ((len(one.rows), one.source_length, one.target_length) for one in micro_batches)
+    works = (forward_work(config, rows * source, rows * target, source, target) for rows, source, target in shapes)
+    return TRAINING * sum(map(sum, works))
+
+
+@cache
+def work_of_update(config: ModelConfig, optimizer: OptimizerName) -> float:
+    """FLOPs of the matrix products with which an optimizer changes the weights once: only Muon has any, in each round
+    two with the longer side of a matrix and one without."""
+    shapes = [sorted(one.shape) for one in layer_matrices(on_meta(config))] if optimizer == "muon" else []
+    return float(MUON_ROUNDS * sum(4 * short * short * long + 2 * short**3 for short, long in shapes))
+
+
+def layer_matrices(model: Transformer) -> list[nn.Parameter]:
+    """The matrices of the encoder and decoder layers."""
+    stacks = (model.encoder, model.decoder)
+    return [parameter for stack in stacks for parameter in stack.parameters() if parameter.dim() == 2]

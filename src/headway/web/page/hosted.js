@@ -1,6 +1,0 @@
-// Where the folder's page comes in.
-
-import { load } from "./load.js";
-import { showPage } from "./page.js";
-
-showPage(() => load(new URL("../model.headway", import.meta.url)));

@@ -1,0 +1,136 @@
+"""Each filter against lines that were made by hand, and against another way to the same answer."""
+
+import random
+import sys
+
+import pytest
+import regex
+
+from headway.data.filters import Filters, HeldOut, filter_tests, script_names
+from headway.errors import UserError
+
+WORDS = ["Hund", "läuft", "하늘", "sky", "犬", "собака", "a", "", "  ", "12", "!"]
+
+
+def dropped(pairs, languages=("de", "en"), held_out=(), **chosen):
+    """Of these pairs, those that the filters drop, with the filter's key."""
+    tests = filter_tests(Filters(**chosen), languages, HeldOut.of(list(held_out)))
+    found = [(pair, next((name for name, test in tests if test(*pair)), None)) for pair in pairs]
+    return {pair: name for pair, name in found if name}
+
+
+def random_pairs(count=400):
+    chooser = random.Random(3)
+    return [
+        tuple(" ".join(chooser.choice(WORDS) for _ in range(chooser.randint(1, 9))) for _ in range(2))
+        for _ in range(count)
+    ]
+
+
+def test_nothing_is_dropped_unless_it_is_asked_for():
+    assert filter_tests(Filters(), ("nonsense", "nonsense"), HeldOut()) == []
+
+
+def test_words_and_characters_count_on_both_sides():
+    assert dropped([("a", "x y"), ("a b c", "x y"), ("a b", "x y z w"), ("a b", "x y")], words=(2, 3)).keys() == {
+        ("a", "x y"),
+        ("a b", "x y z w"),
+    }
+    assert dropped([(" ab ", "xyz"), ("abcd", "x"), ("하늘", "abcde")], characters=(2, 4)).keys() == {
+        ("abcd", "x"),
+        ("하늘", "abcde"),
+    }
+    for pair in random_pairs():
+        sizes = [len(regex.findall(r"\S+", side)) for side in pair]
+        assert (pair in dropped([pair], words=(2, 5))) == (min(sizes) < 2 or max(sizes) > 5)
+
+
+def test_the_ratio_is_of_the_longer_side_and_short_ones_have_none():
+    assert dropped([("a" * 21, "b" * 10), ("b" * 10, "a" * 21)], max_ratio=2.0).keys() == {
+        ("a" * 21, "b" * 10),
+        ("b" * 10, "a" * 21),
+    }
+    assert not dropped([("a" * 20, "b"), ("a" * 40, "b" * 20), ("  " + "a" * 20, "b")], max_ratio=2.0)
+
+
+def test_copies_are_the_same_text_white_space_around_it_aside():
+    assert dropped([(" a b", "a b "), ("a b", "a  b"), ("A", "a")], copies=True) == {(" a b", "a b "): "copies"}
+
+
+@pytest.mark.parametrize(
+    ("language", "good", "bad"),
+    [
+        ("de", "Größe 12 犬", "собака a"),
+        ("ru", "собака ist a", "Der Hund"),
+        ("ko", "하늘이 sky", "이 sky blue"),
+        ("ja", "犬がいる", "dog 犬"),
+        ("zh", "狗在这里 a", "a dog 狗"),
+        ("sr-Latn", "pas je tu", "пас је ту"),
+        ("zh_Hant", "狗", "dog"),
+        ("el", "σκύλος", "dog"),
+        ("hi", "कुत्ता", "dog"),
+        ("bn", "কুকুর", "dog"),
+        ("or", "କୁକୁର", "dog"),
+        ("ar", "كلب", "dog"),
+        ("am", "ውሻ", "dog"),
+    ],
+)
+def test_a_text_of_another_script_is_dropped(language, good, bad):
+    pairs = [(good, "dog"), (bad, "dog"), ("12 !", "dog")]
+    assert dropped(pairs, (language, "en"), script=True) == {(bad, "dog"): "script"}
+    turned = [(target, source) for source, target in pairs]
+    assert dropped(turned, ("en", language), script=True) == {("dog", bad): "script"}
+
+
+def test_the_majority_of_letters_is_that_of_unicode_properties():
+    """By `regex`, which has Unicode's own table of scripts."""
+    compared = 0
+    for source, target in random_pairs():
+        latin = len(regex.findall(r"[\p{Script=Latin}&&\p{L}]", source, regex.V1))
+        letters = len(regex.findall(r"\p{L}", source))
+        if 2 * latin > letters or letters >= 3 * latin + 1:
+            compared += 1
+            wanted = not 2 * latin > letters
+            assert ((source, "dog") in dropped([(source, "dog")], script=True)) == wanted, (source, target)
+    assert compared > 100
+
+
+def test_every_language_of_babel_has_a_script_and_others_are_told():
+    for code in ("en", "ko", "ja", "zh", "ka", "hy", "th", "km", "my", "si", "ta", "te", "kn", "ml", "gu", "pa", "lo"):
+        [name] = script_names(code)
+        assert name.isupper(), code
+    with pytest.raises(UserError, match=r"'source' isn't a known language code; set data\.source"):
+        script_names("source")
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [("zh_TW", ("CJK",)), ("zho", ("CJK",)), ("DE-at", ("LATIN",)), ("sr_Latn", ("LATIN",)), ("pa-PK", ("ARABIC",))],
+)
+def test_codes_with_script_and_region(code, names):
+    assert script_names(code) == names
+
+
+def test_what_overlaps_with_held_out_text_is_dropped():
+    held_out = [("ein Hund", "a dog"), ("", "blank")]
+    pairs = [("ein Hund ", "a dog"), ("ein Hund", "a cat"), ("eine Katze", " a dog"), ("ein", "dog"), ("", "")]
+    assert dropped(pairs, held_out=held_out, overlap="pair").keys() == {pairs[0]}
+    assert dropped(pairs, held_out=held_out, overlap="side").keys() == set(pairs[:3])
+
+
+def test_a_language_is_told_by_lingua():
+    pytest.importorskip("lingua")
+    german = "Der Hund läuft über die große Wiese und sucht seinen Ball."
+    english = "The dog runs across the large meadow and looks for his ball."
+    dutch = "De hond rent over de grote weide en zoekt naar zijn bal."
+    pairs = [(german, english), (english, english), (german, german), (dutch, english)]
+    for codes in (("de", "en"), ("de_AT", "eng"), ("deu", "EN-us")):
+        assert dropped(pairs, codes, language=0.1).keys() == set(pairs[1:])
+    with pytest.raises(UserError, match="lingua doesn't know the language 'xx'"):
+        dropped(pairs, ("xx", "en"), language=0.1)
+
+
+def test_without_lingua_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "lingua", None)
+    with pytest.raises(UserError, match=r"pip install 'headway\[detect\]'"):
+        dropped([], language=0.5)

@@ -1,0 +1,104 @@
+"""The file of a model: what the page reads out of it is what was written, and damage is noticed."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from py_mini_racer import JSEvalException
+
+from headway.page import export
+from headway.page.document import quantized
+from headway.page.export import JavaScriptModel
+from headway.page.exported import script
+from headway.page.model_file import model_file
+from tests.page.engines import NEVER, engine_of, file_of, random_model, sources
+
+BOS, EOS = 2, 3
+
+
+def logits(engine: JavaScriptModel, source: list[int]) -> np.ndarray:
+    return np.array(engine.call("logits", source, [BOS, 9, 8]))
+
+
+@pytest.mark.parametrize("precision", ["int8", "float16"])
+def test_the_page_has_the_rounded_weights(precision):
+    """Its logits are those of a model in Python whose matrices are rounded by numpy."""
+    model = random_model(norm="pre", positions="learned", share_embeddings="none", output_bias=True)
+    rounded = copy.deepcopy(model)
+    for weight in rounded.parameters():
+        if weight.dim() == 2:
+            array = weight.detach().numpy()
+            step = np.abs(array).max(axis=1, keepdims=True) / 127
+            kept = np.rint(array / step) * step if precision == "int8" else array.astype(np.float16)
+            weight.data = torch.from_numpy(kept.astype(np.float32))
+    [source] = sources(1)
+    wanted = rounded(torch.tensor([source]), torch.tensor([[BOS, 9, 8]])).detach().numpy().ravel()
+    found = logits(engine_of(model, precision), source)
+    assert np.abs(found - wanted).max() <= 1e-4
+    assert np.abs(found - logits(engine_of(model), source)).max() > 1e-4
+
+
+def test_half_precision_of_small_and_negative_numbers():
+    """Those whose exponent float16 has no room for included."""
+    model = random_model()
+    with torch.no_grad():
+        model.source_embedding.weight.mul_(2.0**-16)
+    rounded = copy.deepcopy(model)
+    with torch.no_grad():
+        for weight in rounded.parameters():
+            if weight.dim() == 2:
+                weight.copy_(weight.half().float())
+    [source] = sources(1)
+    wanted = rounded(torch.tensor([source]), torch.tensor([[BOS, 9, 8]])).detach().numpy().ravel()
+    assert np.abs(logits(engine_of(model, "float16"), source) - wanted).max() <= 1e-6
+
+
+def test_int8_is_off_by_half_a_step_at_most():
+    weight = np.random.default_rng(1).normal(size=(5, 33)).astype(np.float32)
+    weight[2] = 0.0
+    numbers, scales = quantized(weight)
+    assert numbers.dtype == np.int8
+    assert (np.abs(numbers * scales[:, None] - weight) <= 0.5001 * scales[:, None]).all()
+    assert (np.abs(numbers).max(axis=1) == [127, 127, 0, 127, 127]).all()
+
+
+@pytest.mark.parametrize("length", [0, 1, 54, 55, 56, 63, 64, 65, 1000])
+def test_checksums_of_every_length(length):
+    """Python's hashlib wrote them; a message is filled up to blocks of 64 bytes."""
+    model = random_model()
+    weights = {name: weight.detach().numpy() for name, weight in model.named_parameters()}
+    about = {"config": model.config.to_dict(), "never_generated": NEVER}
+    file = model_file({**about, "filler": "x" * length}, weights, "int8")
+    assert JavaScriptModel(file, bos_id=BOS, eos_id=EOS).kernel
+
+
+@pytest.mark.parametrize("place", [8, 40, 100, -1000, -1])
+def test_damage_is_noticed(place):
+    file = bytearray(file_of(random_model(), "int8"))
+    file[place] ^= 1
+    with pytest.raises(JSEvalException, match="the model file is damaged"):
+        JavaScriptModel(bytes(file), bos_id=BOS, eos_id=EOS)
+
+
+def test_a_file_that_was_cut_off_is_noticed():
+    with pytest.raises(JSEvalException, match="the model file is damaged"):
+        JavaScriptModel(file_of(random_model())[:-5], bos_id=BOS, eos_id=EOS)
+
+
+@pytest.mark.parametrize("file", [b"", b"<!DOCTYPE html>", b"HEADWAY2" + bytes(100)])
+def test_another_file_is_refused(file):
+    with pytest.raises(JSEvalException, match="not a headway model"):
+        JavaScriptModel(file, bos_id=BOS, eos_id=EOS)
+
+
+def test_without_webassembly_javascript_multiplies(monkeypatch):
+    monkeypatch.setattr(export, "script", lambda entry: f"delete globalThis.WebAssembly;\n{script(entry)}")
+    model = random_model()
+    engine = engine_of(model)
+    assert not engine.kernel
+    [source] = sources(1)
+    wanted = model(torch.tensor([source]), torch.tensor([[BOS, 9, 8]])).detach().numpy().ravel()
+    assert np.abs(logits(engine, source) - wanted).max() <= 1e-4

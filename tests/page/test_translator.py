@@ -1,0 +1,49 @@
+"""The page's translator gives what the translator in Python gives, and says what it can't take."""
+
+from pathlib import Path
+
+import pytest
+
+from headway.page.export import MODEL_FILE, export_web
+from tests.page.scripts import page
+from tests.translator.test_translator import translator
+
+
+@pytest.fixture(scope="module")
+def door():
+    return translator(max_length=20)
+
+
+@pytest.fixture(scope="module")
+def browser(door, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported") / "web"
+    export_web(door.stored, folder, "float32")
+    with page(Path(__file__).with_name("translating.js"), tmp_path_factory.mktemp("page")) as process:
+        process.ask({"file": str(folder / MODEL_FILE)})
+        yield process
+
+
+@pytest.mark.parametrize("text", ["the cat", "", " \u3000", "x " * 300, "x" * 2000])
+def test_a_translation_is_that_of_python(browser, door, text):
+    """Its score too; there is none where the model wrote nothing."""
+    [wanted] = door.translate([text], beam_size=2)
+    found = browser.ask({"task": "translate", "text": text, "options": {"beamSize": 2}})
+    assert (found["text"], found["stopped"]) == (wanted.text, wanted.stopped)
+    assert found["score"] == (wanted.score and pytest.approx(wanted.score, abs=1e-3))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "is not text (null)"),
+        (3, "is not text (number)"),
+        (["the cat"], "is not text (object)"),
+        ("\ud800", "holds half of a surrogate pair"),
+    ],
+)
+def test_what_is_no_text_is_refused(browser, text, says):
+    for task in ("translate", "inspect"):
+        assert browser.ask({"task": task, "text": text, "options": {}}) == {"problem": f"the text {says}"}
+    if text is not None:
+        asked = {"task": "inspect", "text": "the cat", "options": {"translation": text}}
+        assert browser.ask(asked) == {"problem": f"the translation {says}"}
