@@ -29,6 +29,7 @@ FORMS = {"valid_loss": ".3f", "valid_bleu": ".2f"}
 """How the log's measures are shown."""
 
 
+@options.with_search("beam_size", "length_penalty")
 def compare(
     context: typer.Context,
     runs: Annotated[
@@ -40,8 +41,7 @@ def compare(
         Option(help="A test set to translate with each run: text, or a .tsv or .jsonl file with both sides."),
     ] = None,
     reference: options.Reference = None,
-    beam_size: options.BeamSize = None,
-    length_penalty: options.LengthPenalty = None,
+    search: options.Search = options.NOTHING,
     mbr: options.Mbr = None,
     tokenize: options.Tokenize = None,
     metric: options.Metric = None,
@@ -92,8 +92,7 @@ def compare(
         _show_records(records, differing)
     if test_set is not None:
         load = partial(load_translator, device=device, precision=precision, engine=engine, threads=threads)
-        search = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr}
-        scored = _scored(runs, test_set, load, search)
+        scored = _scored(runs, test_set, load, {**search, "mbr": mbr})
         comparisons = [[asdict(one) for one in of_run] for of_run in scored]
         document["test_set"] = {"lines": len(test_set.sources), "comparison": comparisons}
         if not as_json:

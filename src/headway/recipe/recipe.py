@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from headway.data.options import DataSection, DistilledFiles, PreparationOptions, Section, TokenizerSection, listed
+from headway.decoding import options as search
 from headway.decoding.options import SearchOptions
 from headway.devices import DeviceName, Precision
 from headway.model.config import PRESETS, ModelConfig
@@ -162,14 +163,10 @@ class DecodingSection(Section):
     """The model's default search options, kept in its decoding.json; by default those of `training.init_from`.
     Validation in training is greedy."""
 
-    beam_size: int = Field(SearchOptions.beam_size, ge=1, le=SearchOptions.WIDEST_BEAM)
-    """Number of hypotheses that beam search keeps; 1 is greedy search."""
-    length_penalty: float = Field(SearchOptions.length_penalty, ge=0, le=10)
-    """Alpha of GNMT's length penalty; 0 ranks hypotheses by total log-probability."""
-    max_length: int | None = Field(None, ge=1, le=SearchOptions.LONGEST)
-    """Maximum number of tokens in a translation; by default twice the number of source tokens plus 50."""
-    no_repeat_ngram: int = Field(SearchOptions.no_repeat_ngram, ge=0)
-    """No sequence of this many tokens occurs twice in a translation; 0 turns it off."""
+    beam_size: search.BeamSize = SearchOptions.beam_size
+    length_penalty: search.LengthPenalty = SearchOptions.length_penalty
+    max_length: search.MaxLength = SearchOptions.max_length
+    no_repeat_ngram: search.NoRepeatNgram = SearchOptions.no_repeat_ngram
 
 
 def _folder_name(name: str) -> str:
