@@ -4,18 +4,16 @@ translations."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import wraps
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, get_type_hints
+from typing import Annotated, NamedTuple, Protocol, TypeVar, get_type_hints
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from headway.errors import UserError
+from headway.errors import raises_user_error
 
 EVERY = ("ctranslate2", "torch")
 TORCH = ("torch",)
 CHECKED = ConfigDict(strict=True, extra="forbid")
-Record = TypeVar("Record")
 WIDEST_BEAM, LONGEST = 1000, 2**20
 """Limits far beyond any use, so that the options of an untrusted model can't ask for all of the memory."""
 
@@ -68,25 +66,7 @@ NoRepeatNgram = Annotated[
 ]
 
 
-def raising_user_error(record: type[Record]) -> type[Record]:
-    """A pydantic dataclass that raises UserError for impossible values."""
-    validate = record.__init__
-
-    @wraps(validate)
-    def checked(self: Record, *args: Any, **given: Any) -> None:
-        try:
-            validate(self, *args, **given)
-        except ValidationError as error:
-            first = error.errors()[0]
-            message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-            place = f"{first['loc'][0]}={first['input']!r}: " if first["loc"] else ""
-            raise UserError(place + message) from None
-
-    record.__init__ = checked
-    return record
-
-
-@raising_user_error
+@raises_user_error
 @dataclass(frozen=True, config=CHECKED)
 class Sampling:
     """Options of sampling tokens. Raises UserError for impossible values."""
@@ -100,7 +80,7 @@ class Sampling:
     seed: Annotated[int, Field(ge=0)] = 1
 
 
-@raising_user_error
+@raises_user_error
 @dataclass(frozen=True, config=CHECKED)
 class SearchOptions:
     """Options of a search. Raises UserError for impossible values."""
