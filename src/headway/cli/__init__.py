@@ -12,7 +12,7 @@ import typer
 from typer import Option
 
 from headway.cli import compare, demo, draw, evaluate, export, inspect, make, plan, serve, show, texts, train, translate
-from headway.cli.streams import prepare_streams
+from headway.cli.files import prepare_streams
 from headway.errors import NEEDS_TORCH, UserError
 
 app = typer.Typer(

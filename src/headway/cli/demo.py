@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from headway.cli import options
-from headway.cli.streams import tell
+from headway.cli.files import tell
 from headway.cli.texts import parse_languages
 from headway.cli.train import bound_spinning, program, run_training
 from headway.data.corpus import read_lines

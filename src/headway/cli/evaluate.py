@@ -14,9 +14,8 @@ import typer
 from typer import Option
 
 from headway.cli import options
-from headway.cli.files import arriving_chunks, load_translator, parallel_pairs, tell_of_aligner, writer
+from headway.cli.files import arriving_chunks, load_translator, parallel_pairs, tell, tell_of_aligner, writer
 from headway.cli.show import print_json
-from headway.cli.streams import tell
 from headway.data.corpus import read_lines, same_text
 from headway.errors import UserError
 

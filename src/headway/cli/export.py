@@ -11,9 +11,8 @@ from typer import Argument, Option
 
 from headway.cli import options
 from headway.cli.evaluate import TestSet, tokenization_for
-from headway.cli.files import validation_pairs
+from headway.cli.files import tell, validation_pairs
 from headway.cli.make import with_shortlist
-from headway.cli.streams import tell
 from headway.errors import UserError
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.files import load_translator, parallel_pairs, validation_pairs
-from headway.cli.streams import tell
+from headway.cli.files import load_translator, parallel_pairs, tell, validation_pairs
 from headway.errors import UserError
 from headway.text.characters import is_blank
 

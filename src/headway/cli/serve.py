@@ -11,8 +11,7 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.files import load_translator, validation_pairs
-from headway.cli.streams import tell
+from headway.cli.files import load_translator, tell, validation_pairs
 from headway.errors import UserError
 from headway.serving.settings import Settings
 

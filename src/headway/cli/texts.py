@@ -9,9 +9,8 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.files import input_lines, parallel_pairs, write_as_they_arrive
+from headway.cli.files import input_lines, parallel_pairs, tell, write_as_they_arrive
 from headway.cli.show import print_json
-from headway.cli.streams import tell
 from headway.data.check import check_corpus
 from headway.data.corpus import as_corpus
 from headway.data.lines import Layout

@@ -16,8 +16,8 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
+from headway.cli.files import tell
 from headway.cli.recipes import check_given, read_recipe, recipe_list, split_arguments
-from headway.cli.streams import tell
 from headway.errors import UserError
 
 if TYPE_CHECKING:
