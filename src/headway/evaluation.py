@@ -4,11 +4,11 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,13 +85,13 @@ class NamedMetric:
         """Raises UserError where the function fails, or returns neither a finite number nor one for each line."""
         try:
             with redirect_stdout(sys.stderr):
-                result = self.function(list(sources), list(translations), list(references))
+                result: Any = self.function(list(sources), list(translations), list(references))
         except (Exception, SystemExit) as error:
             raise UserError(f"metric {self.name}: fails: {_described_error(error)}") from None
         scores = _numbers(result)
         if scores is None or scores.shape not in ((), (len(sources),)):
             returned = "None" if result is None else f"a {type(result).__name__}"
-            if hasattr(result, "__len__") and not isinstance(result, (str, bytes, dict)):
+            if isinstance(result, Sized) and not isinstance(result, (str, bytes, dict)):
                 returned += f" of {len(result)}"
             wanted = f"a number, or a list of {len(sources)} numbers, one for each line"
             raise UserError(f"metric {self.name}: returned {returned}; it must return {wanted}")
@@ -118,11 +118,11 @@ def load_metric(name: str) -> NamedMetric:
         if absent and f"{module_name}.".startswith(f"{absent}."):
             problem = f"there is no module {absent} in {folder} or among the installed packages"
         raise UserError(f"metric {name}: {problem}") from None
-    function: Any = getattr(module, function_name, None)
+    function = getattr(module, function_name, None)
     if not callable(function):
         problem = "has no function" if function is None else "has no function, but a value, of the name"
         raise UserError(f"metric {name}: module {module_name} {problem} {function_name}")
-    return NamedMetric(name, function)
+    return NamedMetric(name, cast("Any", function))
 
 
 def _numbers(result: Any) -> NDArray[np.float64] | None:

@@ -182,9 +182,7 @@ def extend(
         options.Files,
         Option(metavar="FILE", help="New text, or a .tsv or .jsonl file with both sides. May be repeated."),
     ] = None,
-    target: Annotated[
-        options.Files, Option(metavar="FILE", help="New text in the target language. May be repeated.")
-    ] = None,
+    target: Annotated[options.Files, options.files("New text in the target language.")] = None,
     add_language: Annotated[
         list[str] | None,
         Option(metavar="CODE", help="New target language; the tag >>CODE<< selects it. May be repeated."),
