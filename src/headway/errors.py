@@ -27,10 +27,9 @@ def raises_user_error(record: type[Record]) -> type[Record]:
             validate(self, *args, **given)
         except ValueError as error:  # pydantic's
             first: dict[str, Any] = error.errors()[0]  # type: ignore[attr-defined]
-            message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-            message = message.replace("greater than or equal to", "at least").replace(
-                "less than or equal to", "at most"
-            )
+            message = first["msg"].removeprefix("Value error, ").replace("Input should", "must")
+            for long, short in (("greater than or equal to", "at least"), ("less than or equal to", "at most")):
+                message = message.replace(long, short)
             place = f"{first['loc'][0]}={first['input']!r}: " if first["loc"] else ""
             raise UserError(place + message) from None
 
