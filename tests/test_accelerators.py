@@ -217,8 +217,8 @@ def test_the_demo_on_apples_gpu(pretend_device, tmp_path, monkeypatch, capsys):
     pretend_device("mps")
     real = recipes.make_recipe
 
-    def small(document, overrides=SMALL_DEMO, **named):
-        return real(document, overrides, **named)
+    def small(document, overrides, **named):
+        return real(document, [*overrides, *SMALL_DEMO], **named)
 
     monkeypatch.setattr(recipes, "make_recipe", small)
     monkeypatch.setattr(dates, "dates_corpus", partial(dates.dates_corpus, sizes=(200, 8, 8)))

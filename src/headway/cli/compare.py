@@ -15,8 +15,7 @@ from typer import Argument, Option
 
 from headway.cli import options
 from headway.cli.evaluate import TestSet, shown_difference, shown_score
-from headway.cli.files import load_translator, tell
-from headway.cli.show import print_json, print_table
+from headway.cli.files import load_translator, print_json, print_table, tell
 from headway.errors import UserError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""headway inspect"""
+"""headway inspect and headway show"""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from typer import Argument, Option
 
-from headway.cli import options
-from headway.cli.files import last_models, load_translator, parallel_pairs, tell, validation_pairs
+from headway.cli import files, options
 from headway.errors import UserError
 from headway.text.characters import is_blank
 
@@ -85,15 +84,15 @@ def inspect(
     kinds = list(KINDS) if kind == "all" else cast("list[AttentionKind]", kind.split(","))
     if unknown := [one for one in kinds if one not in KINDS]:
         raise UserError(f"--kind {kind}: {unknown[0]!r} is none of {', '.join(KINDS)}, all")
-    history = last_models(model, last) if last is not None else []
+    history = files.last_models(model, last) if last is not None else []
     history = [one for one in history if one.name != find_model(model).name]
-    translator = load_translator(model, device, threads=threads)
-    translator.domain = [source for source, _ in validation_pairs(model)]
+    translator = files.load_translator(model, device, threads=threads)
+    translator.domain = [source for source, _ in files.validation_pairs(model)]
     text = language_prefix(translator, target_language) + text
     if suffix == ".html":
         _, plain = translator.info.source_tokenizer.split_tag(text)
         count = len(usual_cases(translator.info.config, plain))
-        tell(f"trying {count} edits of the model and of the text for the page")
+        files.tell(f"trying {count} edits of the model and of the text for the page")
         if not analysis and translator.is_readable(text, LONGEST_ANALYSED):
             analysis = names_by_sentence()
     analyses = _analyses(analysis or [], model, translator)
@@ -103,7 +102,7 @@ def inspect(
         content = record.to_page() if suffix == ".html" else record.to_json() + "\n"
         output.write_text(content, encoding="utf-8", newline="\n")
         if suffix == ".html":
-            tell(f"{output}: written")
+            files.tell(f"{output}: written")
         return
     if analyses:
         target_names, source_names = record.maps.labels("cross")
@@ -206,8 +205,8 @@ def _pairs(file: str | None, run: Path, translator: Translator) -> list[tuple[st
 
     pairs: Iterable[tuple[str, str]]
     if file is not None:
-        pairs = ((pair.source, pair.target) for pair in parallel_pairs([Path(file)], [], run))
-    elif not (pairs := validation_pairs(run)):
+        pairs = ((pair.source, pair.target) for pair in files.parallel_pairs([Path(file)], [], run))
+    elif not (pairs := files.validation_pairs(run)):
         raise UserError(
             f"--analysis head_importance: {run} has no validation pairs; name a file of pairs, "
             "--analysis head_importance=PAIRS.tsv"
@@ -217,3 +216,41 @@ def _pairs(file: str | None, run: Path, translator: Translator) -> list[tuple[st
     if not found:
         raise UserError(f"--analysis head_importance: {file or run} has no pair that the model can read")
     return found
+
+
+def show(model: options.Model, as_json: options.JsonOutput = False) -> None:
+    """Show a model's languages, size, scores and training.
+
+    The JSON also has the shape of every weight.
+
+    \b
+    headway show runs/multi30k-de-en
+    """
+    from headway.model.shapes import weight_shapes
+    from headway.storage import read_model
+
+    stored = read_model(model)
+    if as_json:
+        document = {
+            "folder": str(stored.folder),
+            "source_language": stored.source_language,
+            "target_language": stored.target_language,
+            "parameters": stored.num_parameters,
+            "model": stored.config.to_dict(),
+            "training_flops": stored.training_flops,
+            "decoding": stored.decoding,
+            "alignment": stored.aligner and stored.aligner.to_dict(),
+            "int8": stored.int8 and stored.int8.to_dict(),
+            "weights": weight_shapes(stored.config),
+        }
+        files.print_json(document)
+        return
+    languages = f"{stored.source_language} -> {stored.target_language}"
+    typer.echo(f"{stored.folder}\n{languages}, {stored.num_parameters:,} parameters\n")
+    of_encoder = {"decoder_num_heads": stored.config.num_heads, "decoder_d_ff": stored.config.d_ff}
+    sizes = stored.config.to_dict().items()
+    files.print_table(
+        [(name, f"{of_encoder[name]} (as the encoder)" if size is None else str(size)) for name, size in sizes]
+    )
+    card = "".join(char for char in stored.card if char.isprintable() or char in "\n\t").rstrip()
+    files.print_markdown(card)

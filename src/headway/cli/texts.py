@@ -8,9 +8,8 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.files import input_lines, parallel_pairs, tell, write_as_they_arrive
+from headway.cli.files import input_lines, parallel_pairs, print_json, tell, write_as_they_arrive
 from headway.cli.options import Files, files
-from headway.cli.show import print_json
 from headway.data.check import check_corpus
 from headway.data.corpus import as_corpus
 from headway.data.lines import Layout, Line
