@@ -14,6 +14,7 @@ from typer import Option
 from headway.cli import compare, demo, draw, evaluate, export, inspect, make, plan, serve, texts, train, translate
 from headway.cli.files import prepare_streams
 from headway.errors import NEEDS_TORCH, UserError
+from headway.storage.atomic import is_out_of_space
 
 app = typer.Typer(
     name="headway",
@@ -84,8 +85,6 @@ def _run() -> int:
             raise
         return _complain(f"`headway {sys.argv[1]}` {NEEDS_TORCH}")
     except OSError as error:
-        from headway.storage.atomic import is_out_of_space
-
         if error.filename is None and not is_out_of_space(error):
             raise
         return _complain(f"{error.filename or 'output'}: {error.strerror}")

@@ -14,12 +14,13 @@ from typer import Argument, Option
 
 from headway.cli import files, options
 from headway.errors import UserError
+from headway.insight.pictures import HeatMap, check_picture_path, draw_heat_maps, heat_maps, save_picture
+from headway.storage.model_directory import find_model, read_model
 from headway.text.characters import is_blank
 
 if TYPE_CHECKING:
     from headway.insight import AttentionKind, AttentionMaps, TranslationRecord
     from headway.insight.analyses import Request
-    from headway.insight.pictures import HeatMap
     from headway.translator import Translator
 
 WHOLE = (".html", ".json")
@@ -37,12 +38,8 @@ def inspect(
     layers: Annotated[str, Option(help="Layer numbers from 1, with commas; or last, or all.")] = "last",
     heads: Annotated[str, Option(help="Head numbers from 1, with commas; or all, or mean (of all heads).")] = "mean",
     words: Annotated[bool, Option("--words", help="Join the tokens of each word.")] = False,
-    moving: Annotated[
-        bool, Option("--moving", help="Show the words one by one, with lines to the words they attend to (.svg).")
-    ] = False,
-    last: Annotated[
-        int | None, Option(min=1, help="With a run: compare this many of its last models, to see how heads develop.")
-    ] = None,
+    moving: Annotated[bool, Option("--moving", help="Show words one by one with lines of attention (.svg).")] = False,
+    last: Annotated[int | None, Option(min=1, help="Compare this many of the last models of a run.")] = None,
     analysis: Annotated[
         list[str] | None,
         Option(
@@ -74,8 +71,6 @@ def inspect(
     from headway.insight import KINDS, draw_map, usual_cases
     from headway.insight.analyses import LONGEST_ANALYSED, TokenNames, names_by_sentence
     from headway.insight.animation import animated_picture
-    from headway.insight.pictures import draw_heat_maps, save_picture
-    from headway.storage import find_model
     from headway.translator.lines import language_prefix
 
     options.check_output(output)
@@ -127,8 +122,6 @@ def inspect(
 
 def _checked_suffix(output: Path | None, *, moving: bool, chooses_maps: bool, analyses: bool) -> str:
     """The suffix of the file to write, or "". Raises UserError if such a file can't hold what is asked for."""
-    from headway.insight.pictures import check_picture_path
-
     suffix = "" if output is None else output.suffix.lower()
     if moving and suffix != ".svg":
         raise UserError("--moving makes a picture: it needs --output with a name that ends in .svg")
@@ -151,8 +144,6 @@ def _chosen_maps(
     moments: Mapping[str, AttentionMaps], kinds: Sequence[AttentionKind], layers: str, heads: str
 ) -> list[list[HeatMap]]:
     """A row of maps for each layer, or for each map if there are several moments, whose names end the titles."""
-    from headway.insight.pictures import heat_maps
-
     rows = []
     for kind in kinds:
         weights = next(iter(moments.values())).attention.get(kind)
@@ -227,7 +218,6 @@ def show(model: options.Model, as_json: options.JsonOutput = False) -> None:
     headway show runs/multi30k-de-en
     """
     from headway.model.shapes import weight_shapes
-    from headway.storage import read_model
 
     stored = read_model(model)
     if as_json:

@@ -14,6 +14,7 @@ from headway.cli.evaluate import TestSet, refuse_endless
 from headway.cli.files import last_models, load_translator, parallel_pairs, tell
 from headway.data.corpus import is_two_sided, read_lines
 from headway.errors import UserError
+from headway.storage.model_directory import write_model
 from headway.text.characters import is_blank
 
 if TYPE_CHECKING:
@@ -56,9 +57,7 @@ def aligner(
 def average(
     run: Annotated[Path, Argument(metavar="RUN", help="Run directory.")],
     output: options.NewModel,
-    last: Annotated[
-        int | None, Option(min=1, help="How many of the last models to average. Default: all that were kept.")
-    ] = None,
+    last: Annotated[int | None, Option(min=1, help="Number of last models. Default: all that were kept.")] = None,
 ) -> None:
     """Average a run's last models into one.
 
@@ -101,7 +100,6 @@ def calibrate(
     headway calibrate runs/mine --source valid.de --reference valid.en --output models/mine-calibrated
     headway translate models/mine-calibrated input.de --confidence
     """
-    from headway.storage.model_directory import write_model
     from headway.translator import Translator
     from headway.translator.confidence import learn_calibration
     from headway.translator.int8 import judge_int8
@@ -175,13 +173,8 @@ def with_shortlist(stored: StoredModel, source: Path, target: Path | None, model
 def extend(
     model: options.Model,
     output: options.NewModel,
-    add_pieces: Annotated[
-        int, Option(min=0, metavar="N", help="Maximum number of new tokens (or words) in each vocabulary.")
-    ] = 0,
-    source: Annotated[
-        options.Files,
-        Option(metavar="FILE", help="New text, or a .tsv or .jsonl file with both sides. May be repeated."),
-    ] = None,
+    add_pieces: Annotated[int, Option(min=0, metavar="N", help="Maximum new tokens (or words) per vocabulary.")] = 0,
+    source: Annotated[options.Files, options.files("New text, or .tsv or .jsonl files with both sides.")] = None,
     target: Annotated[options.Files, options.files("New text in the target language.")] = None,
     add_language: Annotated[
         list[str] | None,

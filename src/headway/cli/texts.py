@@ -78,9 +78,7 @@ def parse_languages(languages: str) -> tuple[str, str]:
 
 
 def split(
-    pairs: Annotated[
-        Files, Argument(metavar="[PAIRS]...", help=".tsv or .jsonl files with both sides, or patterns.")
-    ] = None,
+    pairs: Annotated[Files, Argument(metavar="[PAIRS]...", help=".tsv or .jsonl files, or patterns of them.")] = None,
     output: Annotated[Path | None, options.output("Folder to make.", "FOLDER")] = None,
     source: Annotated[Files, files("Text, one sentence per line.")] = None,
     target: Annotated[Files, files("Its translation, line for line, in as many files.")] = None,
