@@ -14,7 +14,6 @@ from headway.errors import UserError
 from headway.model import ModelConfig
 from headway.recipe import choosing
 from headway.recipe.choosing import TrainingSpeed, TrainingText, choose
-from headway.recipe.planning import Corpus
 from headway.recipe.recipe import Recipe
 from headway.recipe.sizes import count, on_meta
 
@@ -35,11 +34,10 @@ def device(flops: float, text: TrainingText = MULTI30K, lines: int = 1000):
             seconds_of_step=work / flops,
             seconds_before=2.0,
             steps_of_epoch=text.tokens / tokens,
-            corpus=Corpus(text.pairs, text.pairs, lengths, 0),
             parameters=parameters,
-            work_of_line=2.0 * parameters * sum(lengths),
-            work_of_step=work,
-            lines=lines,
+            lines_of_step=work / (2.0 * parameters * sum(lengths)),
+            pairs=text.pairs,
+            valid_lines=lines,
         )
 
     return measured
