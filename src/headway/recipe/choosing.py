@@ -8,6 +8,7 @@ set by hand is left alone.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,26 +95,11 @@ class TrainingSpeed:
     seconds_of_step: float
     seconds_before: float
     """From the start to the first step, with preparing the text."""
+    seconds_of_validation: float
+    seconds_of_teaching: float
+    """The time in which a teacher translates the training text."""
     steps_of_epoch: float
     parameters: int
-    lines_of_step: float
-    """Greedy translations that are as much work as a step."""
-    pairs: int
-    valid_lines: int
-
-    @property
-    def seconds_of_line(self) -> float:
-        """Approximate time of a greedy translation with torch, at an eighth of the speed of training."""
-        return 8 * self.seconds_of_step / self.lines_of_step
-
-    @property
-    def seconds_of_validation(self) -> float:
-        return self.valid_lines * self.seconds_of_line
-
-    @property
-    def seconds_of_teaching(self) -> float:
-        """The time in which a teacher translates the training text: with a beam, but by CTranslate2."""
-        return 0.75 * self.pairs * self.seconds_of_line
 
 
 @dataclass
@@ -123,9 +109,7 @@ class Choice:
     data: Document
     overrides: Sequence[str]
     """The keys set by hand, as `key.path=value`."""
-    sections: dict[str, Document] = field(
-        default_factory=lambda: {"tokenizer": {}, "model": {}, "training": {}, "decoding": {}}
-    )
+    sections: dict[str, Document] = field(default_factory=lambda: defaultdict(dict))
     stages: list[Document] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
     """Value and reason of each key or stage."""

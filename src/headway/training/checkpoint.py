@@ -51,16 +51,13 @@ class Progress:
     epoch: NonNegativeInt = 0
     step_in_epoch: NonNegativeInt = 0
     minutes: NonNegativeFloat = 0.0
-    """Over all resumes."""
     minutes_before: NonNegativeFloat = 0.0
     """Minutes of the earlier stages."""
     flops: NonNegativeFloat | None = 0.0
-    """The work of all matrix products in training so far, with that of the models that the run is made with
-    (`start.inherited_flops`); None if unknown."""
+    """Work of all matrix products, with `start.inherited_flops`; None if unknown."""
     best_score: float | None = None
     """Validation BLEU, or the negative validation loss, of the best model."""
     best_loss: float | None = None
-    """Validation loss of the best model."""
     best_step: NonNegativeInt = 0
     validations_without_better: NonNegativeInt = 0
     validated_step: NonNegativeInt = 0
@@ -72,16 +69,10 @@ class Progress:
 
 
 def conditions(device: torch.device, dtype: torch.dtype, processes: int) -> dict[str, str | int]:
-    """Settings beside recipe and data that affect the last digits of a step. `auto` in a recipe may be another device
-    or precision on another machine."""
-    return {
-        "plan": PLAN,
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "processes": processes,
-        "device": device.type,
-        "precision": str(dtype).removeprefix("torch."),
-    }
+    """Settings beside recipe and data that affect the last digits of a step."""
+    precision, threads = str(dtype).removeprefix("torch."), torch.get_num_threads()
+    hardware = {"threads": threads, "processes": processes, "device": device.type, "precision": precision}
+    return {"plan": PLAN, "torch": torch.__version__, **hardware}
 
 
 @dataclass
@@ -108,17 +99,15 @@ def save_checkpoint(
 ) -> None:
     """Writes `folder/step-NNNNNNNN`, whole or not at all, and removes all but the last few. random: the states of all
     ranks' generators; by default of this process alone. Raises UserError if the disk is full."""
-    files = {
-        "weights": named_weights(model),
-        "optimizer": {
-            f"{name}/{key}": value.contiguous()
-            for name, weight in model.named_parameters()
-            for optimizer in optimizers
-            for key, value in optimizer.state.get(weight, {}).items()
-        },
-        "average": average.named_tensors() if average is not None else {},
-        "random": random or random_states(),
+    moments = {
+        f"{name}/{key}": value.contiguous()
+        for name, weight in model.named_parameters()
+        for optimizer in optimizers
+        for key, value in optimizer.state.get(weight, {}).items()
     }
+    averages = average.named_tensors() if average is not None else {}
+    random = random or random_states()
+    files = {"weights": named_weights(model), "optimizer": moments, "average": averages, "random": random}
     size = sum(tensor.nbytes for tensors in files.values() for tensor in tensors.values())
     with write_directory(folder / step_name(state.progress.step), size) as path:
         for name, tensors in files.items():
@@ -151,17 +140,16 @@ def read_state(path: Path) -> State:
     file = path / "state.json"
     document = read_json(file)
     check_version(document.pop("format_version", None), FORMAT_VERSION, file)
-    if isinstance(document.get("progress"), dict):
-        document["progress"] = {"flops": None, "minutes_before": 0.0, **document["progress"]}  # of earlier versions
     try:
-        state = TypeAdapter(State).validate_json(json.dumps(document))
+        if isinstance(progress := document.get("progress"), dict):
+            document["progress"] = progress = {"flops": None, "minutes_before": 0.0, **progress}  # of earlier versions
+            if missing := {field.name for field in fields(Progress)} - progress.keys():
+                raise UserError(f"{file}: progress.{min(missing)} is missing; restore it, or begin a new run")
+        return TypeAdapter(State).validate_json(json.dumps(document))
     except ValidationError as error:
         problem = error.errors()[0]
         fault = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
         raise UserError(f"{file}: {clipped(fault)}; restore it, or begin a new run") from None
-    if missing := {field.name for field in fields(Progress)} - document["progress"].keys():
-        raise UserError(f"{file}: progress.{min(missing)} is missing; restore it, or begin a new run")
-    return state
 
 
 def last_checkpoint(folder: Path, notice: Callable[[str], None]) -> Path | None:
@@ -197,9 +185,7 @@ def best_steps(folder: Path) -> set[int]:
 def _load_optimizers(model: Transformer, optimizers: Sequence[torch.optim.Optimizer], file: Path) -> None:
     known = {name.rpartition("/")[0] for name in read_header(file)}  # a weight that never had a gradient has no state
     weights = {name: weight for name, weight in model.named_parameters() if name in known}
-    owners = {
-        weight: optimizer for optimizer in optimizers for group in optimizer.param_groups for weight in group["params"]
-    }
+    owners = {weight: one for one in optimizers for group in one.param_groups for weight in group["params"]}
     wanted = {name: state_like(owners[weight], weight) for name, weight in weights.items()}
     tensors = load_tensors(file, {f"{name}/{key}": like for name in wanted for key, like in wanted[name].items()})
     for name, weight in weights.items():

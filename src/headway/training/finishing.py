@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeVar
 from headway.data.corpus import CorpusFiles
 from headway.data.prepared import VALID_TEXTS
 from headway.decoding.options import SearchOptions, length_penalty
-from headway.devices import DeviceName, EngineName
 from headway.errors import UserError
 from headway.evaluation import score_margins, score_translations
 from headway.model import ModelConfig
@@ -95,19 +94,9 @@ def end_run(recipe: Recipe, run: Path, minutes: float, tell: Tell) -> None:
             save_model(folder, judged)
 
 
-def finish(
-    run: Path,
-    tell: Tell,
-    *,
-    test: CorpusFiles | None = None,
-    minutes: float = math.inf,
-    beams: Sequence[int] = BEAMS,
-    device: DeviceName = "auto",
-    engine: EngineName = "auto",
-) -> None:
+def finish(run: Path, tell: Tell, *, test: CorpusFiles | None = None, minutes: float = math.inf) -> None:
     """Measures the best model of a run and saves it in place with the results, once. Tells them, and the next commands.
-    With few minutes it uses fewer validation pairs. test: text for the scores, by default the validation text. beams:
-    sizes to choose from. device, engine: as in `Translator.load`."""
+    With few minutes it uses fewer validation pairs. test: text for the scores, by default the validation text."""
     folder = find_model(run)
     stored = load_model(folder)
     if HEADING in stored.card:
@@ -117,17 +106,17 @@ def finish(
     if test is not None and (pairs := list(test.pairs())):
         part = "test"
         measured = UnseenText([one.source for one in pairs], [one.target for one in pairs], valid.tokenize)
-    translator = Translator(stored, device=device, engine=engine)
+    translator = Translator(stored, engine="auto")
     rows: dict[str, str] = {}
     if len(valid.sources) >= FEWEST:
-        valid = valid.some(_affordable(translator, valid, 60 * minutes, max(beams) * len(measured.sources), beams))
-        options, rows["search"] = choose_search(translator, valid, beams)
+        valid = valid.some(_affordable(translator, valid, 60 * minutes, max(BEAMS) * len(measured.sources)))
+        options, rows["search"] = choose_search(translator, valid, BEAMS)
         tell(f"search: {rows['search']}")
         stored = replace(stored, decoding={**stored.decoding, **options})
     else:
         tell(f"notice: {len(valid.sources)} validation pairs are too few to choose a search by, {FEWEST} are enough")
     stored = judge_int8(stored, *valid, tell)
-    translator = Translator(stored, device=device, engine=engine)  # in the precision that it has from now on
+    translator = Translator(stored, engine="auto")  # in the precision that it has from now on
     try:
         translations = translator.translate(valid.sources)
         calibration = learn_calibration(TorchReader(translator.model), stored, translations, valid.references)
@@ -148,7 +137,7 @@ def finish(
         tell(line)
 
 
-def _affordable(translator: Translator, pairs: UnseenText, seconds: float, others: int, beams: Sequence[int]) -> int:
+def _affordable(translator: Translator, pairs: UnseenText, seconds: float, others: int) -> int:
     """The number of validation pairs that there is time for. others: other sentences to translate, counted as greedy
     ones, of which a beam of two takes at most two."""
     few = pairs.some(TRIED).sources
@@ -156,7 +145,7 @@ def _affordable(translator: Translator, pairs: UnseenText, seconds: float, other
     began = time.monotonic()
     translator.translate(few, beam_size=1)
     each = (time.monotonic() - began) / len(few)
-    of_pair = each * (sum(beams) + 3 * max(beams)) + SCORING  # the searches, then int8, fp32, and for confidence
+    of_pair = each * (sum(BEAMS) + 3 * max(BEAMS)) + SCORING  # the searches, then int8, fp32, and for confidence
     return int(min(MOST, max(FEWEST, (seconds - each * others) / of_pair)))
 
 

@@ -86,27 +86,24 @@ def run_loop(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
     ):
         while True:
             asked, minutes = run.ranks.all_reduce_max(stop() or 0, run.minutes())
-            signal_number = int(asked) or None
+            signal_number = int(asked)
             ended_by = reached(options, progress, minutes, epoch_over=upcoming is None)
-            at_validation = ended_by is not None or progress.step % run.validate_every == 0
-            if at_validation and progress.validated_step < progress.step and signal_number is None:
+            at_validation = ended_by or progress.step % run.validate_every == 0
+            if at_validation and progress.validated_step < progress.step and not signal_number:
                 if saved == (0, 0):  # a model needs a checkpoint, even if its validation fails
                     saved = _save(run, log)
                 validate_and_keep(run, stop, log, reporter)
                 continue
-
-            if signal_number is not None:
+            if signal_number:
                 reporter.line("stopping: saving what was done; again to stop at once, unsaved")
-            ending = ended_by is not None or signal_number is not None
-            changed = saved != (progress.step, progress.validated_step)
-            if changed and (ending or progress.step % run.save_every == 0):
+            at_saving = signal_number or ended_by or progress.step % run.save_every == 0
+            if at_saving and saved != (progress.step, progress.validated_step):
                 saved = _save(run, log)
-            if signal_number is not None:
+            if signal_number:
                 raise Interrupted(signal_number)
-            if ended_by is not None:
+            if ended_by:
                 reporter.line(f"ended by {ended_by}")
                 return progress
-
             if upcoming is None:
                 progress.epoch, progress.step_in_epoch = progress.epoch + 1, 0
                 steps = run.train.plan.steps(progress.epoch)

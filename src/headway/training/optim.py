@@ -13,7 +13,7 @@ BETA1 = 0.9
 EPSILON = 1e-9
 MOMENTUM = 0.95
 COEFFICIENTS = 3.4445, -4.7750, 2.0315
-"""Of Newton and Schulz's iteration: singular values end near 1, between 0.7 and 1.2, after few rounds."""
+"""For Newton and Schulz's iteration: singular values end near 1, between 0.7 and 1.2, after few rounds."""
 LIKE_ADAM = 0.2
 """Root mean square of an update of Adam's, as a share of the learning rate (Liu et al., 2025)."""
 

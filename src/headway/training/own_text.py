@@ -44,6 +44,10 @@ MINUTES = 30.0
 TEXT_KEYS = ("source", "target", "columns", "document")
 """The fields of a request that decide the parts of the text."""
 MEASURED_SECONDS, UNMEASURED_STEPS = 4.0, 2
+SPEED_OF_SEARCH = 1 / 8
+"""Approximate FLOP/s of greedy search with torch, by those of training."""
+TEACHING = 0.75
+"""Time in which a teacher translates a line, with a beam, but by CTranslate2, by that of greedy search with torch."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class RunRequest:
     """Empty if parts are to be set apart."""
     valid_target: list[str]
     columns: tuple[int, int] | None
-    """Of source and target in .tsv files, from 0."""
+    """Columns of source and target in .tsv files, from 0."""
     document: Layout | None
     """The place in a line that names its document."""
     overrides: list[str]
@@ -150,14 +154,15 @@ def measure(recipe: Recipe, folder: Path) -> TrainingSpeed:
         began = time.monotonic()
         take_step(run, next(steps), None, Reporter(quiet=True))
         seconds.append(time.monotonic() - began)
+    seconds_of_step = sum(seconds[UNMEASURED_STEPS:]) / (len(seconds) - UNMEASURED_STEPS)
     lengths = [length + 1 for length in run.data.train.mean_lengths]
-    work_of_line = sum(forward_work(run.model.config, *lengths, *lengths))
+    lines_of_step = run.progress.flops / len(seconds) / sum(forward_work(run.model.config, *lengths, *lengths))
+    seconds_of_line = seconds_of_step / lines_of_step / SPEED_OF_SEARCH
     return TrainingSpeed(
-        seconds_of_step=sum(seconds[UNMEASURED_STEPS:]) / (len(seconds) - UNMEASURED_STEPS),
+        seconds_of_step=seconds_of_step,
         seconds_before=before,
+        seconds_of_validation=len(run.data.valid_texts) * seconds_of_line,
+        seconds_of_teaching=TEACHING * len(run.data.train) * seconds_of_line,
         steps_of_epoch=run.steps_per_epoch,
         parameters=count(on_meta(run.model.config).parameters()),
-        lines_of_step=run.progress.flops / len(seconds) / work_of_line,
-        pairs=len(run.data.train),
-        valid_lines=len(run.data.valid_texts),
     )

@@ -25,9 +25,9 @@ from headway.errors import UserError
 
 Item = TypeVar("Item")
 PATIENCE = timedelta(days=7)
-"""How long ranks wait for each other, because preparing a corpus may take days. A dead rank is noticed at once."""
+"""Timeout of ranks that wait for each other: preparing a corpus may take days, and a dead rank is noticed at once."""
 MEETING = timedelta(minutes=30)
-"""How long ranks wait at the start until all are there."""
+"""Timeout of the start, until all ranks are there."""
 _LOST = re.compile(r"gloo|nccl|connection (closed|reset|refused)|broken pipe|socket", re.IGNORECASE)
 
 

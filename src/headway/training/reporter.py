@@ -82,7 +82,7 @@ class Reporter:
 
 class RunLog(ExitStack):
     """The log of a run, open for more entries. Removes those of steps after `step` and of validations after
-    `validated_step`, because a resumed run repeats them. For `tensorboard`, call `check_tensorboard` before."""
+    `validated_step`, because a resumed run repeats them."""
 
     def __init__(
         self, run: Path, step: int, validated_step: int, notice: Callable[[str], None], *, tensorboard: bool
@@ -113,14 +113,6 @@ class RunLog(ExitStack):
     def sync(self) -> None:
         """Flushes entries to disk."""
         os.fsync(self._file.fileno())
-
-
-def check_tensorboard() -> None:
-    """Raises UserError if TensorBoard isn't installed."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter  # noqa: F401
-    except ImportError:
-        raise UserError("training.tensorboard needs an extra package: pip install 'headway[track]'") from None
 
 
 def read_log(log: Path) -> Iterator[tuple[int, bytes, dict[str, Any] | None]]:

@@ -37,7 +37,7 @@ class Run:
 
     folder: Path
     identity: os.stat_result
-    """Of the folder, when training began."""
+    """`stat` of the folder when training began."""
     recipe: Recipe
     dtype: torch.dtype
     """Precision of matrix products."""

@@ -4,6 +4,7 @@ an existing model, whose training then counts as work of this run, too."""
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -34,7 +35,6 @@ from headway.training.checkpoint import (
 )
 from headway.training.optim import make_optimizers
 from headway.training.ranks import SingleProcess
-from headway.training.reporter import check_tensorboard
 from headway.training.run import Run, rate_jumps
 from headway.training.run_directory import RunStage, check_same_run, open_run, removed_where_refused, write_recipe
 from headway.training.saving import remove_models_after, write_best
@@ -56,8 +56,8 @@ def start(
     dtype = training_dtype(options.precision, device)
     keep_large_allocations(device)
     keep_matrix_kernels(device)
-    if options.tensorboard:
-        check_tensorboard()
+    if options.tensorboard and find_spec("tensorboard") is None:
+        raise UserError("training.tensorboard needs an extra package: pip install 'headway[track]'")
     with ranks.lead_first():
         checkpoint = open_run(folder, notice) if ranks.leads else last_checkpoint(folder / "checkpoints", notice)
         identity = folder.stat()
@@ -69,7 +69,7 @@ def start(
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
         with removed_where_refused(folder) if ranks.leads else nullcontext():
             initial = load_initial_model(recipe, config, notice) if state is None else None
-            data = _data(recipe, folder, config.max_length, notice, initial, state, show)
+            data = _data(recipe, folder, config, notice, initial, state, show)
         if ranks.leads and (state is not None or recipe.data.prepared is not None):
             tell_changes(recipe.data, recipe.data.prepared or folder / "data", notice)
     model = _new_model(config, data, initial, options.seed).to(device)
@@ -105,7 +105,7 @@ def start(
 def _data(
     recipe: Recipe,
     run: Path,
-    max_length: int,
+    config: ModelConfig,
     notice: Notice,
     initial: StoredModel | None,
     state: State | None,
@@ -113,14 +113,13 @@ def _data(
 ) -> PreparedData:
     """The data of a run, from `data.prepared` or from its own folder, where it is prepared if it is missing, with the
     vocabulary of the initial model or of the run's last model. Raises UserError."""
-    prepared, expected = recipe.data.prepared, state and state.data
-    models, options = step_folders(run / "models"), recipe.preparation(max_length)
-    if state is not None and prepared is None and models and not (run / "data").exists():
+    prepared, own, expected = recipe.data.prepared, run / "data", state and state.data
+    if state is not None and prepared is None and not own.exists() and (models := step_folders(run / "models")):
         initial = load_model(models[-1])
     tokenizers = (initial.source_tokenizer, initial.target_tokenizer) if initial else None
+    options, cores = recipe.preparation(config.max_length), torch.get_num_threads()
     if prepared is None:
-        cores, folder = torch.get_num_threads(), run / "data"
-        return prepare(options, folder, notice, write_synthetic, tokenizers, expected, processes=cores, show=show)
+        return prepare(options, own, notice, write_synthetic, tokenizers, expected, processes=cores, show=show)
     if state is None:
         check_synthetic(recipe.data, prepared)
     return read_prepared_for(options, prepared, tokenizers, expected)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -91,14 +92,13 @@ def on_device(source: PackedIds, target: PackedIds, labels: NDArray[np.int64], d
     return packed(source), packed(target), torch.from_numpy(labels).to(device)
 
 
-@dataclass(frozen=True)
-class StepBatches:
+class StepBatches(NamedTuple):
     """The training data of one step."""
 
     batches: Sequence[Batch | WeightedBatch]
     """This rank's micro-batches, as many as every other rank's."""
     divisor: int
-    """Number of target tokens, or of samples, of all ranks, by which the sum of losses is divided."""
+    """Target tokens, or samples, of all ranks."""
     work: float
     """FLOPs of all ranks."""
 
@@ -119,8 +119,7 @@ class TeacherForcing:
         )
 
 
-@dataclass(frozen=True)
-class StepResult:
+class StepResult(NamedTuple):
     """Result of a step. Reading it waits for the device."""
 
     losses: Tensor
@@ -207,6 +206,6 @@ def naming_memory(describe: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if not (isinstance(error, (MemoryError, torch.OutOfMemoryError)) or _OUT_OF_MEMORY.search(str(error))):
+        if isinstance(error, RuntimeError) and not _OUT_OF_MEMORY.search(str(error)):
             raise
         raise UserError(f"out of memory {describe()}") from None
