@@ -33,7 +33,6 @@ class MovingAverage:
             average.lerp_(weight, 1.0 - decay)
 
     def named_tensors(self) -> dict[str, Tensor]:
-        """The average by the names of the weights."""
         return {name: average for name, (_, average) in self._pairs.items()}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
@@ -56,8 +55,7 @@ class MovingAverage:
 
 
 def average_models(folders: Sequence[Path], output: Path) -> None:
-    """Writes the model whose weights are the mean of these models' weights. Raises UserError if configs or vocabularies
-    differ."""
+    """Writes the model with the mean of these models' weights. Raises UserError if configs or vocabularies differ."""
     first = with_int8(load_model(folders[0]), None)
     sums = {name: tensor.double() for name, tensor in named_weights(first.model).items()}
     tokenizers = [fingerprint(one) for one in (first.source_tokenizer, first.target_tokenizer)]

@@ -33,12 +33,10 @@ from headway.training.optim import state_like
 from headway.training.ranks import SingleProcess
 
 KEPT = 2
-"""The number of checkpoints that stay."""
 DAMAGED_SUFFIX = ".damaged"
 """Suffix of a damaged checkpoint, when the one before it is used."""
 FORMAT_VERSION = 1
 GENERATORS = {"cpu": torch.random, "cuda": torch.cuda, "mps": torch.mps}
-"""Random generators by device."""
 
 
 @dataclass
@@ -52,7 +50,6 @@ class Progress:
     step_in_epoch: NonNegativeInt = 0
     minutes: NonNegativeFloat = 0.0
     minutes_before: NonNegativeFloat = 0.0
-    """Minutes of the earlier stages."""
     flops: NonNegativeFloat | None = 0.0
     """Work of all matrix products, with `start.inherited_flops`; None if unknown."""
     best_score: float | None = None
@@ -61,7 +58,6 @@ class Progress:
     best_step: NonNegativeInt = 0
     validations_without_better: NonNegativeInt = 0
     validated_step: NonNegativeInt = 0
-    """The last step with a validation."""
 
     @property
     def all_minutes(self) -> float:
@@ -153,8 +149,7 @@ def read_state(path: Path) -> State:
 
 
 def last_checkpoint(folder: Path, notice: Callable[[str], None]) -> Path | None:
-    """The newest checkpoint that isn't damaged, if the folder has any checkpoint. Newer ones are named and renamed.
-    Raises UserError if all are damaged."""
+    """The newest checkpoint that isn't damaged. Renames damaged ones after it. Raises UserError if all are damaged."""
     damaged: dict[Path, str] = {}
     for path in reversed(step_folders(folder)):
         damage = find_damage(path)
@@ -173,8 +168,7 @@ def last_checkpoint(folder: Path, notice: Callable[[str], None]) -> Path | None:
 
 
 def best_steps(folder: Path) -> set[int]:
-    """The steps of the best models of all checkpoints. A checkpoint that can't be read can't be resumed, so it keeps no
-    model alive."""
+    """The steps of the best models of all checkpoints that can be read."""
     steps = set()
     for path in step_folders(folder):
         with suppress(UserError):
@@ -214,8 +208,7 @@ def seed_rank(rank: int) -> None:
 
 
 def _load_random_states(file: Path, rank: int) -> None:
-    """Restores the rank's generators, those of devices that both machines have. A rank that the run did not have before
-    gets new ones."""
+    """Restores the rank's generators, of devices that both machines have; a new rank gets new ones."""
     here = random_states()
     wanted = {
         name: here.get(device, torch.empty(kind.shape, dtype=torch.uint8, device="meta"))

@@ -35,7 +35,6 @@ from headway.translator.int8 import FEWEST, MOST, judge_int8
 from headway.translator.reading import TorchReader
 
 HEADING = "## Measured at the end of the run"
-"""Heading in the card of a finished model."""
 BEAMS = (1, 2, 4)
 PENALTIES = (0.0, 0.5, 1.0, 1.5, 2.0)
 LEAST_GAIN = 0.2
@@ -195,7 +194,6 @@ def _figures(translator: Translator, parameters: int, pairs: UnseenText, part: s
 
 
 def _section(rows: dict[str, str], examples: Sequence[Sequence[str]]) -> str:
-    """The section of the card."""
     blocks = "\n\n".join("\n".join(f"    {line}" for line in one) for one in examples)
     return f"""{HEADING}
 
@@ -208,8 +206,7 @@ Translations taken from that text at even distances, not by their quality:
 
 
 def cooldown(run: Path, recipe: Recipe, minutes: float) -> dict[str, Any]:
-    """The limits, by key of `training`, that end the run in so many minutes, its last validation included. Raises
-    UserError if that isn't possible."""
+    """The keys of `training` that end the run in so many minutes, last validation included. Raises UserError."""
     if recipe.training.schedule == "cosine":
         raise UserError(f"{run}: schedule: cosine ends at its own last step; --finish is for the other schedules")
     checkpoint = next((one for one in reversed(step_folders(run / "checkpoints")) if find_damage(one) is None), None)

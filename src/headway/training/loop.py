@@ -58,8 +58,7 @@ def _train_one(
     *,
     translates: bool = True,
 ) -> Progress:
-    """Trains a run without stages, or a stage. earlier: the stages before it. translates: whether its model is used for
-    more than to start the next stage."""
+    """Trains a run without stages, or a stage. translates: its model isn't only used to start the next stage."""
     with only_trainer(folder) if ranks.leads else nullcontext():
         run = start(recipe, folder, reporter.line, ranks, reporter.preparing, earlier)
         stop = StopRequests(alone=ranks.count == 1)
@@ -113,8 +112,7 @@ def run_loop(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
 
 
 def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog | None, reporter: Reporter) -> None:
-    """Makes one optimizer step on the micro-batches, and logs it. Raises UserError if a loss or a gradient is not
-    finite, or memory runs out."""
+    """Makes an optimizer step and logs it. Raises UserError if a number is not finite, or memory runs out."""
     began = time.monotonic()
     progress, options, config = run.progress, run.recipe.training, run.model.config
     step = progress.step + 1
@@ -154,8 +152,7 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog | None, rep
 
 
 def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter: Reporter) -> None:
-    """Validates the model, or the average of its weights, logs the result and saves the model. A stop request leaves
-    all that for the next time."""
+    """Validates and saves the model, with averaged weights if it has them. A stop request leaves that for later."""
     check_fit_to_keep(run)
     began, progress = time.monotonic(), run.progress
     with run.average.in_model() if run.average is not None else nullcontext():

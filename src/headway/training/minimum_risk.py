@@ -24,7 +24,6 @@ from headway.training.ranks import SingleProcess
 from headway.training.step import Batches, StepBatches, WeightedBatch, on_device
 
 ROUNDING = 1e-9
-"""A smaller difference of risks is rounding."""
 EXTRA_TOKENS = 10
 """A sample may have twice as many tokens as the reference and this many more. A longer one is cut off."""
 EMPTY = MicroBatch(1, 1, [[]])
@@ -49,8 +48,7 @@ class WeightedPairs:
             self.weights[-1][-1] = 0.0
 
     def micro_batches(self, mean_lengths: tuple[float, float], budget: int) -> list[MicroBatch]:
-        """All pairs, in micro-batches of up to `budget` places. mean_lengths: those of the training corpus, so that
-        rows have its shape."""
+        """All pairs, in micro-batches of up to `budget` places. mean_lengths: of the training corpus."""
         if not self.source:
             return []
         source, target = (np.array([len(ids) + 1 for ids in side]) for side in (self.source, self.target))
@@ -65,15 +63,12 @@ class RiskSampler:
 
     model: Transformer
     tokenizer: Tokenizer
-    """The target side's."""
     train: Batches
     tokenize: str
-    """sacreBLEU's tokenisation."""
     count: int
-    """Samples of each sentence, at least 2."""
+    """Samples of each sentence."""
     seed: int
     dtype: torch.dtype
-    """Precision of matrix products in sampling."""
 
     def step(self, micro_batches: list[MicroBatch], number: int, ranks: SingleProcess) -> StepBatches:
         """Samples for the rank's share of the micro-batches of step `number`; the same model draws the same samples in

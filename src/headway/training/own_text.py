@@ -21,7 +21,7 @@ from headway.errors import UserError
 from headway.recipe.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited
 from headway.recipe.reading import make_recipe
 from headway.recipe.recipe import Recipe
-from headway.recipe.sizes import count, forward_work, on_meta
+from headway.recipe.sizes import count, forward_work
 from headway.storage.atomic import write_file, write_json
 from headway.storage.untrusted import read_json
 from headway.training.finishing import SHARE_OF_END
@@ -32,15 +32,12 @@ from headway.training.run_directory import ASKED, only_trainer, write_recipe
 from headway.training.start import start
 
 CHOICES = "choices.txt"
-"""The file with the reasons of a run's recipe."""
 TEXT = "text"
-"""The folder with the parts of the text."""
 MEASURING = "measuring"
 """The folder of a training by which speed is measured."""
 FILTERS = {"max_ratio": 6, "script": True, "duplicates": "pair"}
 """Filters of training pairs if no parts are given, and `copies` if the languages differ."""
 MINUTES = 30.0
-"""Default time of a run."""
 TEXT_KEYS = ("source", "target", "columns", "document")
 """The fields of a request that decide the parts of the text."""
 MEASURED_SECONDS, UNMEASURED_STEPS = 4.0, 2
@@ -70,7 +67,6 @@ class RunRequest:
 
     @classmethod
     def read(cls, run: Path) -> RunRequest:
-        """The request of the run in the folder."""
         return TypeAdapter(cls).validate_python(read_json(run / ASKED))
 
 
@@ -164,5 +160,5 @@ def measure(recipe: Recipe, folder: Path) -> TrainingSpeed:
         seconds_of_validation=len(run.data.valid_texts) * seconds_of_line,
         seconds_of_teaching=TEACHING * len(run.data.train) * seconds_of_line,
         steps_of_epoch=run.steps_per_epoch,
-        parameters=count(on_meta(run.model.config).parameters()),
+        parameters=count(run.model.parameters()),
     )

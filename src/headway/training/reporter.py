@@ -35,46 +35,35 @@ class Reporter:
 
     def __init__(self, what: str = "training", *, quiet: bool = False) -> None:
         """what: the text of the bar before the first step."""
-        self._what = what
-        self._console = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True, quiet=quiet)
-        self._bar: Progress | None = None
+        console = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True, quiet=quiet)
+        ends = TaskProgressColumn(), TimeRemainingColumn(elapsed_when_finished=True)
+        columns = TextColumn("{task.description}"), BarColumn(bar_width=20), *ends
+        self._bar = Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
+        self._task = self._bar.add_task(what, total=1.0)
         self._last_line = time.monotonic()
 
     def __enter__(self) -> Reporter:
-        if self._console.is_terminal and not self._console.quiet:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=20),
-                TaskProgressColumn(),
-                TimeRemainingColumn(elapsed_when_finished=True),
-                console=self._console,
-                transient=True,
-            )
-            self._bar.add_task(self._what, total=1.0)
-            self._bar.start()
+        self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        self._bar.stop()
 
     def line(self, text: str) -> None:
-        """Prints a line that stays."""
-        self._console.print(text, markup=False)
+        self._bar.console.print(text, markup=False)
 
     def step(
         self, step: int, loss: float, tokens_per_second: float, done: float | None, minutes_left: float | None
     ) -> None:
-        """`done` is the finished share of the run, 0 to 1, or None if it isn't known."""
+        """done: the finished share of the run, 0 to 1."""
         self._progress(f"step {step:,}  loss {loss:.3f}  {tokens_per_second:,.0f} tokens/s", done, minutes_left)
 
     def preparing(self, pairs: int, pairs_per_second: float, done: float, minutes_left: float) -> None:
-        """`done` is the finished share of the text, 0 to 1."""
         self._progress(f"{pairs:,} pairs  {pairs_per_second:,.0f} pairs/s", done, minutes_left)
 
     def _progress(self, text: str, done: float | None, minutes_left: float | None) -> None:
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], description=text, completed=done or 0.0)
+        if not self._bar.disable:
+            self._bar.update(self._task, description=text, completed=done or 0.0)
         elif time.monotonic() - self._last_line > PLAIN_LINE_EVERY:
             self._last_line = time.monotonic()
             self.line(text + (f"  {minutes_left:.1f} min left" if minutes_left is not None else ""))
@@ -111,7 +100,6 @@ class RunLog(ExitStack):
                 self._board.add_scalar(name, entry[name], entry["step"])
 
     def sync(self) -> None:
-        """Flushes entries to disk."""
         os.fsync(self._file.fileno())
 
 
@@ -147,7 +135,6 @@ class RunRecord:
 
     folder: Path
     recipe: dict[str, Any]
-    """Values by `section.key`."""
     last_step: int
     """0 without a log. Stages are counted one after another."""
     curves: dict[str, dict[int, float]]

@@ -87,8 +87,7 @@ def last_step(options: TrainingSection, steps_per_epoch: int) -> int | None:
 
 
 def rate_jumps(before: dict[str, Any], options: TrainingSection, steps_per_epoch: int, step: int) -> bool:
-    """Whether a resumed run goes on with another learning rate than it had at this step, because its last step has
-    changed. before: the recipe as it was."""
+    """Whether a new last step changes the learning rate of a resumed run. before: the recipe before."""
     limits = {name: before["training"].get(name) for name in ("max_steps", "max_epochs", "decay_steps")}
     old, new = (
         rate_of_step(max(1, step), one, 1, last_step(one, steps_per_epoch))  # their ratio doesn't depend on d_model
@@ -98,8 +97,7 @@ def rate_jumps(before: dict[str, Any], options: TrainingSection, steps_per_epoch
 
 
 def reached(options: TrainingSection, progress: Progress, minutes: float, *, epoch_over: bool) -> str | None:
-    """The limit that ends the run, such as `training.max_steps=800`, if one is reached. epoch_over: the current epoch
-    has no step left."""
+    """The limit that is reached, such as `training.max_steps=800`. epoch_over: the epoch has no step left."""
     spent = {
         "max_steps": progress.step,
         "max_epochs": progress.epoch + epoch_over,
@@ -116,8 +114,7 @@ def reached(options: TrainingSection, progress: Progress, minutes: float, *, epo
 def share_done_and_minutes_left(
     options: TrainingSection, progress: Progress, last_step: int | None
 ) -> tuple[float | None, float | None]:
-    """The finished share of the run, 0 to 1, and the minutes left, by its limits on steps and minutes; None without
-    such a limit."""
+    """The finished share of the run, 0 to 1, by its limits on steps and minutes; None without such a limit."""
     limits = ((progress.step, last_step), (progress.minutes, options.max_minutes))
     shares = [spent / limit for spent, limit in limits if limit is not None]
     if not shares:

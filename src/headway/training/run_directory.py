@@ -30,9 +30,8 @@ def is_asked(folder: Path) -> bool:
 
 @contextmanager
 def only_trainer(run: Path, doing: str = "trains") -> Iterator[None]:
-    """Makes the folder and locks it as long as this process lives, however it ends. Raises UserError if another process
-    has the lock. Windows and file systems without locks have no such protection. doing: what the other process does,
-    for the message."""
+    """Makes the folder and locks it as long as this process lives. Raises UserError if another process has the lock.
+    Windows and some file systems have no such locks. doing: what the other process does, for the message."""
     check_name(run)
     run.mkdir(parents=True, exist_ok=True)
     if os.name == "nt":  # opens no folder
@@ -107,8 +106,7 @@ CHANGEABLE = {"data.domain", *(f"training.{name}" for name in LIMITS)}
 
 
 def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
-    """Raises UserError with the differences that a resumed run can't have. before: `model_dump` of the recipe when the
-    run began."""
+    """Raises UserError with the differences that a resumed run can't have. before: `model_dump` of its recipe."""
     with suppress(ValidationError):  # a key was removed since
         before = Recipe.model_validate(before).model_dump(mode="json")  # with the keys that were added since
     differing = differing_keys([flattened(before), flattened(after.model_dump(mode="json"))])

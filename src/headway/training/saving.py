@@ -124,13 +124,8 @@ def sweep_models(folder: Path) -> None:
 
 
 def check_fit_to_keep(run: Run) -> None:
-    """Raises UserError if the run directory was moved away, or if a weight is not finite: such a model is never
-    saved."""
-    try:
-        in_place = os.path.samestat(run.folder.stat(), run.identity)
-    except OSError:
-        in_place = False
-    if not in_place:
+    """Raises UserError if the run directory was moved away, or if a weight is not finite."""
+    if not run.folder.exists() or not os.path.samestat(run.folder.stat(), run.identity):
         raise UserError(f"{run.folder}: was moved or removed while it trained; go on with --resume where it is now")
     for name, parameter in run.model.named_parameters():
         if not torch.isfinite(parameter).all():

@@ -137,9 +137,8 @@ def _new_model(config: ModelConfig, data: PreparedData, initial: StoredModel | N
 
 
 def load_initial_model(recipe: Recipe, config: ModelConfig, notice: Notice = lambda _: None) -> StoredModel | None:
-    """The model of `training.init_from`, if the recipe has one, with all of its layers. config: the recipe's own,
-    vocabulary sizes aside. Notes which layers are taken if the recipe has fewer. Raises UserError if the recipe asks
-    for another kind of model, or for more layers."""
+    """The model of `training.init_from`, if the recipe has one, with all of its layers. config: the recipe's own, but
+    for vocabulary sizes. Raises UserError if the recipe asks for another kind of model, or for more layers."""
     path = recipe.training.init_from
     if path is None:
         return None

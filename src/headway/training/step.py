@@ -45,7 +45,6 @@ class Batches:
 
     @cached_property
     def plan(self) -> Plan:
-        """The micro-batches of each step."""
         source, target = self.corpus.mean_lengths
         versions = self.corpus.versions
         shares = self.shares or [CorpusShare(len(self.corpus) // versions)]
@@ -53,7 +52,6 @@ class Batches:
         return Plan(self._lengths_of, (source + 1, target + 1), shares, *budgets, self.seed, versions)
 
     def tensors(self, micro_batch: MicroBatch) -> Batch:
-        """The micro-batch on the device."""
         return on_device(*collate(self.corpus.source, self.corpus.target, micro_batch), self.device)
 
     def target_tokens(self, micro_batches: Iterable[MicroBatch]) -> int:
@@ -61,8 +59,7 @@ class Batches:
         return sum(int(self._lengths_of(one.pairs)[1].sum()) for one in micro_batches)
 
     def largest(self, micro_batches: Iterable[MicroBatch]) -> MicroBatch:
-        """The micro-batch that takes the most memory: for each place a constant, and attention weights in proportion to
-        the length of its row."""
+        """The micro-batch that takes the most memory, for blocks and for attention weights."""
         return max(micro_batches, key=lambda one: one.places * (1024 + one.source_length + one.target_length))
 
     def largest_of_run(self, beginning: Iterable[Sequence[MicroBatch]]) -> MicroBatch:
@@ -177,8 +174,7 @@ def accumulate(
 
 
 def try_batch(loss_of: nn.Module, batches: Batches, micro_batch: MicroBatch, dtype: torch.dtype) -> None:
-    """Runs a micro-batch, the largest of a run, to see whether memory holds it. Changes neither weights nor random
-    generators. Raises UserError."""
+    """Runs a micro-batch forward and backward to see whether memory holds it. Changes nothing. Raises UserError."""
     before = random_states()
     with naming_batch(batches, [micro_batch]):
         accumulate(loss_of, [batches.tensors(micro_batch)], 1, dtype)
