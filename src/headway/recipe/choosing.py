@@ -209,7 +209,8 @@ def _choose_sizes(
 
 def _choose_rate(choice: Choice) -> None:
     preset = choice.recipe(ENDLESS).model.preset
-    choice.set("training.learning_rate", SIZES.get(preset, (0, 1e-3))[1], "as a model of this size needs")
+    if preset in SIZES:
+        choice.set("training.learning_rate", SIZES[preset][1], "as a model of this size needs")
 
 
 def _choose_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast: bool) -> None:

@@ -65,8 +65,11 @@ def _translator(synthesis: Synthesis) -> LineTranslator:
     if (info.source_language, info.target_language) == (target, source) and source != target:
         needed = f"{synthesis.key} needs a model from {source} to {target}"
         raise UserError(f"{synthesis.writer}: translates {target} to {source}; {needed}")
-    tag = target if translator.target_languages else None
-    return LineTranslator(translator, LineOptions(sample=Sampling() if synthesis.sample else None, target_language=tag))
+    options = LineOptions(
+        search={"sample": Sampling() if synthesis.sample else None},
+        target_language=target if translator.target_languages else None,
+    )
+    return LineTranslator(translator, options)
 
 
 def _jobs(synthesis: Synthesis, remedy: str) -> list[Job]:
