@@ -290,10 +290,10 @@ def prepare(
     from headway.data.prepare import prepare_folder
     from headway.data.prepared import read_manifest
     from headway.model import ModelConfig
-    from headway.training.initial import load_initial_model
     from headway.training.processes import Interrupted, StopRequests
     from headway.training.reporter import Reporter
     from headway.training.run_directory import only_trainer
+    from headway.training.start import load_initial_model
     from headway.training.synthetic import check_synthetic, write_synthetic
 
     recipes, overrides = split_arguments(arguments)
