@@ -19,7 +19,6 @@ from headway.cli.files import load_translator, print_json, print_table, tell
 from headway.errors import UserError
 from headway.insight.pictures import draw_curves, save_picture
 from headway.insight.terminal import draw_plot, shown
-from headway.storage.model_directory import find_model
 
 if TYPE_CHECKING:
     from headway.evaluation import Comparison
@@ -62,6 +61,7 @@ def compare(
     headway compare runs/base runs/large runs/dropout --output curves.svg
     headway compare runs/base runs/large --source test.de --reference test.en
     """
+    from headway.storage import find_model
     from headway.training.reporter import read_run
     from headway.training.run_directory import differing_keys
 

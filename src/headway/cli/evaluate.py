@@ -16,10 +16,10 @@ from typer import Option
 from headway.cli import files, options
 from headway.data.corpus import read_lines, same_text
 from headway.errors import UserError
-from headway.storage.model_directory import ModelInfo
 
 if TYPE_CHECKING:
     from headway.evaluation import Comparison, Measured, NamedMetric
+    from headway.storage import ModelInfo
     from headway.translator import Translator
 
     System = tuple[Sequence[str], Sequence[Measured]]

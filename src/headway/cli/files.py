@@ -25,7 +25,6 @@ from headway.data.corpus import CorpusFiles, Pair, decode_lines, is_two_sided, r
 from headway.data.lines import Layout, Line, chunks, span_of_shard, with_pauses
 from headway.data.two_sided import NO_LANGUAGES
 from headway.errors import UserError
-from headway.storage.model_directory import model_info, stage_of
 from headway.storage.steps import step_folders
 from headway.threads import use_threads
 
@@ -203,6 +202,8 @@ def parallel_pairs(
 ) -> Iterator[Pair]:
     """The pairs of `read_pairs`. First prints notices about how files with both sides are read. model: its languages
     tell which side is which. Raises UserError."""
+    from headway.storage.model_directory import model_info
+
     languages, targets = NO_LANGUAGES, [file for file in target if file is not None]
     if model is not None and any(map(is_two_sided, source)):
         info = model_info(model)
@@ -272,6 +273,8 @@ def tell_of_aligner(translator: Translator, model: Path) -> None:
 
 def last_models(run: Path, last: int | None) -> list[Path]:
     """The last models that a run directory keeps, or all, oldest first. Raises UserError where it has fewer."""
+    from headway.storage.model_directory import stage_of
+
     models = step_folders(stage_of(run) / "models")
     if last is not None and len(models) < last:
         raise UserError(f"{run}: --last {last} needs a run directory with so many models, it has {len(models)}")
@@ -283,6 +286,8 @@ def validation_pairs(model: Path) -> list[tuple[str, str]]:
     several target languages, a tag stands in front of each source. Empty for a model directory, and for a run whose
     folder or recipe can't be read any more: its model can still be used."""
     import yaml
+
+    from headway.storage.model_directory import stage_of
 
     model = stage_of(model)
     file, recipe = model / "data" / "valid.json", model / "recipe.yaml"

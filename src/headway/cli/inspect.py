@@ -15,7 +15,6 @@ from typer import Argument, Option
 from headway.cli import files, options
 from headway.errors import UserError
 from headway.insight.pictures import HeatMap, check_picture_path, draw_heat_maps, heat_maps, save_picture
-from headway.storage.model_directory import find_model, read_model
 from headway.text.characters import is_blank
 
 if TYPE_CHECKING:
@@ -71,6 +70,7 @@ def inspect(
     from headway.insight import KINDS, draw_map, usual_cases
     from headway.insight.analyses import LONGEST_ANALYSED, TokenNames, names_by_sentence
     from headway.insight.animation import animated_picture
+    from headway.storage import find_model
     from headway.translator.lines import language_prefix
 
     options.check_output(output)
@@ -218,6 +218,7 @@ def show(model: options.Model, as_json: options.JsonOutput = False) -> None:
     headway show runs/multi30k-de-en
     """
     from headway.model.shapes import weight_shapes
+    from headway.storage import read_model
 
     stored = read_model(model)
     if as_json:

@@ -14,7 +14,6 @@ from headway.cli.evaluate import TestSet, refuse_endless
 from headway.cli.files import last_models, load_translator, parallel_pairs, tell
 from headway.data.corpus import is_two_sided, read_lines
 from headway.errors import UserError
-from headway.storage.model_directory import write_model
 from headway.text.characters import is_blank
 
 if TYPE_CHECKING:
@@ -100,6 +99,7 @@ def calibrate(
     headway calibrate runs/mine --source valid.de --reference valid.en --output models/mine-calibrated
     headway translate models/mine-calibrated input.de --confidence
     """
+    from headway.storage.model_directory import write_model
     from headway.translator import Translator
     from headway.translator.confidence import learn_calibration
     from headway.translator.int8 import judge_int8
