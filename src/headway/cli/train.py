@@ -72,7 +72,7 @@ def train(
     ] = 1,
     list_recipes: Annotated[bool, Option("--list", help="List the recipes that come with headway.")] = False,
     threads: options.Threads = None,
-) -> None:
+) -> Path:
     """Train a model on your own text, or by a recipe.
 
     PAIRS is a .tsv or .jsonl file with a sentence and its translation on each line; --source and --target are two files
@@ -102,7 +102,7 @@ def train(
 
     if list_recipes:
         typer.echo(recipe_list())
-        return
+        raise typer.Exit
     names, overrides = split_arguments(arguments or [])
     pairs = [Path(one) for one in names if is_two_sided(Path(one))]
     recipes = [one for one in names if not is_two_sided(Path(one))]
@@ -148,6 +148,7 @@ def train(
         tell(f"done: {steps}, best after {progress.best_step:,}")
         tag = f">>{recipe.data.tags[0]}<< " if recipe.data.tags else ""
         tell(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}")
+    return run
 
 
 def _of_recipe(argument: str, overrides: list[str], output: Path | None, *, may_resume: bool) -> tuple[Recipe, Path]:
