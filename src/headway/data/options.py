@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from headway.data.batches import CorpusShare
-from headway.data.corpus import CorpusFiles, as_corpus, is_pattern, is_two_sided
+from headway.data.corpus import CorpusFiles, as_corpus, check_files, is_pattern
 from headway.data.filters import DuplicateOf, Filters, Overlap
 from headway.data.noise import KINDS, Noise, NoiseKind
 from headway.text.domain import LONGEST_DOMAIN
@@ -79,13 +79,7 @@ class ParallelFiles(Section):
 
     @model_validator(mode="after")
     def _in_pairs(self) -> ParallelFiles:
-        if not self.target:
-            if one_sided := [file for file in self.source if not is_two_sided(file)]:
-                raise ValueError(f"target is missing, and {one_sided[0]} isn't a .tsv or .jsonl file with both sides")
-        elif two_sided := [file for file in (*self.source, *self.target) if is_two_sided(file)]:
-            raise ValueError(f"{two_sided[0]} holds both sides; leave target out")
-        elif len(self.source) != len(self.target):
-            raise ValueError(f"{len(self.source)} source files but {len(self.target)} target files")
+        check_files(self.source, self.target)
         return self
 
 
