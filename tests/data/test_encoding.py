@@ -10,7 +10,7 @@ import pytest
 
 from headway.data import corpus as corpus_module
 from headway.data.corpus import CorpusFiles, read_chunks
-from headway.data.encoding import ChunkEncoder, CorpusKind, EncodingSettings, PairCounts, SeenHashes
+from headway.data.encoding import ChunkEncoder, EncodingSettings, PairCounts, SeenHashes
 from headway.data.filters import Filters
 from headway.data.processes import encode_chunks
 from headway.errors import UserError
@@ -33,7 +33,7 @@ def corpus(tmp_path, monkeypatch) -> CorpusFiles:
 
 
 def settings(**changes) -> EncodingSettings:
-    return EncodingSettings((WORDS, WORDS), 5, 8, (CorpusKind("", "de", "en"),), **changes)
+    return EncodingSettings((WORDS, WORDS), 5, 8, (("", ("de", "en")),), **changes)
 
 
 def first_of_sets(kinds):
@@ -158,8 +158,8 @@ def test_tags_stand_before_sources_and_filters_do_not_see_them(tmp_path):
 
     tokenizer = SubwordTokenizer.train(NAMES * 9, "bpe", 290, ["de", "ko"])
     (tmp_path / "a.tsv").write_text("ant bee\tant bee\nant\tcat\n")
-    kind = CorpusKind("ko", "en", "ko")
-    wanted = EncodingSettings((tokenizer, tokenizer), 99, 99, (kind,), filters=Filters(copies=True, words=(1, 2)))
+    filters = Filters(copies=True, words=(1, 2))
+    wanted = EncodingSettings((tokenizer, tokenizer), 99, 99, (("ko", ("en", "ko")),), filters=filters)
     [chunk] = read_chunks([CorpusFiles((tmp_path / "a.tsv",), ())])
     done = ChunkEncoder(wanted).encode(chunk, lambda hashes: hashes)
     assert done.counts.dropped == {"copies": 1}

@@ -364,7 +364,7 @@ def test_a_folder_whose_text_was_changed_is_refused(folder):
         make(recipe_of(folder), folder / "out", look_around=after(3))
     with open(folder / "b.jsonl", "a") as file:
         file.write("\n")
-    with pytest.raises(UserError, match=r"b\.jsonl: was changed since .*out was begun"):
+    with pytest.raises(UserError, match=r"b\.jsonl: was changed since .*out was prepared from it"):
         make(recipe_of(folder), folder / "out")
 
 
@@ -382,7 +382,7 @@ def test_a_finished_folder_of_other_text_or_with_damage_is_not_prepared_already(
     make(recipe_of(folder), out)
     text = (folder / "b.jsonl").read_bytes()
     (folder / "b.jsonl").write_bytes(text.replace(b"ant", b"bee", 1))  # as long as before
-    with pytest.raises(UserError, match=r"b\.jsonl: was changed since .*out was begun"):
+    with pytest.raises(UserError, match=r"b\.jsonl: was changed since .*out was prepared from it"):
         make(recipe_of(folder), out)
     (folder / "b.jsonl").write_bytes(text)
     ids = out / "train" / "00000" / "source.ids"

@@ -1,9 +1,9 @@
-"""Ids on disk, memory-mapped: a corpus of any size is read as if it were in memory.
+"""Writes ids to disk, and reads them memory-mapped: a corpus of any size is read as if it were in memory.
 
-A shard is a folder of raw little-endian arrays: `source.ids` and `target.ids` (all sentences, concatenated),
-`source.offsets` and `target.offsets` (int64, the start of each sentence, and the end). Ids on disk are a folder of
-shards `00000`, `00001`, ... with `shards.json`, which describes them. Earlier versions wrote one shard alone, with a
-file `sizes` (int64, the number of sentences of each corpus) and ids as int32.
+Ids on disk are a folder of shards `00000`, `00001`, ... with a description, `shards.json`. A shard is a folder of raw
+little-endian arrays: `source.ids` and `target.ids` (all sentences, concatenated), `source.offsets` and `target.offsets`
+(int64, the start of each sentence, and the end). Earlier versions wrote one shard alone, with a file `sizes` (int64,
+the number of sentences of each corpus) and ids as int32.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ParallelIds:
         self.sizes: list[int]
         """The pairs of each corpus. The corpora follow each other."""
         self.versions = 1
-        """Of each pair."""
+        """The versions of each pair."""
         self._longest: int | None = None
         if (folder / DESCRIPTION).exists():
             described = json.loads((folder / DESCRIPTION).read_bytes())
@@ -90,7 +90,7 @@ class ParallelIds:
         self.source, self.target = (Sequences(folders, side, dtype) for side in SIDES)
 
     def __len__(self) -> int:
-        """Of all pairs, each as often as it has versions."""
+        """The number of pairs, counting their versions."""
         return len(self.source)
 
     def lengths_of(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -114,6 +114,12 @@ def shard_name(number: int) -> str:
     return f"{number:05}"
 
 
+def sync_file(file: IO[bytes]) -> None:
+    """Returns when everything written to the file is on disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
 @dataclass
 class Shard:
     """The size of a shard."""
@@ -125,7 +131,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class ChunkEntry:
-    """What the account of the shards must know of a chunk."""
+    """The size of a chunk."""
 
     pairs: int
     source_tokens: int
@@ -134,13 +140,6 @@ class ChunkEntry:
     """The index, within the chunk, of the first pair with the most tokens."""
     longest_tokens: int
     """The tokens of that pair; -1 in a chunk without pairs."""
-
-    @classmethod
-    def of(cls, chunk: EncodedChunk) -> ChunkEntry:
-        tokens = chunk.source_lengths + chunk.target_lengths
-        longest = int(tokens.argmax()) if len(tokens) else 0
-        most = int(tokens[longest]) if len(tokens) else -1
-        return cls(len(tokens), len(chunk.source), len(chunk.target), longest, most)
 
 
 class ShardsWriter:
@@ -166,7 +165,10 @@ class ShardsWriter:
 
     def add(self, chunk: EncodedChunk) -> ChunkEntry:
         """Writes the pairs. They are on disk after the next `sync`."""
-        entry = ChunkEntry.of(chunk)
+        tokens = chunk.source_lengths + chunk.target_lengths
+        longest = int(tokens.argmax()) if len(tokens) else 0
+        most = int(tokens[longest]) if len(tokens) else -1
+        entry = ChunkEntry(len(tokens), len(chunk.source), len(chunk.target), longest, most)
         before = len(self._shards)
         shard = self._count(chunk.corpus, entry)
         if len(self._shards) > before:
@@ -179,8 +181,7 @@ class ShardsWriter:
         return entry
 
     def _count(self, corpus: int, entry: ChunkEntry) -> Shard:
-        """Adds the chunk to the account, which follows from the chunks alone, and returns the shard that its pairs go
-        to."""
+        """Adds the chunk to the sizes, and returns its shard."""
         if entry.longest_tokens > self._longest_tokens:
             self._longest, self._longest_tokens = sum(self._sizes) + entry.longest, entry.longest_tokens
         self._sizes += [0] * (corpus + 1 - len(self._sizes))
@@ -201,8 +202,7 @@ class ShardsWriter:
     def sync(self) -> None:
         """Returns when everything that was added is on disk."""
         for file in self._files.values():
-            file.flush()
-            os.fsync(file.fileno())
+            sync_file(file)
 
     def close_full(self) -> None:
         """Ends the open shard if it is full. Its pairs must be on disk, and their entries kept."""
@@ -232,7 +232,7 @@ class ShardsWriter:
         self._files = {}
 
     def _open(self, number: int, shard: Shard) -> None:
-        """Opens the shard's files, cut to what the account has of it. Raises UserError if they are shorter."""
+        """Opens the shard's files, cut to its size. Raises UserError if they are shorter."""
         folder = self.folder / f"{shard_name(number)}{UNFINISHED}"
         folder.mkdir(exist_ok=True)
         for side in SIDES:
@@ -255,8 +255,8 @@ class ShardsWriter:
 
 
 def _mapped(file: Path, dtype: np.dtype[Any], *, scattered: bool = False) -> NDArray[Any]:
-    """scattered: reads are small and far apart. By default the system also reads the neighbourhood of each. That is
-    much more data, and if the file is larger than memory, it is evicted before it is used."""
+    """The file as an array. scattered: reads are small and far apart, so the system shouldn't read their neighbourhood,
+    too: of a file larger than memory that would be evicted before it is used."""
     if not file.stat().st_size:  # of a shard whose only chunk kept no pair; no empty file can be mapped
         return np.empty(0, dtype)
     with open(file, "rb") as opened:

@@ -14,7 +14,7 @@ from typing import Any
 
 from headway.data.corpus import CorpusFiles, as_corpus
 from headway.data.lines import Layout
-from headway.data.split_folder import split_corpus
+from headway.data.splitting import split_corpus
 from headway.errors import UserError
 from headway.recipe.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited
 from headway.recipe.planning import Corpus, work_per_sentence
