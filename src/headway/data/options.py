@@ -1,5 +1,5 @@
-"""The recipe's sections `data` and `tokenizer`: the corpora, what is done to them before training, and the
-tokenizer that is learned from them."""
+"""The recipe's sections `data` and `tokenizer`: the corpora, their preparation for training, and the tokenizer that is
+learned from them."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ from headway.data.noise import KINDS, Noise, NoiseKind
 from headway.text.domain import LONGEST_DOMAIN
 from headway.text.tokenizer import TokenizerKind
 
+Corpus = TypeVar("Corpus", bound="ParallelFiles")
+
 
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, protected_namespaces=())
@@ -52,6 +54,7 @@ def _without_brackets(code: str) -> str:
 OptionalFiles = Annotated[list[Path], BeforeValidator(listed)]
 Files = Annotated[OptionalFiles, Field(min_length=1)]
 LanguageName = Annotated[str, AfterValidator(_without_brackets)]
+Range = Annotated[tuple[int, int], AfterValidator(_rising)]
 
 
 class ParallelFiles(Section):
@@ -72,8 +75,7 @@ class ParallelFiles(Section):
 
     def swapped(self) -> Self:
         """The corpus of the other direction. A file with both sides stays the source."""
-        sides = {"source": self.target, "target": self.source} if self.target else {}
-        other = self.model_copy(update=sides)
+        other = self.model_copy(update={"source": self.target, "target": self.source} if self.target else {})
         other._swapped = not self._swapped
         return other
 
@@ -120,28 +122,20 @@ class DistilledFiles(SyntheticFiles):
     """Model or run directory that translates `source` into the target language."""
 
 
-Corpus = TypeVar("Corpus", bound=ParallelFiles)
-
-
 @dataclass(frozen=True)
 class Synthesis:
-    """What a model translates before training, so that a corpus gets its other side."""
+    """Files with one side of a corpus, and the files for the other side, which a model writes before training."""
 
     given: list[Path]
-    """Text, one sentence per line."""
     written: list[Path]
-    """The file to write the translations of each to."""
     writer: Path
     """The model or run directory that translates."""
     key: str
-    """Where the recipe names it."""
+    """The recipe's key for the writer."""
     languages: tuple[str, str]
-    """What it translates from and to."""
+    """The languages of the given and the written text."""
     sample: bool = False
-    """Whether translations are samples, not what the model's own search finds."""
-
-
-Range = Annotated[tuple[int, int], AfterValidator(_rising)]
+    """Whether to sample the translations instead of using the model's own search."""
 
 
 class FiltersSection(Section):
@@ -166,7 +160,7 @@ class FiltersSection(Section):
     filters. Takes 8 bytes of memory per pair and entry, for a hash of 64 bits."""
 
     def chosen(self) -> Filters:
-        """As `data.filters` takes them."""
+        """The filters as a record without pydantic."""
         return Filters(**{**self.model_dump(), "duplicates": tuple(dict.fromkeys(self.duplicates))})
 
 
@@ -181,7 +175,7 @@ class NoiseSection(Section):
     version. Prepared data grow in proportion."""
 
     def chosen(self) -> Noise:
-        """As `data.encoding` takes it."""
+        """The noise as a record without pydantic."""
         return Noise(self.share, tuple(dict.fromkeys(self.kinds)), self.versions)
 
 
@@ -244,17 +238,17 @@ class DataSection(Section):
 
     @property
     def corpora(self) -> list[TrainingFiles]:
-        """All that is trained on."""
+        """All training corpora."""
         return self._directed([*self.train, *self.monolingual, *self.distilled])
 
     @property
     def validation(self) -> list[ParallelFiles]:
-        """All that is validated on."""
+        """All validation corpora."""
         return self._directed(self.valid)
 
     def _directed(self, corpora: list[Corpus]) -> list[Corpus]:
-        """Both directions, where they are asked for. Which comes first doesn't depend on that of the recipe, so recipes
-        of both directions make the same model."""
+        """The corpora, in both directions if `both_directions`. Their order doesn't depend on the direction of the
+        recipe, so recipes of either direction make the same model."""
         if not self.both_directions:
             return corpora
         others = [one.swapped() for one in corpora]
@@ -267,7 +261,7 @@ class DataSection(Section):
 
     @property
     def syntheses(self) -> list[Synthesis]:
-        """What models translate before training."""
+        """The translations that models write before training."""
         found = []
         for one in self.monolingual:
             source, target = self.languages_of(one)
@@ -304,7 +298,7 @@ class DataSection(Section):
 
     @property
     def tags(self) -> list[str]:
-        """The target languages that texts ask for by tags; none where there is one alone."""
+        """The target languages of texts with tags; none if there is a single target language."""
         return sorted({files.tag for files in self.corpora if files.tag})
 
 
@@ -334,11 +328,11 @@ class TokenizerSection(Section):
 
 @dataclass(frozen=True)
 class PreparationOptions:
-    """The keys of a recipe by which its text is prepared."""
+    """The keys of a recipe for the preparation of its text."""
 
     data: DataSection
     tokenizer: TokenizerSection
     max_length: int
-    """Of the model, in tokens."""
+    """The model's maximum length, in tokens."""
     tokens_per_batch: int
     init_from: Path | None

@@ -18,7 +18,6 @@ from headway.data.compressed import is_plain, unchanged
 from headway.data.corpus import CorpusFiles, read_chunks, read_lines, same_text
 from headway.data.encoding import ChunkEncoder, EncodingSettings, PairCounts, Texts, total
 from headway.data.filters import HeldOut
-from headway.data.journal import Journal
 from headway.data.options import DataSection, ParallelFiles, PreparationOptions
 from headway.data.prepared import (
     REPORT,
@@ -35,7 +34,7 @@ from headway.data.prepared import (
     write_manifest,
 )
 from headway.data.processes import LOOK_AROUND_EVERY, encode_chunks
-from headway.data.shards import SIDES, ShardsWriter
+from headway.data.shards import SIDES, Journal, ShardsWriter
 from headway.data.vocabulary import Tokenizers, learn_tokenizers, sampled_texts
 from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_file, write_json

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
@@ -20,7 +21,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.data.encoding import IDS_DTYPE, EncodedChunk
+from headway.data.encoding import IDS_DTYPE, EncodedChunk, PairCounts, SeenHashes
 from headway.errors import UserError
 
 OFFSETS_DTYPE = np.dtype("<i8")
@@ -30,6 +31,8 @@ PAIRS = 2**23
 DESCRIPTION = "shards.json"
 FORMAT_VERSION = 1
 UNFINISHED = ".partial"
+ON_DISK_EVERY = 2.0
+"""Seconds of work that a kill of a preparation may cost."""
 
 
 class Sequences:
@@ -114,12 +117,6 @@ def shard_name(number: int) -> str:
     return f"{number:05}"
 
 
-def sync_file(file: IO[bytes]) -> None:
-    """Returns when everything written to the file is on disk."""
-    file.flush()
-    os.fsync(file.fileno())
-
-
 @dataclass
 class Shard:
     """The size of a shard."""
@@ -144,8 +141,8 @@ class ChunkEntry:
 
 class ShardsWriter:
     """Writes the shards of a folder in order. Each gets its name when it is full and on disk. The caller keeps the
-    entries of the chunks that are on disk. A writer made with these entries continues after them and cuts off the
-    rest."""
+    entries of the chunks that are on disk, as in a `Journal`. A writer made with these entries continues after them and
+    cuts off the rest."""
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], before: Iterable[tuple[int, ChunkEntry]] = ()) -> None:
         """before: corpus and entry of each chunk that is on disk already."""
@@ -200,9 +197,9 @@ class ShardsWriter:
         return bool(self._files) and self._shards[-1].pairs >= PAIRS
 
     def sync(self) -> None:
-        """Returns when everything that was added is on disk."""
+        """Returns when all pairs so far are on disk."""
         for file in self._files.values():
-            sync_file(file)
+            _sync(file)
 
     def close_full(self) -> None:
         """Ends the open shard if it is full. Its pairs must be on disk, and their entries kept."""
@@ -210,7 +207,7 @@ class ShardsWriter:
             self._end()
 
     def finish(self, corpora: int, versions: int = 1) -> None:
-        """Ends the last shard and writes the description of all. versions: how often each pair was added."""
+        """Ends the last shard and writes the description of all. versions: the number of times each pair was added."""
         self.sync()
         if self._files:
             self._end()
@@ -236,11 +233,11 @@ class ShardsWriter:
         folder = self.folder / f"{shard_name(number)}{UNFINISHED}"
         folder.mkdir(exist_ok=True)
         for side in SIDES:
-            ids = getattr(shard, f"{side}_tokens") * self._dtype.itemsize
-            offsets = (shard.pairs + 1) * OFFSETS_DTYPE.itemsize
             if not shard.pairs:
                 (folder / f"{side}.ids").write_bytes(b"")
                 (folder / f"{side}.offsets").write_bytes(np.zeros(1, dtype=OFFSETS_DTYPE).tobytes())
+            ids = getattr(shard, f"{side}_tokens") * self._dtype.itemsize
+            offsets = (shard.pairs + 1) * OFFSETS_DTYPE.itemsize
             for name, size in ((f"{side}.ids", ids), (f"{side}.offsets", offsets)):
                 path = folder / name
                 if not path.exists() or path.stat().st_size < size:
@@ -252,6 +249,95 @@ class ShardsWriter:
         self.close()
         name = shard_name(len(self._shards) - 1)
         (self.folder / f"{name}{UNFINISHED}").rename(self.folder / name)
+
+
+class Journal:
+    """The chunks of an unfinished preparation that are done. A killed preparation continues after those on disk.
+
+    In the given folder, `chunks.jsonl` lists the chunks. For each kind of duplicates a file holds the hashes of their
+    pairs."""
+
+    def __init__(self, work: Path, kinds: Sequence[str], corpora: int) -> None:
+        """Reads the journal of an earlier process."""
+        self.entries: list[tuple[int, ChunkEntry]] = []
+        """The corpus and the entry of each chunk."""
+        self.counts = [PairCounts() for _ in range(corpora)]
+        self.valid: set[int] = set()
+        """The indices of the validation pairs that are also training pairs."""
+        self.pairs = 0
+        """Pairs read so far, including dropped ones."""
+        self._seen = [SeenHashes() for _ in kinds]
+        self._log = open(work / "chunks.jsonl", "a+b")  # noqa: SIM115 - open as long as this lives
+        self._hashes: list[IO[bytes]] = [open(work / f"{kind}.hashes", "a+b") for kind in kinds]  # noqa: SIM115
+        self._unwritten: list[bytes] = []
+        self._written = time.monotonic()
+        self._read()
+
+    def first_of(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Whether each hash of the next chunk, (kinds, pairs), is new."""
+        return np.stack([seen.first(of_kind) for seen, of_kind in zip(self._seen, hashes, strict=True)])
+
+    def add(self, chunk: EncodedChunk, entry: ChunkEntry) -> None:
+        """Adds the next chunk. It is on disk after the next `write`."""
+        document = {
+            "corpus": chunk.corpus,
+            "entry": asdict(entry),
+            "counts": asdict(chunk.counts),
+            "valid": chunk.valid,
+        }
+        document["hashes"] = chunk.hashes.shape[1]
+        self._count(document)
+        self._unwritten.append(json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogateescape") + b"\n")
+        for file, hashes in zip(self._hashes, chunk.hashes, strict=True):
+            file.write(hashes.astype("<u8").tobytes())
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to `write`."""
+        return time.monotonic() - self._written >= ON_DISK_EVERY
+
+    def write(self) -> None:
+        """Puts all chunks on disk, the hashes before the log. The shards' own files must be on disk already."""
+        for file in self._hashes:
+            _sync(file)
+        self._log.write(b"".join(self._unwritten))
+        self._unwritten.clear()
+        _sync(self._log)
+        self._written = time.monotonic()
+
+    def close(self) -> None:
+        for file in (self._log, *self._hashes):
+            file.close()
+
+    def _read(self) -> None:
+        """Reads the complete lines of the log and their hashes, and cuts off the rest."""
+        self._log.seek(0)
+        whole = self._log.read()
+        whole = whole[: whole.rfind(b"\n") + 1]
+        self._log.truncate(len(whole))
+        hashes = 0
+        for line in whole.splitlines():
+            document = json.loads(line.decode("utf-8", "surrogateescape"))
+            self._count(document)
+            hashes += document["hashes"]
+        for file, seen in zip(self._hashes, self._seen, strict=True):
+            file.truncate(8 * hashes)
+            file.seek(0)
+            while part := file.read(2**23):
+                seen.first(np.frombuffer(part, dtype="<u8").astype(np.uint64))
+
+    def _count(self, document: dict[str, Any]) -> None:
+        counts = PairCounts(**document["counts"])
+        self.entries.append((document["corpus"], ChunkEntry(**document["entry"])))
+        self.counts[document["corpus"]].add(counts)
+        self.pairs += counts.read
+        self.valid.update(document["valid"])
+
+
+def _sync(file: IO[bytes]) -> None:
+    """Returns when everything written to the file is on disk."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _mapped(file: Path, dtype: np.dtype[Any], *, scattered: bool = False) -> NDArray[Any]:
