@@ -1,8 +1,8 @@
-"""The plan of batches: which sentences go together, a pure function of (lengths, budget, seed, epoch, step).
+"""Plans batches, a pure function of (lengths, budget, seed, epoch, step).
 
 Sentences are packed: several share a row, in any order and of any lengths, so few places are padding. Nearly all
-micro-batches of a run have the same shape, whatever sentences are in them. So memory doesn't grow after the first one,
-and kernels are compiled for few shapes.
+micro-batches of a run have the same shape, so memory doesn't grow after the first one, and kernels are compiled for few
+shapes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from headway.data.packing import pack, row_size
 from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
+if TYPE_CHECKING:
+    from headway.data.shards import Sequences
+
 ROW = 64
-"""Places of a row on its longer side: more if sentences are long, fewer if the budget is small. Attention computes
-every pair of places in a row."""
+"""Places of a row on its longer side: more if sentences are long, fewer if the budget is small."""
 ROWS = 8
 """Rows that the budget of a micro-batch should have room for. Rows are shortened to fit."""
 WINDOW = 32
@@ -37,11 +39,11 @@ PLAN = 4
 
 @dataclass(frozen=True)
 class CorpusShare:
-    """One of several consecutive corpora, and how often an epoch has each of its sentences."""
+    """One of several consecutive corpora."""
 
     size: int
     weight: float = 1.0
-    """2: twice; 0.5: a random half of them, drawn anew each epoch."""
+    """Occurrences of each pair in an epoch. 0.5: a random half of them, drawn anew each epoch."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,8 @@ class MicroBatch:
 class Plan:
     """The optimizer steps of every epoch, a function of seed and epoch, made as they are needed.
 
-    An epoch has every pair once, or as often as `shares` says. Lengths count the start or end symbol, budgets the
-    places of both sides. A pair that takes more than half the budget may be alone in its micro-batch. A pair over the
-    budget always is.
-    """
+    Lengths count the start or end symbol, budgets the places of both sides. A pair that takes more than half the budget
+    may be alone in its micro-batch. A pair over the budget always is."""
 
     lengths_of: Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
     """The source and target lengths of the pairs with these numbers."""
@@ -83,7 +83,7 @@ class Plan:
     tokens_per_micro_batch: int
     seed: int = 0
     versions: int = 1
-    """Of each pair, with consecutive numbers. They take turns, an epoch each. `shares` counts pairs."""
+    """The number of versions of each pair, with consecutive numbers. They take turns, an epoch each."""
 
     def steps(self, epoch: int, first: int = 0) -> Iterator[list[MicroBatch]]:
         """The micro-batches of each step, from step `first` of the epoch on."""
@@ -118,9 +118,8 @@ class Plan:
         windows = np.cumsum(needed[~too_long]) // (WINDOW * self._rows)
         cuts = np.diff(windows).nonzero()[0] + 1
         rows: dict[int, list[list[int]]] = {}
-        for of_window, source, target in zip(
-            *(np.split(column, cuts) for column in (pairs, sources, targets)), strict=True
-        ):
+        columns = (np.split(column, cuts) for column in (pairs, sources, targets))
+        for of_window, source, target in zip(*columns, strict=True):
             for size, packed in pack(of_window, source, target, self._shape, self._rows).items():
                 rows.setdefault(size, []).extend(packed)
         micro_batches += [
@@ -129,8 +128,7 @@ class Plan:
             for dealt in _deal(of_size, self._rows // size, random)
         ]
         random.shuffle(micro_batches)  # type: ignore[arg-type]
-        passes = self._passes
-        return [micro_batches[start : start + passes] for start in range(0, len(micro_batches), passes)]
+        return [micro_batches[start : start + self._passes] for start in range(0, len(micro_batches), self._passes)]
 
     @property
     def _passes(self) -> int:
@@ -172,8 +170,7 @@ class Order:
 
 
 def epoch_order(shares: Sequence[CorpusShare], seed: int, epoch: int) -> Order:
-    """The pairs of an epoch in random order: one by one if there are up to `RUNS` of them, otherwise in runs of a few
-    consecutive pairs."""
+    """The pairs of an epoch in random order: one by one up to `RUNS`, otherwise in runs of a few consecutive pairs."""
     random = np.random.default_rng((seed, epoch))
     total = sum(share.size * share.weight for share in shares)
     length = max(1, math.ceil(total / RUNS))
@@ -205,8 +202,7 @@ def _runs(
 
 
 def row_shape(mean_source: float, mean_target: float, budget: int) -> tuple[int, int]:
-    """The places of a row on each side, in proportion to the mean lengths of the sentences, in multiples of 8. budget:
-    the places of a micro-batch."""
+    """The places of a row on each side, in multiples of 8, as the mean lengths. budget: that of a micro-batch."""
     longer = max(mean_source, mean_target)
     places = 8
     while places < max(ROW, 2 * longer) and 2 * (2 * places) * ROWS <= budget:
@@ -224,14 +220,8 @@ def _deal(rows: list[list[int]], count: int, random: np.random.Generator) -> lis
     return [rows[start:end] + [[]] * (count - end + start) for start, end in itertools.pairwise(cuts)]
 
 
-class IdsByNumber(Protocol):
-    """Ids of sentences, without control ids."""
-
-    def __getitem__(self, number: int, /) -> NDArray[Any]: ...
-
-
 def collate(
-    source: IdsByNumber, target: IdsByNumber, batch: MicroBatch
+    source: Sequences | list[NDArray[Any]], target: Sequences | list[NDArray[Any]], batch: MicroBatch
 ) -> tuple[PackedIds, PackedIds, NDArray[np.int64]]:
     """Source + <eos> and <bos> + target of each pair, and the labels: target + <eos>, (rows, target length)."""
     sources = [[[*source[pair].tolist(), EOS_ID] for pair in row] for row in batch.rows]
@@ -268,8 +258,7 @@ class PackedIds:
 
 def share_of_step(micro_batches: list[MicroBatch], rank: int, ranks: int) -> list[MicroBatch]:
     """One rank's share of a step: every `ranks`-th row of each shape, in the fewest micro-batches that aren't larger
-    than those of the step. All ranks have the same number of micro-batches, of the same shapes. Some end in empty
-    rows."""
+    than those of the step. All ranks have as many micro-batches, of the same shapes. Some end in empty rows."""
     if ranks == 1:
         return micro_batches
     by_shape: dict[tuple[int, int], list[MicroBatch]] = {}
@@ -281,7 +270,7 @@ def share_of_step(micro_batches: list[MicroBatch], rank: int, ranks: int) -> lis
         each = math.ceil(len(rows) / ranks)
         parts = math.ceil(each / max(len(one.rows) for one in alike))
         count = math.ceil(each / parts)
-        mine = rows[rank::ranks]
-        mine += [[]] * (parts * count - len(mine))
-        shares += [MicroBatch(*shape, mine[start : start + count]) for start in range(0, len(mine), count)]
+        own = rows[rank::ranks]
+        own += [[]] * (parts * count - len(own))
+        shares += [MicroBatch(*shape, own[start : start + count]) for start in range(0, len(own), count)]
     return shares

@@ -39,8 +39,7 @@ FORMATS = {
     b"BZh91AY&SY": "compressed with bzip2; decompress it first, as with `bzip2 -dc`",
 }
 LOW = bytes(range(9))
-"""Bytes that are rare in text. In UTF-16 every second byte of alphabetic text is one: 0 in Latin, 3 in Greek, 4 in
-Cyrillic."""
+"""Bytes that are rare in text, but every second one of alphabetic text in UTF-16: 0 in Latin, 4 in Cyrillic."""
 FEWEST_LOW = 4
 """A line with fewer low bytes is text with stray control characters."""
 
@@ -48,8 +47,7 @@ CHANGED = "was changed while it was read; start again when it stays as it is"
 
 
 def compression(path: Path) -> str:
-    """The suffix for the compression of an existing file, by its first bytes; "" if it isn't compressed. For a pipe the
-    name decides."""
+    """The suffix of a file's compression, by its first bytes, or for a pipe by its name; "" if it isn't compressed."""
     if not path.is_file():
         return _named_compression(path)
     with open(path, "rb") as file:
@@ -63,9 +61,8 @@ def plain_name(path: Path) -> Path:
 
 
 def open_bytes(path: Path, mode: str = "rb", *, as_named: Path | None = None) -> IO[bytes]:
-    """Opens the file's content for reading (`rb`), by its `compression`, or for writing (`wb`), compressed as the name
-    of `as_named`, or else of `path`, says. Raises the errors of `open`, and UserError if the package for .zst is
-    missing."""
+    """Opens the content for reading (`rb`), by its `compression`, or for writing (`wb`), compressed by the name of
+    `as_named`, or else of `path`. Raises the errors of `open`, and UserError if the package for .zst is missing."""
     suffix = compression(path) if mode == "rb" else _named_compression(as_named or path)
     return _package(suffix, path).open(path, mode) if suffix else open(path, mode)  # type: ignore[return-value]
 
@@ -87,8 +84,7 @@ def damages() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def open_text(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, decompressed. Raises UserError if the file can't be opened, or if it was changed before the
-    block ended."""
+    """The decompressed bytes. Raises UserError if the file can't be opened, or was changed before the block ended."""
     if path.is_dir():
         raise UserError(f"{path}: is a folder, a text file is needed")
     try:
@@ -108,8 +104,7 @@ def open_text(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def unchanged(files: Iterable[Path]) -> Iterator[None]:
-    """Raises UserError if one of the files was changed before the block ended, so that several readings of it may have
-    differed."""
+    """Raises UserError if a file was changed before the block ended, so that several readings may have differed."""
     before = {file: _version(file.stat()) for file in files}
     yield
     for file, then in before.items():
@@ -160,8 +155,7 @@ def _version(status: os.stat_result) -> tuple[int, ...]:
 
 
 def fault_of_line(raw: bytes, number: int) -> str | None:
-    """The fault of a line that isn't UTF-8, with the remedy; None if it may be text. number: its number in the file;
-    only line 1 can show a format."""
+    """The fault of a line that isn't UTF-8, with the remedy; None if it may be text. Only line 1 can show a format."""
     if number == 1:
         if encoding := next((encoding for mark, encoding in MARKS.items() if raw.startswith(mark)), ""):
             return _to_convert(encoding)

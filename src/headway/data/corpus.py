@@ -70,8 +70,7 @@ class CorpusFiles:
             yield from (f"{file}: {notice}" for notice in form.notices)
 
     def named_languages(self) -> Sides:
-        """The languages by the suffixes of the first files, or by the first row or keys of a file with both sides;
-        empty if these name none. Raises UserError."""
+        """The languages by suffixes of the first files, or by their first row or keys. Raises UserError."""
         if self.targets:
             return suffix_of_language(self.sources[0]), suffix_of_language(self.targets[0])
         return next((form.languages for _, form in self._forms()), NO_LANGUAGES)
@@ -132,9 +131,8 @@ class Chunk:
 
 
 def read_lines(path: Path, *, lenient: bool = False, offset: int = 0, first: int = 1) -> Generator[str]:
-    """The lines of a UTF-8 text file, compressed or not, without their line ends. Raises UserError with file and line;
-    `lenient` reads bytes that aren't UTF-8 as surrogates (PEP 383). `offset` is the byte of the content where line
-    number `first` begins."""
+    """The lines of a UTF-8 text file, compressed or not, without their line ends; line number `first` begins at byte
+    `offset`. Raises UserError with file and line; `lenient` reads bytes that aren't UTF-8 as surrogates (PEP 383)."""
     with open_text(path) as stream:
         if offset:
             go_to(stream, offset, path)
@@ -199,8 +197,7 @@ def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool 
 def _chunks_of(
     number: int, corpus: CorpusFiles, source_file: Path, target_file: Path | None, before: int, size: int, lenient: bool
 ) -> Iterator[Chunk]:
-    """The chunks of a file or of two. number: the index of the corpus. before, size: bytes of the source files that
-    were read before, and of all."""
+    """The chunks of a file or of two, of corpus `number`. before, size: bytes of earlier source files, and of all."""
     plain = is_plain(source_file)
     if target_file and not plain and target_file.exists() and source_file.samefile(target_file):
         raise UserError(f"{source_file}: is a pipe, which can't be both sides; give two files")
@@ -218,8 +215,19 @@ def _chunks_of(
         else:
             targets = _lines(files.enter_context(open_text(target_file)), target_file)
             rows = zip_longest(sources, targets)
-        while lines := _taken(rows, most):
-            lacking = lines.pop() if None in lines[-1] else None
+        at_end = False
+        while not at_end:
+            lines, taken, lacking = [], 0, None
+            for pair in islice(rows, most):
+                if None in pair:
+                    lacking = pair
+                    break
+                lines.append(pair)
+                taken += len(pair[0]) + len(pair[1])
+                if taken >= BYTES:
+                    break
+            else:
+                at_end = len(lines) < most
             if lines:
                 position = os.lseek(stream.fileno(), 0, os.SEEK_CUR) if plain else 0
                 source, target = (b"".join(column) for column in zip(*lines, strict=True))
@@ -243,20 +251,6 @@ def _lines(stream: IO[bytes], file: Path) -> Iterator[bytes]:
     lines = raw_lines(stream, str(file))
     first = next(lines, BYTE_ORDER_MARK)
     return lines if first == BYTE_ORDER_MARK else chain([first], lines)
-
-
-def _taken(rows: Iterator[tuple[bytes, bytes]], most: int) -> list[tuple[bytes, bytes]]:
-    """The lines of the next chunk. If one file ends before the other, the last pair lacks a side."""
-    taken: list[tuple[bytes, bytes]] = []
-    size = 0
-    for pair in rows:
-        taken.append(pair)
-        if pair[0] is None or pair[1] is None:
-            break
-        size += len(pair[0]) + len(pair[1])
-        if len(taken) == most or size >= BYTES:
-            break
-    return taken
 
 
 def _decoded(text: bytes, file: Path, first: int, lenient: bool) -> list[str]:
@@ -309,8 +303,7 @@ def is_two_sided(path: Path) -> bool:
 
 
 def suffix_of_language(path: Path) -> str:
-    """The code of a language at the end of the name, before the suffix of a compression or a pattern; empty for other
-    names: `train.de.gz` -> `de`."""
+    """The code of a language at the end of the name, before compression and pattern, or "": `train.de.gz` -> `de`."""
     suffix = plain_name(Path(path.name.rstrip("*?."))).suffix.lstrip(".")
     return suffix if is_suffix_of_language(suffix) else ""
 
@@ -328,14 +321,9 @@ def as_corpus(sources: Sequence[Path], targets: Sequence[Path], languages: Sides
 def matching_files(path: Path) -> list[Path]:
     """The files of a pattern such as `part-*.de.gz`, in sorted order; an existing file of that name is meant itself.
     Raises UserError for a pattern that matches nothing."""
-    if not is_pattern(path) or path.exists():
+    if not glob.has_magic(str(path)) or path.exists():
         return [path]
     matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207 - takes any path
     if not (files := [match for match in matches if not match.is_dir()]):
         raise UserError(f"{path}: no file has a name of this pattern")
     return files
-
-
-def is_pattern(path: Path) -> bool:
-    """Whether the name may stand for several files."""
-    return glob.has_magic(str(path))

@@ -110,8 +110,7 @@ class EncodingSettings:
 
 @dataclass
 class EncodedChunk:
-    """The kept pairs of a chunk, as ids without control symbols: all versions of the first pair, then those of the
-    second, and so on."""
+    """The kept pairs of a chunk, as ids without control symbols, each pair with all its versions."""
 
     corpus: int
     done: float
@@ -145,8 +144,7 @@ class ChunkEncoder:
         self._valid = {pair: place for place, pair in enumerate(settings.valid)}
 
     def encode(self, chunk: Chunk, first_of: FirstOf | None = None) -> EncodedChunk:
-        """Encodes the pairs. first_of: needed to drop duplicates. Raises UserError for a fault in the text, such as a
-        line that isn't UTF-8."""
+        """Encodes the pairs. first_of: needed to drop duplicates. Raises UserError for a fault in the text."""
         dropped: dict[int, str] = {}
         lines, texts = self.passed(chunk, dropped)
         kinds = self._settings.filters.duplicates
@@ -198,9 +196,8 @@ class ChunkEncoder:
     def _versions(
         self, noise: Noise, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """All versions of each pair. The noise depends on the text and the number of the version alone. Where a noisy
-        source is too long, the usual one stands in its place, so that no version lacks a pair. prefix: the tag that the
-        sources begin with."""
+        """All versions of each pair. The noise depends on the text and the number of the version alone. If a noisy
+        source is too long, the usual one replaces it. prefix: the tag at the beginning of the sources."""
         noisy_sources: list[list[int]] = []
         for (text, _), source, target in zip(texts, sources, targets, strict=True):
             for number in range(noise.versions):

@@ -106,8 +106,7 @@ class Span:
 
 
 class SpanReader:
-    """Reads spans of files. It keeps the last file open, so that it need not decompress again what lies before a later
-    span."""
+    """Reads spans of files. It keeps the last file open, so that no part is decompressed again for a later span."""
 
     def __init__(self) -> None:
         self._streams: dict[Path, IO[bytes]] = {}
@@ -132,7 +131,7 @@ def span_of_shard(path: Path, shard: int, shards: int) -> Span:
     if not path.is_file():
         raise UserError(f"{path}: isn't a regular file; shards are parts of a file, so its size must be known")
     bounds: list[tuple[int, int]] = []
-    """How many lines begin before the shard and before its end, and at which byte the next line begins."""
+    """The lines that begin before the shard and before its end, and the byte at which the next line begins."""
     at = lines = 0
     try:
         with open_bytes(path) as stream:
@@ -156,8 +155,7 @@ def span_of_shard(path: Path, shard: int, shards: int) -> Span:
 
 
 def chunks(items: Iterable[Item | None], size: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """Lists of LINES_AT_ONCE items, or fewer once their sizes, in characters, reach CHARACTERS_AT_ONCE, or where a
-    None among them stands for a pause."""
+    """Lists of LINES_AT_ONCE items, or fewer if their sizes reach CHARACTERS_AT_ONCE or None marks a pause."""
     chunk: list[Item] = []
     characters = 0
     for item in items:

@@ -79,9 +79,8 @@ def perturbed(text: str, kind: NoiseKind, seed: int, typos: float = TYPOS) -> st
 
 
 def with_typo(word: str, random: Random) -> str:
-    """The word with two neighbours swapped, a letter dropped or repeated, or the key beside it hit. In Hangul a final
-    consonant drops before its syllable, and the key beside is that of one jamo. A word with less than two letters stays
-    as it is."""
+    """A word of two letters or more with two neighbours swapped, a letter dropped or repeated, or the key beside hit.
+    In Hangul a final consonant drops before its syllable, and the key beside is that of one jamo."""
     places = [place for place, char in enumerate(word) if char.isalpha()]
     if len(places) < 2:
         return word
@@ -148,7 +147,6 @@ def _without_final_punctuation(text: str) -> str:
 
 
 def _without_diacritics(text: str) -> str:
-    """The text without the marks of Latin, Greek and Cyrillic letters. In other scripts marks are more than
-    ornament."""
+    """The text without the marks of Latin, Greek and Cyrillic letters; in other scripts marks are no ornament."""
     bare = _DIACRITICS.sub("", unicodedata.normalize("NFD", text.translate(WITHOUT_DIACRITICS)))
     return unicodedata.normalize("NFC", bare)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from glob import has_magic
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
@@ -22,7 +23,7 @@ from pydantic import (
 )
 
 from headway.data.batches import CorpusShare
-from headway.data.corpus import CorpusFiles, as_corpus, check_files, is_pattern
+from headway.data.corpus import CorpusFiles, as_corpus, check_files
 from headway.data.filters import DuplicateOf, Filters, Overlap
 from headway.data.noise import KINDS, Noise, NoiseKind
 from headway.text.domain import LONGEST_DOMAIN
@@ -87,8 +88,8 @@ class ParallelFiles(Section):
 
 class TrainingFiles(ParallelFiles):
     weight: float = Field(1.0, gt=0, le=1000)
-    """How often each pair of this corpus occurs in an epoch. 2 means twice; 0.5 means a random half, which each epoch
-    draws anew."""
+    """Number of times each pair of this corpus occurs in an epoch. 0.5 means a random half, which each epoch draws
+    anew."""
 
 
 class SyntheticFiles(TrainingFiles):
@@ -96,7 +97,7 @@ class SyntheticFiles(TrainingFiles):
 
     @model_validator(mode="after")
     def _named_singly(self) -> SyntheticFiles:
-        if patterns := [file for file in (*self.source, *self.target) if is_pattern(file)]:
+        if patterns := [file for file in (*self.source, *self.target) if has_magic(str(file))]:
             raise ValueError(f"{patterns[0]} is a pattern; name each file, and the file of its translations")
         return self
 
@@ -214,7 +215,7 @@ class DataSection(Section):
     """Language code; by default that of `training.init_from`, or else the suffix of the training file, or `mul` if the
     corpora have tags."""
     domain: str = Field("", max_length=LONGEST_DOMAIN)
-    """What the text is about, such as `captions of photographs`. The model card and the page of a server say it."""
+    """The subject of the text, such as `captions of photographs`, for the model card and the page of a server."""
 
     @model_validator(mode="after")
     def _tags(self) -> DataSection:
@@ -256,7 +257,7 @@ class DataSection(Section):
 
     @property
     def versions(self) -> int:
-        """How often the training text is prepared. An epoch takes one version of each pair."""
+        """The versions in which the training text is prepared. An epoch takes one of each pair."""
         return self.noise.versions if self.noise else 1
 
     @property
@@ -288,7 +289,7 @@ class DataSection(Section):
         return replace(files, swapped=corpus.is_swapped and not corpus.target)
 
     def shares_of(self, sizes: Sequence[int]) -> list[CorpusShare]:
-        """How often an epoch has the pairs of each training corpus, by weights and temperature; sizes: their pairs."""
+        """The shares of the training corpora in an epoch, by weights and temperature; sizes: their pairs."""
         weights = [corpus.weight for corpus in self.corpora]
         if self.temperature != 1:
             pairs = [size * weight for size, weight in zip(sizes, weights, strict=True)]

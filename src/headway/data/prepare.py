@@ -44,8 +44,7 @@ Notice = Callable[[str], None]
 Show = Callable[[int, float, float, float], None]
 """Shows progress: pairs so far, pairs per second, the share of the text that is done, minutes left."""
 Synthesize = Callable[[DataSection, Notice, Callable[[], None]], None]
-"""Writes the translations of `data.syntheses` that don't exist yet; its last argument is called between pieces of work,
-and may raise."""
+"""Writes the translations of `data.syntheses` that don't exist yet; calls its last argument often, which may raise."""
 Result = TypeVar("Result")
 
 
@@ -99,8 +98,7 @@ def prepare_folder(
 
 
 def tell_changes(data: DataSection, folder: Path, notice: Notice) -> None:
-    """Prints a notice if the recipe's text, as far as it still exists, differs from the text the folder was prepared
-    from."""
+    """Prints a notice if the recipe's text, as far as it still exists, was changed since the folder was prepared."""
     manifest, files = read_manifest(folder), _text_of(data)
     if manifest is None or not files:  # an earlier version prepared the folder, or its text is gone
         return
@@ -182,8 +180,7 @@ class _Preparation:
         shutil.rmtree(self.work)
 
     def _begin(self, files: Sequence[Path]) -> list[list[Any]]:
-        """Writes down what the folder is made from, and returns the `state_of_text`. Raises UserError if it was begun
-        from another recipe or other text."""
+        """Records recipe and text, and returns the `state_of_text`. Raises UserError if these were others before."""
         training = {"tokens_per_batch": self.options.tokens_per_batch, "init_from": str(self.options.init_from or "")}
         made, begun = made_from(self.options), self.work / "begun.json"
         if not begun.exists():

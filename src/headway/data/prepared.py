@@ -85,8 +85,7 @@ def made_from(options: PreparationOptions) -> dict[str, Any]:
 
 
 def state_of_text(files: Sequence[Path]) -> list[list[Any]]:
-    """The size of each file and its checksum, or its time of modification if all together are too large to read again,
-    for `changes_of_text`."""
+    """The size of each file and its checksum, or its time of modification if the files are too large to read again."""
     states = [file.stat() for file in files]
     small = sum(state.st_size for state in states) <= READ_AT_MOST
     return [
@@ -96,8 +95,7 @@ def state_of_text(files: Sequence[Path]) -> list[list[Any]]:
 
 
 def changes_of_text(folder: Path, before: Sequence[list[Any]], files: Sequence[Path]) -> Iterator[str]:
-    """Messages about differences between the text and its `state_of_text` before the folder was prepared from it. Skips
-    files that are gone."""
+    """Messages about changes of the text since its `state_of_text` was taken. Skips files that are gone."""
     if len(files) != len(before):
         yield f"{folder}: was prepared from {len(before)} files of text, now there are {len(files)}"
         return
@@ -137,8 +135,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def read_prepared(folder: Path, expected: str | None, remedy: str) -> PreparedData:
-    """The data in a finished folder. Raises UserError if a file is damaged, or, with the remedy, if the data don't have
-    the `expected` fingerprint."""
+    """The data in a finished folder. Raises UserError if a file is damaged or the `expected` fingerprint differs."""
     found = _fingerprint(folder)
     if expected is not None and found != expected:
         raise UserError(f"{folder}: isn't the data that the run began with; {remedy}")

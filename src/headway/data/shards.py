@@ -72,9 +72,8 @@ class Sequences:
 
 
 class ParallelIds:
-    """The ids of a parallel corpus, without control ids: `source[i]` and `target[i]` belong together. Where each pair
-    has several versions, those of the first pair come first. Memory holds a page table, but neither the corpus nor
-    anything of its length."""
+    """The ids of a parallel corpus, without control ids: `source[i]` and `target[i]` belong together. All versions of
+    a pair are consecutive. Memory holds neither the corpus nor anything of its length."""
 
     def __init__(self, folder: Path) -> None:
         self.sizes: list[int]
@@ -140,9 +139,8 @@ class ChunkEntry:
 
 
 class ShardsWriter:
-    """Writes the shards of a folder in order. Each gets its name when it is full and on disk. The caller keeps the
-    entries of the chunks that are on disk, as in a `Journal`. A writer made with these entries continues after them and
-    cuts off the rest."""
+    """Writes the shards of a folder in order. Each gets its name when it is full and on disk. A writer made with the
+    entries of the chunks that are on disk, as from a `Journal`, continues after them and cuts off the rest."""
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], before: Iterable[tuple[int, ChunkEntry]] = ()) -> None:
         """before: corpus and entry of each chunk that is on disk already."""
@@ -252,10 +250,8 @@ class ShardsWriter:
 
 
 class Journal:
-    """The chunks of an unfinished preparation that are done. A killed preparation continues after those on disk.
-
-    In the given folder, `chunks.jsonl` lists the chunks. For each kind of duplicates a file holds the hashes of their
-    pairs."""
+    """The finished chunks of a preparation. A killed preparation continues after those on disk: `chunks.jsonl` lists
+    them, and for each kind of duplicates a file holds the hashes of their pairs."""
 
     def __init__(self, work: Path, kinds: Sequence[str], corpora: int) -> None:
         """Reads the journal of an earlier process."""

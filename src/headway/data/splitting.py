@@ -55,8 +55,7 @@ NEAR = "like a source that measures"
 
 
 def compared(text: str) -> str:
-    """The text in the form that is compared: letters, marks and digits alone, without case and width (NFKC). A text
-    without any of these stays."""
+    """The letters, marks and digits of a text, without case and width (NFKC), or a text without any of these itself."""
     return unicodedata.normalize("NFKC", text).casefold().translate(_COMPARED) or text.strip()
 
 
@@ -105,8 +104,7 @@ class NearTexts:
         )
 
     def _rarest(self, own: frozenset[str]) -> list[int]:
-        """The ranks of so many of the rarest members that a near set has SHARED of them. Members of no given set are
-        the rarest of all."""
+        """The ranks of so many of the rarest members that a near set has SHARED of them."""
         ranks = sorted(self._ranks[one] for one in own if one in self._ranks)
         return ranks[: max(0, len(ranks) - ceil(OVERLAP * len(own)) + SHARED)]
 
@@ -260,8 +258,7 @@ def split_corpus(
 ) -> Split:
     """Writes the parts of a corpus into a new folder, or finds them in one that was made from the same. document: the
     place of a document's name in a line; documents then stay whole. valid, test: whether to set this part apart.
-    held_out: other text that measures, such as a given part; training pairs near to it are left out. Raises
-    UserError."""
+    held_out: a part that is given; training pairs near to it are left out. Raises UserError."""
     files = [file for one in (corpus, *held_out) for file in (*one.sources, *one.targets)]
     check_files(corpus.sources, corpus.targets)
     if document is not None and corpus.targets:

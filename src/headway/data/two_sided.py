@@ -187,8 +187,7 @@ _RAW_FIELD = re.compile(r'(?:"(?:[^"]++|"")*+"|[^"\t][^\t]*|)(?:\t|\Z)')
 
 
 def _raw_fields(row: str) -> list[str] | None:
-    """The fields of a quoted row, with their quotation marks; None if a field begins with a mark but doesn't end with
-    one."""
+    """The fields of a quoted row, with their quotation marks; None if one begins but doesn't end with a mark."""
     fields: list[str] = []
     place = 0
     while found := _RAW_FIELD.match(row, place):

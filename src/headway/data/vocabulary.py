@@ -98,8 +98,7 @@ def sample(corpora: Sequence[CorpusFiles], most: int) -> Iterator[tuple[int, Pai
 
 
 def quotas(sizes: Sequence[int], most: int) -> list[int]:
-    """How many to take from each corpus: `most` in total, shared equally. A corpus that is smaller than its share is
-    taken whole, and the others share the rest."""
+    """The numbers of pairs to take from each corpus: `most` in total, shared equally, but from small corpora all."""
     taken = [0] * len(sizes)
     left = most
     for rank, index in enumerate(sorted(range(len(sizes)), key=lambda one: sizes[one])):
