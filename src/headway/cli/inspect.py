@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -19,14 +20,12 @@ from headway.text.characters import is_blank
 
 if TYPE_CHECKING:
     from headway.insight import AttentionKind, AttentionMaps, TranslationRecord
-    from headway.insight.analyses import AskedAnalysis
+    from headway.insight.analyses import Request
     from headway.insight.pictures import HeatMap
     from headway.translator import Translator
 
 WHOLE = (".html", ".json")
 """Files that hold the whole record."""
-PAGE_ANALYSES = ("contributions", "erasure", "contrast", "logit_lens", "decoder_lens", "faithfulness")
-"""Those that a page has where none are named."""
 
 
 def inspect(
@@ -81,10 +80,9 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --analysis contributions --analysis "contrast=A dog walks."
     """
     from headway.insight import draw_map, usual_cases
-    from headway.insight.analyses import LONGEST_ANALYSED
-    from headway.insight.moving import moving_picture
+    from headway.insight.analyses import LONGEST_ANALYSED, TokenNames, names_by_sentence
+    from headway.insight.animation import animated_picture
     from headway.insight.pictures import draw_heat_maps, save_picture
-    from headway.insight.terminal import Teller
     from headway.translator.lines import language_prefix
 
     options.check_output(output)
@@ -100,8 +98,8 @@ def inspect(
         count = len(usual_cases(translator.info.config, plain))
         tell(f"trying {count} edits of the model and of the text for the page")
         if not analysis and translator.is_readable(text, LONGEST_ANALYSED):
-            analysis = list(PAGE_ANALYSES)
-    analyses = _asked_analyses(analysis or [], model, translator)
+            analysis = names_by_sentence()
+    analyses = _analyses(analysis or [], model, translator)
     cases = "usual" if suffix == ".html" else ()
     record = translator.inspect(text, target, cases=cases, history=history, analyses=analyses)
     if output is not None and suffix in WHOLE:
@@ -112,8 +110,8 @@ def inspect(
         return
     if analyses:
         target_names, source_names = record.maps.labels("cross")
-        teller = Teller(source_names, target_names, record.vocabulary)
-        typer.echo("\n\n".join(teller.tell(record.analyses)))
+        names = TokenNames(source_names, target_names, record.vocabulary)
+        typer.echo("\n\n".join(text for one in record.analyses.found().values() for text in one.text(names)))
         return
     moments = {"": record.maps} if last is None else _moments(record, translator.info.name)
     if words:
@@ -123,7 +121,7 @@ def inspect(
         if kinds != ["cross"] or [len(row) for row in charts] != [1]:
             raise UserError("--moving draws one map of --kind cross: give one layer, and one head or the mean")
         [[chart]] = charts
-        output.write_text(moving_picture(chart.columns, chart.rows, chart.values), encoding="utf-8", newline="\n")
+        output.write_text(animated_picture(chart.columns, chart.rows, chart.values), encoding="utf-8", newline="\n")
     elif output is not None:
         save_picture(draw_heat_maps(charts), output)
     else:
@@ -214,38 +212,27 @@ def _numbers(option: str, text: str, count: int) -> list[int]:
     return numbers
 
 
-def _asked_analyses(asked: Sequence[str], run: Path, translator: Translator) -> list[AskedAnalysis]:
-    """`NAME` or `NAME=TEXT` each. run: the folder that the translator is of. Raises UserError."""
-    from headway.insight.analyses import NAMES, AskContrast, AskHeadImportance, AskPatching, read_analyses
+def _analyses(asked: Sequence[str], run: Path, translator: Translator) -> list[Request]:
+    """Requests from `NAME` or `NAME=TEXT` each. run: the folder of the translator. Raises UserError."""
+    from headway.insight.analyses import NAMES, request_class
 
-    found: list[AskedAnalysis] = []
+    found: list[Request] = []
     for option in asked:
         name, given, text = option.partition("=")
         if name not in NAMES:
             raise UserError(f"--analysis {name}: unknown; choose one of {', '.join(NAMES)}")
-        if name == "contrast":
-            found.append(AskContrast(instead=text if given else None))
-        elif name == "patching":
-            if not given:
-                raise UserError("--analysis patching: needs another sentence, --analysis 'patching=OTHER SENTENCE'")
-            found.append(AskPatching(other=text))
-        elif name == "head_importance":
-            found.append(AskHeadImportance(pairs=_pairs(Path(text) if given else None, run, translator)))
-        elif given:
-            raise UserError(f"--analysis {option}: {name} takes no text")
-        else:
-            found += read_analyses([name])
+        read_pairs = partial(_pairs, run=run, translator=translator)
+        found.append(request_class(name).from_option(name, text if given else None, read_pairs))
     return found
 
 
-def _pairs(file: Path | None, run: Path, translator: Translator) -> list[tuple[str, str]]:
-    """Pairs that the model can read, of a file with both sides or of the run's validation text. Raises
-    UserError."""
+def _pairs(file: str | None, run: Path, translator: Translator) -> list[tuple[str, str]]:
+    """Pairs that the model can read, from a file with both sides or the run's validation text. Raises UserError."""
     from headway.insight.analyses import MOST_PAIRS
 
     pairs: Iterable[tuple[str, str]]
     if file is not None:
-        pairs = ((pair.source, pair.target) for pair in parallel_pairs([file], [], run))
+        pairs = ((pair.source, pair.target) for pair in parallel_pairs([Path(file)], [], run))
     elif not (pairs := validation_pairs(run)):
         raise UserError(
             f"--analysis head_importance: {run} has no validation pairs; name a file of pairs, "
