@@ -580,4 +580,4 @@ def test_the_recipe_of_the_page_is_one(page, tmp_path):
     (tmp_path / "recipe.yaml").write_text(text.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
     recipe = load_recipe(tmp_path / "recipe.yaml")
     assert len(recipe.data.train) == 3
-    assert recipe.data.filters.chosen().duplicates == ("pair",)
+    assert recipe.data.filters.duplicates == ["pair"]

@@ -6,16 +6,18 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headway.data.corpus import Chunk
-from headway.data.filters import DuplicateOf, Filters, HeldOut, Test, filter_tests
-from headway.data.noise import Noise
+from headway.data.filters import HeldOut, Test, filter_tests
 from headway.text.characters import is_blank, is_too_long
 from headway.text.tokenizer import Tokenizer, language_tag
+
+if TYPE_CHECKING:  # pydantic isn't needed to encode
+    from headway.data.options import FiltersSection, NoiseSection
 
 IDS_DTYPE = np.dtype("<i4")
 SMALL_IDS_DTYPE = np.dtype("<u2")
@@ -94,12 +96,12 @@ class EncodingSettings:
     max_tokens: int
     corpora: tuple[tuple[str, tuple[str, str]], ...]
     """The tag of each corpus, and its source and target language."""
-    filters: Filters = field(default_factory=Filters)
+    filters: FiltersSection
     held_out: tuple[tuple[str, str], ...] = ()
     """The pairs, without tags, that the filter `overlap` compares with."""
     valid: tuple[tuple[str, str], ...] = ()
     """The pairs, with tags, to look for among the kept ones."""
-    noise: Noise | None = None
+    noise: NoiseSection | None = None
     """Noise of the sources. Each pair is encoded as often as it has versions."""
 
     @property
@@ -194,7 +196,7 @@ class ChunkEncoder:
         return list(passed), list(passed.values())
 
     def _versions(
-        self, noise: Noise, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str
+        self, noise: NoiseSection, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str
     ) -> tuple[list[list[int]], list[list[int]]]:
         """All versions of each pair. The noise depends on the text and the number of the version alone. If a noisy
         source is too long, the usual one replaces it. prefix: the tag at the beginning of the sources."""
@@ -232,7 +234,7 @@ def rejection_reason(source: str, target: str, max_length: int, tests: Sequence[
     return next((name for name, test in tests if test(source, target)), None)
 
 
-def _compared(pair: tuple[str, str], kind: DuplicateOf) -> str:
+def _compared(pair: tuple[str, str], kind: str) -> str:
     """The text to hash. The line end separates the sides, because no text contains one."""
     source, target = pair[0].strip(), pair[1].strip()
     return f"{source}\n{target}" if kind == "pair" else source if kind == "source" else target

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from headway.errors import UserError
 from headway.languages import SCRIPT_NAMES, script_family
 from headway.text.detection import lingua_detector, lingua_language, script_of
 
-DuplicateOf = Literal["pair", "source", "target"]
-Overlap = Literal["pair", "side"]
+if TYPE_CHECKING:  # pydantic isn't needed to filter
+    from headway.data.options import FiltersSection
+
 Test = Callable[[str, str], bool]
 """Whether to drop a pair of source and target."""
 
@@ -19,20 +20,6 @@ SHORT_CHARACTERS = 20
 """Sides that aren't longer have no meaningful ratio."""
 _SCRIPTS = {"Kore": "HANGUL", "Jpan": "CJK", "Hans": "CJK", "Hant": "CJK", "Beng": "BENGALI", "Orya": "ORIYA"}
 """The names by `script_of` that differ from the English names. It counts kana as CJK."""
-
-
-@dataclass(frozen=True)
-class Filters:
-    """The recipe's `data.filters`; `data.options.FiltersSection` describes the keys."""
-
-    words: tuple[int, int] | None = None
-    characters: tuple[int, int] | None = None
-    max_ratio: float | None = None
-    copies: bool = False
-    script: bool = False
-    language: float | None = None
-    overlap: Overlap | None = None
-    duplicates: tuple[DuplicateOf, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,7 +37,7 @@ class HeldOut:
         return cls(frozenset(stripped), frozenset(sources), frozenset(targets))
 
 
-def filter_tests(filters: Filters, languages: tuple[str, str], held_out: HeldOut) -> list[tuple[str, Test]]:
+def filter_tests(filters: FiltersSection, languages: tuple[str, str], held_out: HeldOut) -> list[tuple[str, Test]]:
     """The chosen filters with their keys, the cheap ones first. languages: codes of source and target. Raises UserError
     if a filter doesn't know a language or lacks its package."""
     tests: list[tuple[str, Test]] = []

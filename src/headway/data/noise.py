@@ -7,7 +7,6 @@ The training text gets noise when it is prepared (`data.noise`), a test set by `
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Literal, get_args
 
@@ -33,28 +32,6 @@ WITHOUT_DIACRITICS = str.maketrans(
 """Letters that Unicode doesn't decompose."""
 _DIACRITICS = re.compile("[\u0300-\u036f]")
 _WORD = re.compile(r"\S+")
-
-
-@dataclass(frozen=True)
-class Noise:
-    """The noise of training text."""
-
-    share: float
-    """The share of the sentences that get noise."""
-    kinds: tuple[NoiseKind, ...] = KINDS
-    """A sentence gets one or two of these kinds."""
-    versions: int = 1
-    """The number of copies of each sentence, with different noise."""
-
-    def applied(self, text: str, version: int) -> str:
-        """The text with the noise of this version of it, or as it is."""
-        random = Random(f"noise {version}\n{text}")  # other numbers than the typos get
-        if random.random() >= self.share:
-            return text
-        count = min(random.choice((1, 2)), len(self.kinds))
-        for kind in random.sample(self.kinds, count):
-            text = perturbed(text, kind, version)
-        return text
 
 
 def perturbed(text: str, kind: NoiseKind, seed: int, typos: float = TYPOS) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from glob import has_magic
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from random import Random
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -24,8 +25,7 @@ from pydantic import (
 
 from headway.data.batches import CorpusShare
 from headway.data.corpus import CorpusFiles, as_corpus, check_files
-from headway.data.filters import DuplicateOf, Filters, Overlap
-from headway.data.noise import KINDS, Noise, NoiseKind
+from headway.data.noise import KINDS, NoiseKind, perturbed
 from headway.text.domain import LONGEST_DOMAIN
 from headway.text.tokenizer import TokenizerKind
 
@@ -46,6 +46,10 @@ def _rising(bounds: tuple[int, int]) -> tuple[int, int]:
     return bounds
 
 
+def _unique(kinds: list[Any]) -> list[Any]:
+    return list(dict.fromkeys(kinds))
+
+
 def _without_brackets(code: str) -> str:
     if re.search(r"[\s<>()\[\]{}]", code):
         raise ValueError("must be a language code such as ko, without white space and brackets")
@@ -56,6 +60,7 @@ OptionalFiles = Annotated[list[Path], BeforeValidator(listed)]
 Files = Annotated[OptionalFiles, Field(min_length=1)]
 LanguageName = Annotated[str, AfterValidator(_without_brackets)]
 Range = Annotated[tuple[int, int], AfterValidator(_rising)]
+DuplicateOf = Literal["pair", "source", "target"]
 
 
 class ParallelFiles(Section):
@@ -144,40 +149,42 @@ class FiltersSection(Section):
     """Minimum and maximum number of words on each side, such as `[1, 200]`. Other pairs are dropped."""
     characters: Range | None = None
     """Minimum and maximum number of characters on each side, for languages without spaces between words."""
-    max_ratio: float | None = Field(None, gt=1)
+    max_ratio: float | None = Field(default=None, gt=1)
     """Drop pairs with one side more than this many times as long as the other, in characters. Sides of up to 20
     characters always pass."""
     copies: bool = False
     """Drop pairs with the same text on both sides."""
     script: bool = False
     """Drop pairs with a side written mostly in another script than that of its language."""
-    language: float | None = Field(None, gt=0, lt=1)
+    language: float | None = Field(default=None, gt=0, lt=1)
     """Drop pairs with a side that lingua assigns to its language with less than this confidence, among the languages
     of the same script (extra `detect`). 0.1 drops text that is clearly in another language."""
-    overlap: Overlap | None = None
+    overlap: Literal["pair", "side"] | None = None
     """Drop pairs that also occur in `data.valid` or `data.held_out`: the same `pair`, or the same text on a `side`."""
-    duplicates: Annotated[list[DuplicateOf], BeforeValidator(listed)] = []
+    duplicates: Annotated[list[DuplicateOf], BeforeValidator(listed), AfterValidator(_unique)] = []
     """Drop repetitions of a `pair`, a `source`, a `target`, or a list of them, among the pairs that pass the other
     filters. Takes 8 bytes of memory per pair and entry, for a hash of 64 bits."""
-
-    def chosen(self) -> Filters:
-        """The filters as a record without pydantic."""
-        return Filters(**{**self.model_dump(), "duplicates": tuple(dict.fromkeys(self.duplicates))})
 
 
 class NoiseSection(Section):
     share: float = Field(gt=0, le=1)
     """The share of the source sentences that get noise, such as 0.3."""
-    kinds: Annotated[list[NoiseKind], BeforeValidator(listed), Field(min_length=1)] = list(KINDS)
+    kinds: Annotated[list[NoiseKind], BeforeValidator(listed), AfterValidator(_unique), Field(min_length=1)] = [*KINDS]
     """One or two of these kinds are applied to such a sentence: `lower` or `upper` case, `typos` in one word of ten, no
     final `punctuation`, no `diacritics`."""
     versions: int = Field(8, ge=2, le=1000)
     """Number of times that the training text is prepared, each time with different noise; each epoch uses the next
     version. Prepared data grow in proportion."""
 
-    def chosen(self) -> Noise:
-        """The noise as a record without pydantic."""
-        return Noise(self.share, tuple(dict.fromkeys(self.kinds)), self.versions)
+    def applied(self, text: str, version: int) -> str:
+        """The text with the noise of this version of it, or as it is."""
+        random = Random(f"noise {version}\n{text}")  # other numbers than for the typos
+        if random.random() >= self.share:
+            return text
+        count = min(random.choice((1, 2)), len(self.kinds))
+        for kind in random.sample(self.kinds, count):
+            text = perturbed(text, kind, version)
+        return text
 
 
 class DataSection(Section):
@@ -197,7 +204,7 @@ class DataSection(Section):
     both_directions: bool = False
     """Train and validate on each pair in both directions, without a tag. Such a model is a good one to start from, for
     either direction (`start` of a stage)."""
-    filters: FiltersSection = FiltersSection()  # type: ignore[call-arg]
+    filters: FiltersSection = FiltersSection()
     """Filters for training pairs; all are off by default."""
     noise: NoiseSection | None = None
     """Noise in the training sources, so that the model learns to translate noisy text; by default none. The tokenizer

@@ -18,7 +18,7 @@ from headway.data.compressed import is_plain, unchanged
 from headway.data.corpus import CorpusFiles, read_chunks, read_lines, same_text
 from headway.data.encoding import ChunkEncoder, EncodingSettings, PairCounts, Texts, total
 from headway.data.filters import HeldOut
-from headway.data.options import DataSection, ParallelFiles, PreparationOptions
+from headway.data.options import DataSection, FiltersSection, ParallelFiles, PreparationOptions
 from headway.data.prepared import (
     REPORT,
     VALID_TEXTS,
@@ -214,7 +214,7 @@ class _Preparation:
     def _settings(self, tokenizers: Tokenizers, corpora: Sequence[ParallelFiles]) -> EncodingSettings:
         options = self.options
         kinds = tuple((one.tag, options.data.languages_of(one)) for one in corpora)
-        return EncodingSettings(tokenizers, options.max_length, options.tokens_per_batch, kinds)
+        return EncodingSettings(tokenizers, options.max_length, options.tokens_per_batch, kinds, FiltersSection())
 
     def _encode_valid(self, tokenizers: Tokenizers) -> tuple[PairCounts, Texts]:
         """Writes the ids, and the texts that have both sides, with their tags. Returns the texts, too."""
@@ -237,10 +237,10 @@ class _Preparation:
         data, valid = self.options.data, tuple(dict.fromkeys(valid_texts))
         settings = replace(
             self._settings(tokenizers, data.corpora),
-            filters=data.filters.chosen(),
+            filters=data.filters,
             held_out=tuple(held_out),
             valid=valid,
-            noise=data.noise.chosen() if data.noise else None,
+            noise=data.noise,
         )
         with (
             closing(Journal(self.work, settings.filters.duplicates, len(self.train))) as journal,

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from headway.data.corpus import Chunk, CorpusFiles, Pair, read_chunks
 from headway.data.encoding import Texts, rejection_reason
-from headway.data.filters import Filters, HeldOut, filter_tests
-from headway.data.options import PreparationOptions
+from headway.data.filters import HeldOut, filter_tests
+from headway.data.options import FiltersSection, PreparationOptions
 from headway.errors import UserError
 from headway.text.characters import CHARACTERS_PER_PIECE
 from headway.text.subwords import SubwordTokenizer
@@ -29,7 +29,7 @@ def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokeniz
         most = CHARACTERS_PER_PIECE * options.max_length
         raise UserError(
             f"{data.corpora[0].source[0]}: holds no pair with text on both sides, of at most {most:,} "
-            f"characters{', that data.filters leaves' if data.filters.chosen() != Filters() else ''}"
+            f"characters{', that data.filters leaves' if data.filters != FiltersSection() else ''}"
         )
 
     learned: list[Tokenizer] = []
@@ -67,10 +67,9 @@ def sampled_texts(options: PreparationOptions, corpora: Sequence[CorpusFiles], h
     or far too long or that a filter drops. The filter of duplicates isn't applied. Sources have the noise of the
     training text, so that capitals, for instance, get tokens of their own. Raises UserError."""
     data = options.data
-    filters, noise = data.filters.chosen(), data.noise.chosen() if data.noise else None
-    tests = [filter_tests(filters, languages, held_out) for languages in data.languages]
+    tests = [filter_tests(data.filters, languages, held_out) for languages in data.languages]
     return [
-        (noise.applied(pair.source, version=0) if noise else pair.source, pair.target)
+        (data.noise.applied(pair.source, version=0) if data.noise else pair.source, pair.target)
         for corpus, pair in sample(corpora, options.tokenizer.sample_pairs)
         if rejection_reason(pair.source, pair.target, options.max_length, tests[corpus]) is None
     ]
