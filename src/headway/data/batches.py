@@ -12,16 +12,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headway.data.packing import pack, row_size
 from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
-
-if TYPE_CHECKING:
-    from headway.data.shards import Sequences
 
 ROW = 64
 """Places of a row on its longer side: more if sentences are long, fewer if the budget is small."""
@@ -174,31 +171,25 @@ def epoch_order(shares: Sequence[CorpusShare], seed: int, epoch: int) -> Order:
     random = np.random.default_rng((seed, epoch))
     total = sum(share.size * share.weight for share in shares)
     length = max(1, math.ceil(total / RUNS))
-    starts, sizes = (np.concatenate(column) for column in zip(*_runs(shares, length, random), strict=True))
+    runs: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # starts and sizes, as often as the weight says
+    start = 0
+    for share in shares:
+        starts = np.arange(start, start + share.size, length)
+        start += share.size
+        sizes = np.minimum(length, start - starts)
+        whole = int(share.weight)
+        rest = round((share.weight - whole) * len(starts)) if whole else max(1, round(share.weight * len(starts)))
+        runs += [(starts, sizes)] * whole
+        if rest:
+            drawn = random.permutation(len(starts))[:rest]
+            runs.append((starts[drawn], sizes[drawn]))
+    starts, sizes = (np.concatenate(column) for column in zip(*runs, strict=True))
     shuffled = random.permutation(len(starts))
     starts, sizes = starts[shuffled], sizes[shuffled]
     ends = np.cumsum(sizes)
     parts = math.ceil(ends[-1] / PART)
     bounds = np.searchsorted(ends, np.arange(parts + 1) * ends[-1] // parts, side="left")
     return Order(epoch, starts, sizes, np.concatenate([[0], bounds[1:-1] + 1, [len(ends)]]))
-
-
-def _runs(
-    shares: Sequence[CorpusShare], length: int, random: np.random.Generator
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """The starts and sizes of runs of up to `length` pairs, each as often as the weight of its corpus says."""
-    start = 0
-    for share in shares:
-        starts = np.arange(start, start + share.size, length)
-        sizes = np.minimum(length, start + share.size - starts)
-        whole = int(share.weight)
-        rest = round((share.weight - whole) * len(starts)) if whole else max(1, round(share.weight * len(starts)))
-        for _ in range(whole):
-            yield starts, sizes
-        if rest:
-            drawn = random.permutation(len(starts))[:rest]
-            yield starts[drawn], sizes[drawn]
-        start += share.size
 
 
 def row_shape(mean_source: float, mean_target: float, budget: int) -> tuple[int, int]:
@@ -220,8 +211,14 @@ def _deal(rows: list[list[int]], count: int, random: np.random.Generator) -> lis
     return [rows[start:end] + [[]] * (count - end + start) for start, end in itertools.pairwise(cuts)]
 
 
+class IdsByNumber(Protocol):
+    """Ids of sentences, without control ids."""
+
+    def __getitem__(self, number: int, /) -> NDArray[Any]: ...
+
+
 def collate(
-    source: Sequences | list[NDArray[Any]], target: Sequences | list[NDArray[Any]], batch: MicroBatch
+    source: IdsByNumber, target: IdsByNumber, batch: MicroBatch
 ) -> tuple[PackedIds, PackedIds, NDArray[np.int64]]:
     """Source + <eos> and <bos> + target of each pair, and the labels: target + <eos>, (rows, target length)."""
     sources = [[[*source[pair].tolist(), EOS_ID] for pair in row] for row in batch.rows]

@@ -16,7 +16,7 @@ from headway.data.filters import HeldOut, Test, filter_tests
 from headway.text.characters import is_blank, is_too_long
 from headway.text.tokenizer import Tokenizer, language_tag
 
-if TYPE_CHECKING:  # pydantic isn't needed to encode
+if TYPE_CHECKING:
     from headway.data.options import FiltersSection, NoiseSection
 
 IDS_DTYPE = np.dtype("<i4")

@@ -10,7 +10,7 @@ from headway.errors import UserError
 from headway.languages import SCRIPT_NAMES, script_family
 from headway.text.detection import lingua_detector, lingua_language, script_of
 
-if TYPE_CHECKING:  # pydantic isn't needed to filter
+if TYPE_CHECKING:
     from headway.data.options import FiltersSection
 
 Test = Callable[[str, str], bool]

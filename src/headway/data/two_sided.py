@@ -130,7 +130,8 @@ def form_of_table(head: Sequence[str], languages: Sides, chosen: tuple[int, int]
 
 
 def _named_columns(names: Sequence[str], languages: Sides) -> tuple[int, int] | None:
-    """The columns of source and target; None if these aren't names of columns."""
+    """The columns, or keys, of source and target: those named so, or after the given languages, or, if either is
+    unknown, after the only two languages with a two-letter code, in their order. None if these aren't names."""
     plain = [re.sub(r"[\s_]+", "", name).lower() for name in names]
     if len(set(plain)) < max(2, len(plain)) or any(not 0 < len(name) <= LONGEST_NAME for name in plain):
         return None
@@ -139,12 +140,6 @@ def _named_columns(names: Sequence[str], languages: Sides) -> tuple[int, int] | 
         of_sides[0] = [place for place, name in enumerate(plain) if name in SOURCE_BESIDE_TARGET]
     if len(of_sides[0]) == len(of_sides[1]) == 1:
         return of_sides[0][0], of_sides[1][0]
-    return _columns_of_languages(names, languages)
-
-
-def _columns_of_languages(names: Sequence[str], languages: Sides) -> tuple[int, int] | None:
-    """The places of source and target among names of columns or keys: those of the given languages or, if either is
-    unknown, of the only two names of languages with a two-letter code, in their order."""
     source, target = (_language(one) for one in languages)
     found = [_language(name) for name in names]
     if source is not None and target is not None and source != target:
