@@ -16,8 +16,7 @@ from headway.cluster.worker import ShardOutcome, Work, Worker
 from headway.data.compressed import unchanged
 from headway.devices import keep_few_matrix_kernels
 from headway.errors import UserError
-from headway.storage.atomic import remove_leftovers
-from headway.storage.locks import try_lock
+from headway.storage.atomic import remove_leftovers, try_lock
 from headway.threads import use_one_thread
 
 MOST_ROUNDS = 3
