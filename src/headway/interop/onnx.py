@@ -101,8 +101,9 @@ class DecoderGraph(nn.Module):
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
-        self.embedding, self.output, self.pad_id = model.target_embedding, model.output, model.config.pad_id
+        self.embedding, self.pad_id = model.target_embedding, model.config.pad_id
         self.decoder: Any = model.decoder
+        self.output = model.output
         self.register_buffer("positions", model.target_positions(model.config.max_length).detach().clone())
 
     def forward(
