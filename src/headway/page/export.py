@@ -12,7 +12,7 @@ import headway
 from headway.decoding import SearchOptions
 from headway.decoding.faithful import check_faithful
 from headway.errors import UserError
-from headway.page.document import head_importance_document, plain
+from headway.page.document import plain
 from headway.page.exported import ON_IDS, folder_files, model_in, one_file, script
 from headway.page.model_file import PRECISIONS, Precision, model_file, tokenizer_description
 from headway.storage import Aligner
@@ -22,7 +22,7 @@ from headway.text.tokenizer import fingerprint
 
 if TYPE_CHECKING:
     from headway.insight import WordOrder
-    from headway.insight.analyses import HeadImportance
+    from headway.insight.analyses.head_importance import HeadImportance
     from headway.storage import StoredModel
 
 FORMAT, FORMAT_VERSION = "headway-web", 1
@@ -154,6 +154,4 @@ def _about(
 
 def _measured(heads: HeadImportance) -> dict[str, Any]:
     """The fields of the analysis, and its arrays by the ends of their names in a record."""
-    arrays = {"ablation": heads.ablation, "gradient": heads.gradient}
-    named = {f"{name}.{kind}": array.tolist() for name, of_kind in arrays.items() for kind, array in of_kind.items()}
-    return {"fields": head_importance_document(heads), "arrays": named}
+    return {"fields": plain(heads.document([])), "arrays": {name: array.tolist() for name, array in heads.arrays()}}

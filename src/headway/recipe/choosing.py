@@ -232,7 +232,8 @@ def for_speed(
 def for_size(choice: Choice) -> None:
     """The learning rate, which depends on the model's size."""
     preset = choice.recipe(ENDLESS).model.preset
-    choice.set("training.learning_rate", SIZES.get(preset, (0, 1e-3))[1], "as a model of this size needs")
+    if preset in SIZES:
+        choice.set("training.learning_rate", SIZES[preset][1], "as a model of this size needs")
 
 
 def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast: bool) -> None:

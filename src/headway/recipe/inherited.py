@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.data.options import TokenizerSection
-from headway.recipe.recipe import DECIDED_BY_TOKENIZER, DecodingSection
+from headway.recipe.recipe import MODEL_KEYS, DecodingSection
 from headway.storage import ModelInfo, read_model
 from headway.text.words import WordTokenizer
 
@@ -24,7 +24,7 @@ def initial_sections(path: Path) -> dict[str, dict[str, Any]]:
     return {
         "data": {key: language for key, language in languages.items() if language not in UNKNOWN_LANGUAGES},
         "decoding": {key: value for key, value in stored.decoding.items() if key in DecodingSection.model_fields},
-        "model": {name: value for name, value in config.items() if name not in DECIDED_BY_TOKENIZER},
+        "model": {name: value for name, value in config.items() if name in MODEL_KEYS},
         "tokenizer": tokenizer_section(stored),
     }
 

@@ -64,7 +64,7 @@ def _translator(synthesis: Synthesis) -> LineTranslator:
         needed = f"{synthesis.key} needs a model from {source} to {target}"
         raise UserError(f"{synthesis.writer}: translates {target} to {source}; {needed}")
     options = LineOptions(
-        sample=Sampling() if synthesis.sample else None,
+        search={"sample": Sampling() if synthesis.sample else None},
         target_language=target if translator.target_languages else None,
     )
     return LineTranslator(translator, options)
