@@ -75,7 +75,7 @@ class _Config(TypedDict):
     source_language: FewWords
     target_language: FewWords
     domain: NotRequired[FewWords]
-    model: dict[str, Any]
+    model: ModelConfig
     tokenizer: _TokenizerFiles
     training_flops: NotRequired[Annotated[float, Field(ge=0, allow_inf_nan=False)]]
     alignment: NotRequired[Aligner]
@@ -152,8 +152,8 @@ def read_model(path: Path) -> ModelDirectory:
     files are opened. Links are followed as `plain_size` says.
     """
     folder = find_model(path)
-    config, model = _read_config(folder / CONFIG_FILE)
-    weights_file, checksums = folder / WEIGHTS_FILE, config["sha256"]
+    config = _read_config(folder / CONFIG_FILE)
+    weights_file, model, checksums = folder / WEIGHTS_FILE, config["model"], config["sha256"]
     size, wanted = plain_size(weights_file), sum(4 * math.prod(shape) for shape in weight_shapes(model).values())
     if not wanted < size <= wanted + 8 + LARGEST_HEADER:
         raise UserError(f"{weights_file}: has {size:,} bytes, but the model of config.json has weights of {wanted:,}")
@@ -203,7 +203,7 @@ def model_fingerprint(path: Path) -> str:
 
 def model_info(path: Path) -> dict[str, Any]:
     """The members of a model's config.json; `training_flops` is None if unknown. Raises UserError."""
-    return {"training_flops": None, **_read_config(find_model(path) / CONFIG_FILE)[0]}
+    return {"training_flops": None, **_read_config(find_model(path) / CONFIG_FILE)}
 
 
 def find_model(path: Path) -> Path:
@@ -251,29 +251,23 @@ def save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> dict[
     return names
 
 
-def _read_config(file: Path) -> tuple[_Config, ModelConfig]:
+def _read_config(file: Path) -> _Config:
     document = read_json(file)
     refuse_foreign(file.parent, document)
     check_version(document.get("format_version"), FORMAT_VERSION, file)
     config = parse_record(_Config, document, file)
-    try:
-        model = ModelConfig.from_dict(config["model"])
-    except ValueError as error:
-        raise UserError(f"{file}: {clipped(str(error))}") from None
     if "alignment" in config:
-        members, limits = (
-            asdict(config["alignment"]),
-            (model.decoder_layers, model.decoder_num_heads or model.num_heads),
-        )
+        members, model = vars(config["alignment"]), config["model"]
         if members.keys() != document["alignment"].keys():
             raise UserError(f"{file}: alignment must have the members {', '.join(members)}")
-        for name, limit in zip(("layer", "head"), limits, strict=True):
+        limits = {"layer": model.decoder_layers, "head": model.decoder_num_heads or model.num_heads}
+        for name, limit in limits.items():
             if members[name] is not None and members[name] >= limit:
                 raise UserError(f"{file}: alignment.{name} must be null or 0 to {limit - 1}")
     files = {WEIGHTS_FILE, DECODING_FILE, CARD_FILE, *config["tokenizer"].values()}
     if config["sha256"].keys() - {SHORTLIST_FILE, CALIBRATION_FILE} != files:
         raise UserError(f"{file}: has not exactly the checksums (sha256) of the model's files")
-    return config, model
+    return config
 
 
 def _check_decoding(options: dict[str, Any], file: Path) -> None:

@@ -5,7 +5,6 @@ A link may lead anywhere, opening a pipe may never end, and of two equal keys in
 
 import json
 import os
-import re
 import stat
 from collections import Counter
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from headway.errors import UserError
+from headway.errors import UserError, first_problem
 
 T = TypeVar("T")
 STRICT = ConfigDict(strict=True, extra="forbid")
@@ -23,8 +22,6 @@ LARGEST_FILE = 16 * 2**20
 """Bytes of a file that is read whole; vocabularies of 250,000 pieces have a third of it."""
 LARGEST_JSON = 2**20
 """Bytes of a JSON file."""
-_MESSAGES = {"missing": "is missing", "extra_forbidden": "is unknown", "unexpected_keyword_argument": "is unknown"}
-"""Messages by pydantic's types of errors, instead of its own."""
 
 
 def plain_size(file: Path) -> int:
@@ -87,11 +84,7 @@ def parse_record(kind: type[T], document: dict[str, Any], file: Path) -> T:
     try:
         return TypeAdapter(kind).validate_json(json.dumps(document))
     except ValidationError as error:
-        problem = error.errors()[0]
-        place = ".".join(str(part) for part in problem["loc"] if part != "[key]")
-        message = re.sub(r"^\w+ should", "must", problem["msg"].removeprefix("Value error, "))
-        message = _MESSAGES.get(problem["type"], f"{message}, not {problem['input']!r}")
-        raise UserError(f"{file}: {clipped(f'{place!r} {message}')}") from None
+        raise UserError(f"{file}: {clipped(first_problem(error))}") from None
 
 
 def check_version(version: Any, newest: int, file: Path) -> None:
