@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from headway.data.compressed import damages, open_bytes
+from headway.data.compressed import open_bytes
 from headway.data.corpus import decode_lines
 from headway.data.lines import Span, chunks
 from headway.errors import UserError
@@ -102,6 +102,6 @@ def _chunk_spans(path: Path) -> Iterator[Span]:
     """The chunks of a file. Raises UserError if it isn't text."""
     first, offset = 1, 0
     with closing(open_bytes(path)) as stream:
-        for chunk in chunks(decode_lines(stream, str(path), faults=damages(path)), len):
+        for chunk in chunks(decode_lines(stream, str(path)), len):
             yield Span(offset, first, len(chunk))
             first, offset = first + len(chunk), stream.tell()

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from headway.data.corpus import as_corpus
 from headway.data.lines import Layout
-from headway.data.split_folder import split_corpus
+from headway.data.splitting import split_corpus
 from headway.errors import UserError
 from headway.recipe.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited
 from headway.recipe.reading import make_recipe

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import torch
 
-from headway.data.journal import Show
-from headway.data.prepare import Notice, prepare, tell_changes
+from headway.data.prepare import Notice, Show, prepare, tell_changes
 from headway.data.prepared import PreparedData, read_prepared_for
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.errors import UserError
