@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from headway.errors import UserError
 from headway.recipe.reading import MARK, changed_keys, check_name, flattened, is_run, load_recipe
 from headway.recipe.recipe import Recipe, stage_folder
-from headway.storage.atomic import remove_leftovers, write_file
-from headway.storage.locks import try_lock
+from headway.storage.atomic import remove_leftovers, try_lock, write_file
 from headway.storage.steps import step_folders
 from headway.training.checkpoint import State, last_checkpoint
 
