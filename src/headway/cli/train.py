@@ -212,10 +212,10 @@ def _resumed(run: Path, overrides: list[str], minutes: float | None, began: floa
     from headway.recipe.reading import is_run, load_recipe
     from headway.training.finishing import cooldown
     from headway.training.own_text import RunRequest
-    from headway.training.run_directory import is_asked
+    from headway.training.run_directory import has_request
 
     if not is_run(run):
-        if not is_asked(run):
+        if not has_request(run):
             raise UserError(f"{run}: is not a run directory, so there is nothing to resume")
         asked = RunRequest.read(run)
         return _of_text(replace(asked, overrides=[*asked.overrides, *overrides]), run, began, threads)
@@ -299,7 +299,7 @@ def prepare(
     from headway.threads import usable_cores
     from headway.training.processes import Interrupted, StopRequests
     from headway.training.reporter import Reporter
-    from headway.training.run_directory import only_trainer
+    from headway.training.run_directory import training_lock
     from headway.training.start import load_initial_model
     from headway.training.synthetic import check_synthetic, write_synthetic
 
@@ -327,7 +327,7 @@ def prepare(
         tell(f"notice: --processes {processes} on {cores} cores: the others only take memory")
     reporter = Reporter("preparing")
     try:
-        with reporter, stop.listening(), only_trainer(folder, "prepares text"):
+        with reporter, stop.listening(), training_lock(folder, "prepares text"):
             if read_manifest(folder) is not None:
                 check_synthetic(recipe.data, folder)
             prepare_folder(
