@@ -48,7 +48,7 @@ class Contrast(Analysis):
         yield f"{title}\n\n{draw_table(rows)}"
 
 
-class ContrastRequest(Request):
+class AskContrast(Request):
     """The source tokens that decide for a word and against another."""
 
     kind: Literal["contrast"] = "contrast"

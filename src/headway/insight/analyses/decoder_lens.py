@@ -31,7 +31,7 @@ class DecoderLens(Analysis):
         yield f"DecoderLens: what the decoder makes of each encoder layer\n\n{draw_table(rows)}"
 
 
-class DecoderLensRequest(Request):
+class AskDecoderLens(Request):
     """A translation from each encoder layer."""
 
     kind: Literal["decoder_lens"] = "decoder_lens"

@@ -63,7 +63,7 @@ class Erasure(Analysis):
         yield f"{title}, {self.mean_gain:.2f} on average{warning}\n\n{draw_table(rows)}"
 
 
-class ErasureRequest(Request):
+class AskErasure(Request):
     """The source tokens that each token of the translation needs."""
 
     kind: Literal["erasure"] = "erasure"

@@ -42,7 +42,7 @@ class LogitLens(Analysis):
         yield f"logit lens: the likeliest token after each decoder layer\n\n{draw_table(rows)}"
 
 
-class LogitLensRequest(Request):
+class AskLogitLens(Request):
     """The likeliest tokens after each decoder layer."""
 
     kind: Literal["logit_lens"] = "logit_lens"

@@ -61,7 +61,7 @@ class Patching(Analysis):
             yield f"patching from {self.other!r}: how far each place moves {flip}, {stack}\n\n{picture}"
 
 
-class PatchingRequest(Request):
+class AskPatching(Request):
     """The places in the model that turn a word into that of another sentence."""
 
     kind: Literal["patching"] = "patching"
