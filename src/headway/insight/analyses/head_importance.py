@@ -1,11 +1,10 @@
-"""The importance of heads: how much a model needs each of its heads, over many sentences.
+"""The importance of heads over many sentences, in nats per token.
 
 By ablation: the loss in log-probability of reference translations when the head gives nothing, one head at a time
 (Michel et al. 2019, "Are Sixteen Heads Really Better than One?", section 3.2; Voita et al. 2019, "Analyzing Multi-Head
-Self-Attention: Specialized Heads Do the Heavy Lifting, the Rest Can Be Pruned"). And by Michel et al.'s gradient proxy
-(section 4.1), which costs one backward pass for all heads together: the mean over sentences of |dL/dxi|, L the loss of
-a sentence and xi a factor of the head's output, 1 in the model as it is. Both are in nats per token here, so the proxy
-is the ablation if the loss is linear in xi and every head's loss has one sign.
+Self-Attention"). And by Michel et al.'s gradient proxy (section 4.1), one backward pass for all heads: the mean over
+sentences of |dL/dxi|, L the loss of a sentence and xi a factor of the head's output, 1 in the model as it is. It equals
+the ablation if the loss is linear in xi and has one sign for every head.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +40,8 @@ Sums = Mapping[AttentionKind, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class HeadImportance(Analysis):
-    """Importance for each kind of attention that the model has, (layers, heads), in nats per token."""
+    """Importance for each kind of attention that the model has, (layers, heads), and the mean log-probability of a
+    token over these sentences and tokens, which include <eos>."""
 
     ablation: Mapping[AttentionKind, Floats]
     """The loss of the translations without the head; below 0: they are likelier without it."""
@@ -49,9 +49,7 @@ class HeadImportance(Analysis):
     """Michel et al.'s proxy of its size."""
     sentences: int
     tokens: int
-    """Number of tokens of the translations, with <eos>."""
     log_probability: float
-    """Mean log-probability of a token."""
 
     def document(self, vocabulary: Sequence[str]) -> dict[str, Any]:
         return {"sentences": self.sentences, "tokens": self.tokens, "log_probability": self.log_probability}
@@ -88,9 +86,9 @@ class AskHeadImportance(Request):
 
 def head_importance(model: Transformer, sources: Ids, targets: Ids) -> HeadImportance:
     """Ids are with <eos>."""
-    shapes = {kind: (len(layers), layers[0].num_heads) for kind, layers in attentions(model).items() if layers}
-    ablation: Sums = {kind: np.zeros(shape) for kind, shape in shapes.items()}
-    gradient: Sums = {kind: np.zeros(shape) for kind, shape in shapes.items()}
+    every = attentions(model)
+    ablation: Sums = {kind: np.zeros((len(some), some[0].num_heads)) for kind, some in every.items() if some}
+    gradient: Sums = {kind: np.zeros(one.shape) for kind, one in ablation.items()}
     tokens, total = sum(map(len, targets)), 0.0
     for batch in _batches(model, sources, targets):
         total += _add_gradients(model, *batch, gradient)

@@ -1,5 +1,5 @@
-"""The logit lens: logits of the output of each decoder layer, as if it were the last (nostalgebraist 2020,
-"interpreting GPT: the logit lens"). With `norm: pre` the stack's last norm stands in between."""
+"""The logit lens: logits of the output of each decoder layer, after the stack's last norm (nostalgebraist 2020,
+"interpreting GPT: the logit lens")."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
