@@ -10,7 +10,7 @@ import torch
 
 from headway.errors import UserError
 from headway.insight import HeadOff, LookAheadOff, edited_model, record_pass
-from headway.insight.analyses import NAMES
+from headway.insight.analyses import NAMES, names_by_sentence
 from headway.insight.analyses.contrast import AskContrast
 from headway.insight.analyses.contributions import contributions
 from headway.insight.analyses.erasure import erasure
@@ -24,7 +24,7 @@ from tests.page.test_inspecting import TEXTS, random_translator
 TEXT = "a cat ran after the dog"
 OTHER = "a dog ran after the cat"
 PAIRS = [("the cat", "a dog"), (TEXT, "the mat sat")]
-PLAIN = ("contributions", "erasure", "contrast", "logit_lens", "decoder_lens", "faithfulness")
+PLAIN = names_by_sentence()
 RECORD = Path(__file__).parent.parent.parent / "docs" / "record.md"
 
 
@@ -160,4 +160,4 @@ def test_without_the_look_ahead_mask_nothing_is_analysed(door):
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_text_of_any_length_is_analysed(door, text):
     found = door.inspect(text, analyses=PLAIN)
-    assert len(found.analyses.found()) == 6
+    assert list(found.analyses.found()) == PLAIN
