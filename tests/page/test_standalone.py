@@ -50,7 +50,7 @@ def document(text: str) -> dict:
 
 
 def test_the_policy_knows_exactly_the_script_and_the_style():
-    page = page_of(document("a"), {"standalone.js": "const a = 'ü';\n"}, "body { margin: 0 }\n")
+    page = page_of(document("a"), {"views/standalone.js": "const a = 'ü';\n"}, "body { margin: 0 }\n")
     elements = Elements(page)
     [policy] = [given["content"] for tag, given, _ in elements.found if given.get("http-equiv")]
     scripts = [text for tag, given, text in elements.found if tag == "script" and "type" not in given]
@@ -65,7 +65,7 @@ def test_the_policy_knows_exactly_the_script_and_the_style():
 
 def test_hostile_text_stays_text_and_comes_back():
     given = document(HOSTILE)
-    page = page_of(given, {"standalone.js": ""}, "")
+    page = page_of(given, {"views/standalone.js": ""}, "")
     elements = Elements(page)
     assert [tag for tag, _, _ in elements.found] == [
         *("html", "head", "meta", "meta", "meta", "title", "style", "body", "main"),
@@ -79,7 +79,7 @@ def test_hostile_text_stays_text_and_comes_back():
 
 def test_arrays_stand_in_groups_by_layer():
     given = document("a")
-    elements = Elements(page_of(given, {"standalone.js": ""}, ""))
+    elements = Elements(page_of(given, {"views/standalone.js": ""}, ""))
     groups = json.loads(elements.texts("script", id="record")[0])["arrays"]
     assert set(groups) == {"rest", "encoder.layers.0", "encoder.layers.1", "encoder.layers.10", "history.0"}
     for name, members in groups.items():

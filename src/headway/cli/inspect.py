@@ -13,8 +13,7 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.files import load_translator, parallel_pairs, validation_pairs
-from headway.cli.streams import tell
+from headway.cli.files import last_models, load_translator, parallel_pairs, tell, validation_pairs
 from headway.errors import UserError
 from headway.text.characters import is_blank
 
@@ -33,30 +32,24 @@ def inspect(
     text: Annotated[str, Argument(metavar="SENTENCE", help="Text to translate and inspect.")],
     target: Annotated[str | None, Option(help="Inspect this translation. Default: the model's own.")] = None,
     output: Annotated[
-        Path | None,
-        options.output("Page (.html), picture (.svg, .png) or data (.json). Default: text in the terminal."),
+        Path | None, options.output("Page (.html), picture (.svg, .png), data (.json). Default: text in the terminal.")
     ] = None,
-    kind: Annotated[
-        str, Option(help="Which attention: cross, encoder, decoder, several separated by commas, or all.")
-    ] = "cross",
-    layers: Annotated[str, Option(help="Layer numbers from 1, separated by commas; or last, or all.")] = "last",
-    heads: Annotated[
-        str, Option(help="Head numbers from 1, separated by commas; or all, or mean (of all heads).")
-    ] = "mean",
+    kind: Annotated[str, Option(help="Attention: cross, encoder, decoder, several with commas, or all.")] = "cross",
+    layers: Annotated[str, Option(help="Layer numbers from 1, with commas; or last, or all.")] = "last",
+    heads: Annotated[str, Option(help="Head numbers from 1, with commas; or all, or mean (of all heads).")] = "mean",
     words: Annotated[bool, Option("--words", help="Join the tokens of each word.")] = False,
     moving: Annotated[
         bool, Option("--moving", help="Show the words one by one, with lines to the words they attend to (.svg).")
     ] = False,
     last: Annotated[
-        int | None,
-        Option(min=1, help="With a run: compare this many of its last models, to see how the heads develop."),
+        int | None, Option(min=1, help="With a run: compare this many of its last models, to see how heads develop.")
     ] = None,
     analysis: Annotated[
         list[str] | None,
         Option(
             metavar="NAME[=TEXT]",
-            help="Analyse the translation: contributions, erasure, contrast, logit_lens, decoder_lens, patching, "
-            "head_importance or faithfulness. Repeat the option for more.",
+            help="Analyse the translation, for example by contributions or erasure; docs/analyses.md lists all. "
+            "Repeat the option for more.",
         ),
     ] = None,
     target_language: options.TargetLanguage = None,
@@ -79,17 +72,21 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --target "A cat sleeps." --output record.json
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --analysis contributions --analysis "contrast=A dog walks."
     """
-    from headway.insight import draw_map, usual_cases
+    from headway.insight import KINDS, draw_map, usual_cases
     from headway.insight.analyses import LONGEST_ANALYSED, TokenNames, names_by_sentence
     from headway.insight.animation import animated_picture
     from headway.insight.pictures import draw_heat_maps, save_picture
+    from headway.storage import find_model
     from headway.translator.lines import language_prefix
 
     options.check_output(output)
     chooses_maps = (kind, layers, heads, words) != ("cross", "last", "mean", False)
     suffix = _checked_suffix(output, moving=moving, chooses_maps=chooses_maps, analyses=bool(analysis))
-    kinds = _kinds(kind)
-    history = [] if last is None else _last_models(model, last)
+    kinds = list(KINDS) if kind == "all" else cast("list[AttentionKind]", kind.split(","))
+    if unknown := [one for one in kinds if one not in KINDS]:
+        raise UserError(f"--kind {kind}: {unknown[0]!r} is none of {', '.join(KINDS)}, all")
+    history = last_models(model, last) if last is not None else []
+    history = [one for one in history if one.name != find_model(model).name]
     translator = load_translator(model, device, threads=threads)
     translator.domain = [source for source, _ in validation_pairs(model)]
     text = language_prefix(translator, target_language) + text
@@ -130,7 +127,7 @@ def inspect(
 
 
 def _checked_suffix(output: Path | None, *, moving: bool, chooses_maps: bool, analyses: bool) -> str:
-    """What kind of file is to be written; empty for none. Raises UserError where it can't hold what was asked for."""
+    """The suffix of the file to write, or "". Raises UserError if such a file can't hold what is asked for."""
     from headway.insight.pictures import check_picture_path
 
     suffix = "" if output is None else output.suffix.lower()
@@ -145,39 +142,16 @@ def _checked_suffix(output: Path | None, *, moving: bool, chooses_maps: bool, an
     return suffix
 
 
-def _last_models(run: Path, last: int) -> list[Path]:
-    """Without the one that the run stands for, which is looked into. Raises UserError where there are none."""
-    from headway.storage import find_model
-    from headway.storage.model_directory import stage_of
-    from headway.storage.steps import step_folders
-
-    models = step_folders(stage_of(run) / "models")
-    if len(models) < last:
-        raise UserError(f"{run}: --last {last} needs a run directory with so many models, it has {len(models)}")
-    best = find_model(run)
-    return [model for model in models[-last:] if model.name != best.name]
-
-
 def _moments(record: TranslationRecord, name: str) -> dict[str, AttentionMaps]:
-    """The maps of the models of a run, first to last, the one of this name among them, by what ends their titles."""
+    """The maps of the models of a run by the ends of their titles, first to last. name: of the run's best model."""
     found = {moment.name: record.past(number) for number, moment in enumerate(record.history)} | {name: record.maps}
     return {f", {step}": found[step] for step in sorted(found)}
-
-
-def _kinds(text: str) -> list[AttentionKind]:
-    from headway.insight import KINDS
-
-    kinds = list(KINDS) if text == "all" else text.split(",")
-    for kind in kinds:
-        if kind not in KINDS:
-            raise UserError(f"--kind {text}: {kind!r} is none of {', '.join(KINDS)}, all")
-    return cast("list[AttentionKind]", kinds)
 
 
 def _chosen_maps(
     moments: Mapping[str, AttentionMaps], kinds: Sequence[AttentionKind], layers: str, heads: str
 ) -> list[list[HeatMap]]:
-    """A row of maps for each layer; of several moments, whose names end the titles, a row for each map."""
+    """A row of maps for each layer, or for each map if there are several moments, whose names end the titles."""
     from headway.insight.pictures import heat_maps
 
     rows = []
@@ -195,10 +169,10 @@ def _chosen_maps(
             ]
             for name, maps in moments.items()
         ]
-        if len(grids) > 1:
-            rows += [list(charts) for of_layer in zip(*grids, strict=True) for charts in zip(*of_layer, strict=True)]
-        else:
+        if len(grids) == 1:
             rows += grids[0]
+        else:
+            rows += [list(charts) for of_layer in zip(*grids, strict=True) for charts in zip(*of_layer, strict=True)]
     return rows
 
 

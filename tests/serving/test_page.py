@@ -10,12 +10,14 @@ import headway
 
 PACKAGE = Path(headway.__file__).parent
 SERVER, GLASS = PACKAGE / "page" / "served", PACKAGE / "page" / "views"
+EXPORTED = {"web.css", "page.js", "page_words.js", "hosted.js", "one_file.js"}
+"""Files of the views that an exported page has beside the glass box."""
 
 
 def test_no_rule_of_the_server_is_about_the_glass_box():
     rules = _selectors(SERVER / "page.css")
-    own, glass = _classes(rules), _classes([one for sheet in GLASS.glob("*.css") for one in _selectors(sheet)])
-    given = " ".join(re.findall(r'class: ["`]([^"`]*)', "".join(file.read_text() for file in GLASS.glob("*.js"))))
+    own, glass = _classes(rules), _classes([one for sheet in _glass("css") for one in _selectors(sheet)])
+    given = " ".join(re.findall(r'class: ["`]([^"`]*)', "".join(file.read_text() for file in _glass("js"))))
     assert {"side", "masthead"} <= own, "the style sheet was read"
     assert {"panel", "view"} <= glass & set(given.split())
     assert own & (glass | set(given.split())) == set()
@@ -41,6 +43,10 @@ def test_codes_of_models_name_languages_in_a_browser_too():
     found = context.eval("segmenter('ja_JP', 'word').resolvedOptions().locale")
     assert found == context.eval("segmenter('ja-JP', 'word').resolvedOptions().locale")
     assert context.eval("segmenter(undefined, 'word') instanceof Intl.Segmenter")
+
+
+def _glass(suffix: str) -> list[Path]:
+    return [file for file in GLASS.glob(f"*.{suffix}") if file.name not in EXPORTED]
 
 
 def _sentences(description: dict) -> set[str]:
