@@ -20,6 +20,7 @@ from headway.cli.files import tell
 from headway.cli.options import Files, files
 from headway.cli.recipes import check_given, read_recipe, recipe_list, split_arguments
 from headway.errors import UserError
+from headway.threads import usable_cores, use_threads
 
 if TYPE_CHECKING:
     from headway.recipe.recipe import Recipe
@@ -55,15 +56,11 @@ def train(
         Option(metavar="NAME", help=f"Size of the model, with a vocabulary of 8,000 tokens: {PRESET_SIZES}."),
     ] = None,
     init_from: Annotated[
-        Path | None, Option(metavar="MODEL", help="Start from this model's weights and vocabulary.")
+        Path | None, Option(metavar="MODEL", help="Start from MODEL's weights and vocabulary.")
     ] = None,
-    data: Annotated[
-        Path | None, Option(metavar="FOLDER", help="Train on the data that `headway prepare` made there.")
-    ] = None,
+    data: Annotated[Path | None, Option(metavar="FOLDER", help="Train on the data of `headway prepare`.")] = None,
     resume: Annotated[Path | None, Option(metavar="RUN", help="Continue a run where it stopped.")] = None,
-    or_resume: Annotated[
-        bool, Option("--or-resume", help="If RUN already has a run, continue it; for jobs that restart.")
-    ] = False,
+    or_resume: Annotated[bool, Option("--or-resume", help="Continue RUN if it exists; for jobs that restart.")] = False,
     finish: Annotated[
         bool, Option("--finish", help="With --resume and --minutes: let the learning rate fall to zero, and end.")
     ] = False,
@@ -72,7 +69,7 @@ def train(
     ] = 1,
     list_recipes: Annotated[bool, Option("--list", help="List the recipes that come with headway.")] = False,
     threads: options.Threads = None,
-) -> None:
+) -> Path:
     """Train a model on your own text, or by a recipe.
 
     PAIRS is a .tsv or .jsonl file with a sentence and its translation on each line; --source and --target are two files
@@ -102,7 +99,7 @@ def train(
 
     if list_recipes:
         typer.echo(recipe_list())
-        return
+        raise typer.Exit
     names, overrides = split_arguments(arguments or [])
     pairs = [Path(one) for one in names if is_two_sided(Path(one))]
     recipes = [one for one in names if not is_two_sided(Path(one))]
@@ -148,6 +145,7 @@ def train(
         tell(f"done: {steps}, best after {progress.best_step:,}")
         tag = f">>{recipe.data.tags[0]}<< " if recipe.data.tags else ""
         tell(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}")
+    return run
 
 
 def _of_recipe(argument: str, overrides: list[str], output: Path | None, *, may_resume: bool) -> tuple[Recipe, Path]:
@@ -190,7 +188,6 @@ def _request(
 def _of_text(asked: RunRequest, run: Path, began: float, threads: int | None, *, may_resume: bool = False) -> Recipe:
     """The recipe for text, which the first process chooses; others wait for it. Raises UserError."""
     from headway.recipe.reading import is_run, load_recipe
-    from headway.threads import use_threads
     from headway.training.own_text import choose_for
     from headway.training.run_directory import refuse_used_folder
 
@@ -211,10 +208,10 @@ def _resumed(run: Path, overrides: list[str], minutes: float | None, began: floa
     from headway.recipe.reading import is_run, load_recipe
     from headway.training.finishing import cooldown
     from headway.training.own_text import RunRequest
-    from headway.training.run_directory import is_asked
+    from headway.training.run_directory import has_request
 
     if not is_run(run):
-        if not is_asked(run):
+        if not has_request(run):
             raise UserError(f"{run}: is not a run directory, so there is nothing to resume")
         asked = RunRequest.read(run)
         return _of_text(replace(asked, overrides=[*asked.overrides, *overrides]), run, began, threads)
@@ -237,7 +234,6 @@ def bound_spinning() -> None:
 def run_training(recipe: Recipe, run: Path, again: str, threads: int | None) -> Progress:
     """Trains. A run that was asked to stop saves and ends the program with 130 or 143. again: the command that
     continues it, to which the threads are added, because the last digits depend on them."""
-    from headway.threads import use_threads
     from headway.training.loop import train as train_run
     from headway.training.processes import Interrupted, end_with_parent
     from headway.training.ranks import LeadFailed
@@ -295,11 +291,10 @@ def prepare(
     from headway.data.prepare import prepare_folder
     from headway.data.prepared import read_manifest
     from headway.model import ModelConfig
-    from headway.threads import usable_cores
-    from headway.training.initial import load_initial_model
     from headway.training.processes import Interrupted, StopRequests
     from headway.training.reporter import Reporter
-    from headway.training.run_directory import only_trainer
+    from headway.training.run_directory import training_lock
+    from headway.training.start import load_initial_model
     from headway.training.synthetic import check_synthetic, write_synthetic
 
     recipes, overrides = split_arguments(arguments)
@@ -326,7 +321,7 @@ def prepare(
         tell(f"notice: --processes {processes} on {cores} cores: the others only take memory")
     reporter = Reporter("preparing")
     try:
-        with reporter, stop.listening(), only_trainer(folder, "prepares text"):
+        with reporter, stop.listening(), training_lock(folder, "prepares text"):
             if read_manifest(folder) is not None:
                 check_synthetic(recipe.data, folder)
             prepare_folder(
