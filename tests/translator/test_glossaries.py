@@ -22,8 +22,8 @@ from headway.text.words import WordTokenizer
 from headway.translator import Translator
 from headway.translator.glossary import Glossary
 from headway.translator.lines import LineOptions, LineTranslator
+from headway.translator.required_phrases import MOST_PHRASES_IN_BEAM, PhraseMaker, ProtectedText
 from headway.translator.translation import Translation
-from headway.translator.wanted import MOST_PHRASES_IN_BEAM, Demanding, ProtectedText
 from tests.translator.test_translator import translator
 
 GLOSSARY = Glossary.of([("cat", "Gatto Nero"), ("dog", "mat")])
@@ -138,7 +138,7 @@ def test_every_protected_text_is_there_as_often_as_in_the_source(door, texts, ho
 def test_protected_text_is_no_part_of_a_word(door):
     """The search lets no letter follow it, and none of its translations is kept where one stands beside it. Where the
     source has one there, so may the translation; a Korean particle may always follow."""
-    demanding = Demanding(door.codec)
+    demanding = PhraseMaker(door.codec)
     for text, closed in [("the {name} cat", True), ("({name}), sat", True), ("{name}s sat", False)]:
         [phrase] = demanding.phrases(ProtectedText.of(text, door.stored.source_tokenizer), Glossary(()))
         assert phrase.ends_word == closed
