@@ -331,7 +331,7 @@ def test_a_start_without_a_checkpoint_begins_anew(files, tmp_path):
     wanted = recipe(files)
     run(wanted, tmp_path / "whole")
     opened = begin(wanted, tmp_path / "run")
-    with RunLog(tmp_path / "run", 0, 0, print, tensorboard=False) as log_of_run:
+    with RunLog(tmp_path / "run", 0, 0, print) as log_of_run:
         for micro_batch in next(opened.train.plan.steps(0))[:3]:
             take_step(opened, [micro_batch], log_of_run, Reporter())  # and then it is killed
     run(wanted, tmp_path / "run")
@@ -476,15 +476,6 @@ def test_dropout_may_differ_from_the_model_that_is_the_start(files, tmp_path):
     assert begin(other, tmp_path / "second").model.config.dropout == 0.3
 
 
-def test_tensorboard_has_the_log(files, tmp_path):
-    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    run(recipe(files, tensorboard=True, max_steps=3), tmp_path / "run")
-    events = reader.EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
-    wanted = [entry["loss"] for entry in log(tmp_path / "run") if "loss" in entry]
-    assert [event.value for event in events.Scalars("loss")] == pytest.approx(wanted)
-    assert [event.step for event in events.Scalars("valid_bleu")] == [3]
-
-
 @pytest.mark.parametrize(("growth", "steps"), [(0.1, 3), (0.0, 3), (-0.1, 9)])
 def test_patience_stops_when_neither_score_nor_loss_gets_better(files, tmp_path, monkeypatch, growth, steps):
     losses = [3.0 + growth * count for count in range(20)]
@@ -589,7 +580,7 @@ def test_a_validation_that_was_left_comes_when_the_run_goes_on(files, tmp_path):
     assert log(tmp_path / "parts")[-1]["step"] == 16
     assert "valid_loss" not in log(tmp_path / "parts")[-1]
     opened = begin(wanted, tmp_path / "parts")
-    with RunLog(tmp_path / "parts", 16, 8, print, tensorboard=False) as log_of_run:
+    with RunLog(tmp_path / "parts", 16, 8, print) as log_of_run:
         validate_and_keep(opened, StopRequests(), log_of_run, Reporter())  # and then it is killed
     assert "valid_loss" in log(tmp_path / "parts")[-1]
     run(wanted, tmp_path / "parts")
@@ -844,7 +835,7 @@ def test_best_json_never_names_a_model_that_is_gone(files, tmp_path, monkeypatch
 
 def test_a_log_that_can_not_be_written_is_named(files, tmp_path, monkeypatch):
     run(recipe(files, max_steps=4), tmp_path / "run")
-    log_of_run = RunLog(tmp_path / "run", 4, 4, print, tensorboard=False)
+    log_of_run = RunLog(tmp_path / "run", 4, 4, print)
     log_of_run._file.close()
     with open("/dev/full", "ab", buffering=0) as log_of_run._file, pytest.raises(UserError, match="No space left"):
         log_of_run.write({"step": 5, "loss": 1.0})

@@ -279,20 +279,20 @@ def test_a_tag_is_no_term():
 
 def test_what_is_kept_of_users_text_is_bounded():
     door = translator()
-    demanding = door.texts._demanding
+    phrase_maker = door.texts._phrase_maker
     short, long = (Glossary.of([("cat", "mat " * count + "sat")]) for count in (2, 100))
     for glossary in (short, long):
         text = ProtectedText.of("the cat `" + glossary.terms[0].target + "`", door.stored.source_tokenizer)
-        assert len(demanding.phrases(text, glossary)) == 2
-    assert demanding._kept_phrase.cache_info().currsize == 2, "the long ones are not kept"
-    assert demanding._kept_phrase.cache_info().maxsize <= 2000
+        assert len(phrase_maker.phrases(text, glossary)) == 2
+    assert phrase_maker._kept_phrase.cache_info().currsize == 2, "the long ones are not kept"
+    assert phrase_maker._kept_phrase.cache_info().maxsize <= 2000
 
 
 def test_a_glossary_is_checked_once(door, monkeypatch):
     """It may be large, and is given with every call."""
     glossary = Glossary.of([("cat", "mat")])
     door.check_glossary(glossary)
-    monkeypatch.setattr(door.texts._demanding, "_phrase", None)
+    monkeypatch.setattr(door.texts._phrase_maker, "_phrase", None)
     door.check_glossary(glossary)
     monkeypatch.undo()
     with pytest.raises(UserError, match="can't write"):
