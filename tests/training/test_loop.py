@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+from pathlib import Path
 
 import pytest
 import torch
@@ -474,6 +475,34 @@ def test_dropout_may_differ_from_the_model_that_is_the_start(files, tmp_path):
     wanted = recipe(files, init_from=str(tmp_path / "first"))
     other = wanted.model_copy(update={"model": wanted.model.model_copy(update={"dropout": 0.3})})
     assert begin(other, tmp_path / "second").model.config.dropout == 0.3
+
+
+OWN_LOSS = """
+from headway.training.loss import TranslationLoss
+
+class Halved(TranslationLoss):
+    def forward(self, *batch):
+        return super().forward(*batch) / (2 if self.training else 1)
+
+class Other: ...
+"""
+
+
+def test_a_loss_of_ones_own(files, tmp_path, monkeypatch):
+    """Training minimises it, and logs the norm of its gradients; validation has the loss that it gives there."""
+    monkeypatch.chdir(tmp_path)
+    Path("own_losses.py").write_text(OWN_LOSS)
+    options = {"max_steps": 1, "max_gradient_norm": 0.0}
+    run(recipe(files, **options), tmp_path / "plain")
+    run(recipe(files, loss="own_losses:Halved", **options), tmp_path / "halved")
+    (plain, plain_valid), (halved, halved_valid) = log(tmp_path / "plain"), log(tmp_path / "halved")
+    assert halved["loss"] == pytest.approx(plain["loss"] / 2)
+    assert halved["gradient_norm"] == pytest.approx(plain["gradient_norm"] / 2, rel=1e-3)
+    assert plain["gradient_norm"] > 0
+    assert halved_valid["valid_loss"] == pytest.approx(plain_valid["valid_loss"], rel=1e-3)
+    for name, message in (("own_losses:Other", "must be a subclass of"), ("own_losses:Absent", "has no class Absent")):
+        with pytest.raises(UserError, match=message):
+            begin(recipe(files, loss=name, **options), tmp_path / "refused")
 
 
 @pytest.mark.parametrize(("growth", "steps"), [(0.1, 3), (0.0, 3), (-0.1, 9)])

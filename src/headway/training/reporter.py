@@ -1,4 +1,4 @@
-"""Reports on a run: a live line in a terminal, or plain lines on standard error; log.jsonl, and files for TensorBoard;
+"""Reports on a run: a live line in a terminal, or plain lines on standard error; log.jsonl;
 and afterwards the records of finished runs, to compare them."""
 
 from __future__ import annotations
