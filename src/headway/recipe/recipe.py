@@ -17,7 +17,11 @@ from headway.devices import DeviceName, Precision
 from headway.model import config
 
 DEFAULT_LEARNING_RATE = 1e-3
-RETIRED: dict[str, Any] = {"tokenizer.segmentations": 1, "tokenizer.segmentation_alpha": 0.1}
+RETIRED: dict[str, Any] = {
+    "tokenizer.segmentations": 1,
+    "tokenizer.segmentation_alpha": 0.1,
+    "training.tensorboard": False,
+}
 """Keys of earlier versions with their defaults. Only these values are still taken."""
 Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant", "wsd"]
 OptimizerName = Literal["adam", "muon"]
@@ -82,6 +86,9 @@ class TrainingSection(Section):
     """Decay of Adam's average of squared gradients; the paper uses 0.98, and 0.999 is steadier at a constant rate."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Share of the target probability that is spread over the whole vocabulary (section 5.4)."""
+    loss: str | None = None
+    """Loss of your own, `module:Class` with a subclass of `headway.training.loss.TranslationLoss`, from the current
+    folder or an installed package. The finished model doesn't need it."""
     risk_samples: int = Field(0, ge=0, le=1000)
     """Minimum-risk training: translations that are sampled of each sentence, such as 8; 0 turns it off. The better ones
     by sentence BLEU become likelier. It is a second, short training, from a model in `training.init_from`. With
@@ -110,8 +117,6 @@ class TrainingSection(Section):
     finish: bool = False
     """At the end, choose beam size and length penalty on the validation text, calibrate confidence, and measure the
     model on `data.held_out`, or else on the validation text: all in the model card. A run on text alone does so."""
-    tensorboard: bool = False
-    """Also write the log for TensorBoard, to the folder `tensorboard` of the run (needs the extra `track`)."""
     precision: Precision = "auto"
     """Precision of matrix products; `auto` is bf16 if the processor supports it."""
     device: DeviceName = "auto"
@@ -137,11 +142,11 @@ class TrainingSection(Section):
         if self.max_steps is None and self.max_epochs is None:
             if self.max_minutes is None and self.patience is None:
                 raise ValueError("training: nothing ends the run: set max_steps, max_epochs, max_minutes or patience")
-            needs = "must know {} last step: set max_steps or max_epochs"
+            last_step = "last step: set max_steps or max_epochs"
             if self.schedule == "cosine":
-                raise ValueError(f"training: schedule: cosine {needs.format('its')}, or use wsd")
+                raise ValueError(f"training: schedule: cosine must know its {last_step}, or use wsd")
             if self.decay_steps is not None:
-                raise ValueError(f"training: decay_steps {needs.format('the')}")
+                raise ValueError(f"training: decay_steps must know the {last_step}")
         if self.risk_samples and self.init_from is None:
             raise ValueError("training: risk_samples needs init_from: the samples of an untrained model teach nothing")
 
