@@ -146,7 +146,8 @@ class Guard:
             raise HTTPException(431, f"the head of the request has more than {LARGEST_HEAD:,} bytes")
         if "content-length" in headers and "transfer-encoding" in headers:  # a proxy could read other requests
             raise HTTPException(400, "Content-Length and Transfer-Encoding exclude each other", CLOSE)
-        if self._hosts and scope["path"] not in PROBES and _name(headers.get("host", "")) not in self._hosts:
+        host = re.sub(r":\d*$", "", headers.get("host", "").lower())
+        if self._hosts and scope["path"] not in PROBES and host not in self._hosts:
             raise HTTPException(400, "this server isn't called so: see --allowed-host")
         is_friend = "*" in allowed or headers.get("origin") in allowed
         if scope["method"] not in READING and _is_foreign(headers) and not is_friend:
@@ -241,11 +242,6 @@ def _is_foreign(headers: Headers) -> bool:
     if "sec-fetch-site" in headers:
         return headers["sec-fetch-site"] in ("cross-site", "same-site")
     return "origin" in headers and headers["origin"].lower().partition("://")[2] != headers.get("host", "").lower()
-
-
-def _name(host: str) -> str:
-    """`Localhost:5000` to `localhost`, `[::1]:5000` to `[::1]`."""
-    return re.sub(r":\d*$", "", host.lower()) if not host.endswith("]") else host.lower()
 
 
 class JsonLines(logging.Formatter):

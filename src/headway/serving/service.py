@@ -100,7 +100,7 @@ class Service:
         )
         self.metrics = Metrics(lambda: self._batcher.waiting)
         self._cache = LatestCache(settings.cache_size)
-        self._text_work = ThreadPoolExecutor(1, "text")
+        self._text_thread = ThreadPoolExecutor(1, "text")
         self._inspecting = ThreadPoolExecutor(1, "inspect", initializer=use_one_thread)
         self._inspections = threading.BoundedSemaphore(MOST_INSPECTIONS)
 
@@ -161,9 +161,6 @@ class Service:
                 translator.calibration()
         is_short = sum(len(text) for text, _ in texts) <= SHORT
 
-        async def work(function: Callable[[], Result]) -> Result:
-            return function() if is_short else await self._in_thread(function)
-
         def parsed(text: str, pair: LanguagePair | None) -> Document:
             if pair is None:
                 return Document(wanted.format, [text])
@@ -175,19 +172,20 @@ class Service:
             beam = max(pair.translator.search_options(beam_size=wanted.beam_size).beam_size, n_best)
             return Search(pair.translator, beam, n_best, glossary, wanted.confidence, asked.aligned), asked.text
 
-        documents = await work(lambda: [parsed(*one) for one in texts])
+        documents = await self._text_work(lambda: [parsed(*one) for one in texts], at_once=is_short)
         drafts = Drafts(documents, ["" if pair is None else pair.prefix for _, pair in texts])
-        await work(partial(drafts.take_wholes, await self._ask([*map(sentence, drafts.wholes)])))
+        found = await self._ask([*map(sentence, drafts.wholes)])
+        await self._text_work(lambda: drafts.take_wholes(found), at_once=is_short)
         drafts.take_runs(await self._ask([*map(sentence, drafts.runs)], admitted=True))
         return drafts.joined(n_best)
 
     async def detect(self, texts: Sequence[str], format_: TextFormat = "text") -> list[list[Detected] | None]:
         """The possible languages of each text, among those of the models; None for a text without words."""
-        return await self._in_thread(lambda: [detect(_words(text, format_), self.pairs.codes) for text in texts])
+        return await self._text_work(lambda: [detect(_words(text, format_), self.pairs.codes) for text in texts])
 
     def close(self) -> None:
         self._batcher.close()
-        for pool in (self._text_work, self._inspecting):
+        for pool in (self._text_thread, self._inspecting):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def beside(self, function: Callable[..., Result], *arguments: Any) -> Result:
@@ -230,8 +228,9 @@ class Service:
         self.metrics.failed_calls.inc()
         log.error("a call of the model has failed; its sentences are tried one by one", extra={"fields": places(error)})
 
-    async def _in_thread(self, function: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._text_work, function)
+    async def _text_work(self, function: Callable[[], Result], *, at_once: bool = False) -> Result:
+        """Calls the function in the thread for text, or at once on the event loop."""
+        return function() if at_once else await asyncio.get_running_loop().run_in_executor(self._text_thread, function)
 
 
 def _words(text: str, format_: TextFormat) -> str:
