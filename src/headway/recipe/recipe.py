@@ -95,7 +95,7 @@ class TrainingSection(Section):
     n samples a step takes about 4n/3 times the work. Label smoothing doesn't apply, and the logged loss is the mean
     risk, 1 - BLEU."""
     max_gradient_norm: float = Field(1.0, ge=0)
-    """Gradients are scaled down to this norm if theirs is larger; 0 turns it off."""
+    """Gradients with a larger norm are scaled down to this norm; 0 turns it off."""
     seed: int = Field(1, ge=0, lt=2**63)
     """Seed of the initial weights, of dropout and of the order of batches."""
     validate_every: int | None = Field(None, ge=1)
