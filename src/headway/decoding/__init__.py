@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from headway.decoding.options import Sampling, SearchOptions
-from headway.decoding.phrases import Demands, Phrase
+from headway.decoding.phrases import Phrase, RequiredPhrases
 from headway.decoding.searcher import Hypothesis, PhraseSearcher, Searcher, Stopped
 from headway.lazy import lazy_names
 
@@ -19,12 +19,12 @@ __all__ = [
     "BeamStep",
     "BeamWatch",
     "Constraints",
-    "Demands",
     "Engine",
     "EnsembleEngine",
     "Hypothesis",
     "Phrase",
     "PhraseSearcher",
+    "RequiredPhrases",
     "Sampling",
     "SearchOptions",
     "Searcher",

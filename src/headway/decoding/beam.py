@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, those_who_stay, without_end
+from headway.decoding.engine import Engine, rows_to_keep, without_end
 from headway.decoding.options import length_penalty, normalized_score, ranked
 from headway.decoding.searcher import Hypothesis
 from headway.kernels.likeliest import likeliest
@@ -71,13 +71,13 @@ class Beams:
         """Those of some of the sentences."""
         return replace(self, sentences=self.sentences[kept], tokens=self.tokens[kept], scores=self.scores[kept])
 
-    def give_up(self, kept: list[int]) -> None:
+    def mask_finished(self, kept: list[int]) -> None:
         """Empties the places of all other sentences."""
         others = np.ones(len(self.sentences), dtype=bool)
         others[kept] = False
         self.scores[others] = -np.inf
 
-    def promise(self) -> np.ndarray:
+    def upper_bound(self) -> np.ndarray:
         """What the total log-probability of each sentence's hypotheses will be at best. (sentences,)"""
         return self.scores.max(axis=1)
 
@@ -168,7 +168,7 @@ def beam_search(
         before = beams
         beams, rows = _advance(before, log_probabilities, engine.eos_id, beam_size, finished, watch)
         kept = []
-        for i, best in enumerate(beams.promise().tolist()):
+        for i, best in enumerate(beams.upper_bound().tolist()):
             ended = finished[beams.sentences[i]]
             if ended.wants_more(best):
                 if before.length < ended.cap:
@@ -177,8 +177,8 @@ def beam_search(
                     _end(before, i, log_probabilities[:, engine.eos_id], ended)
         if not kept:
             return [hypotheses.ranked() for hypotheses in finished]
-        beams.give_up(kept)
-        staying = those_who_stay(kept, len(rows))
+        beams.mask_finished(kept)
+        staying = rows_to_keep(kept, len(rows))
         beams, rows = beams.keep(staying), rows[staying]
         engine.select(state, torch.from_numpy(rows).to(source.device))
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headway.decoding.beam import Beams, Continuations
-from headway.decoding.phrases import Demands, Phrase
+from headway.decoding.phrases import Phrase, RequiredPhrases
 from headway.kernels.likeliest import likeliest
 
 NONE = -1
@@ -47,8 +47,8 @@ class PhraseTable:
     """Whether it is an initial form, which may only begin a translation. (sentences, phrases)"""
 
     @staticmethod
-    def of(demands: Demands) -> PhraseTable:
-        forms = [[*each, *dict.fromkeys(one for one in each if one.initial)] for each in demands.phrases]
+    def of(required: RequiredPhrases) -> PhraseTable:
+        forms = [[*each, *dict.fromkeys(one for one in each if one.initial)] for each in required.phrases]
         size = len(forms), max(map(len, forms))
         longest = max(max(len(one.ids), len(one.initial)) for each in forms for one in each)
         table = PhraseTable(
@@ -59,7 +59,7 @@ class PhraseTable:
             stands_for=np.tile(np.arange(size[1]), (size[0], 1)),
             initial=np.zeros(size, dtype=bool),
         )
-        for sentence, (each, phrases) in enumerate(zip(forms, demands.phrases, strict=True)):
+        for sentence, (each, phrases) in enumerate(zip(forms, required.phrases, strict=True)):
             before: dict[Phrase, int] = {}
             for number, one in enumerate(each):
                 at, is_initial = (sentence, number), number >= len(phrases)
@@ -118,9 +118,9 @@ class ConstrainedBeams(Beams):
     eos_id: int
 
     @staticmethod
-    def start(bos_id: int, eos_id: int, demands: Demands, caps: Sequence[int]) -> ConstrainedBeams:
-        batch = len(demands.phrases)
-        table = PhraseTable.of(demands)
+    def start(bos_id: int, eos_id: int, required: RequiredPhrases, caps: Sequence[int]) -> ConstrainedBeams:
+        batch = len(required.phrases)
+        table = PhraseTable.of(required)
         begun = ((table.lengths == 0) | table.initial)[:, None]
         nowhere, zeros = np.full((batch, 1), NONE), np.zeros((batch, 1), dtype=np.int64)
         return ConstrainedBeams(
@@ -131,7 +131,7 @@ class ConstrainedBeams(Beams):
             table=table,
             coverage=Coverage(begun, nowhere, zeros, np.zeros((batch, 1), dtype=bool)),
             costs=np.zeros(table.ids.shape),
-            word_parts=demands.word_parts,
+            word_parts=required.word_parts,
             eos_id=eos_id,
         )
 
@@ -140,7 +140,7 @@ class ConstrainedBeams(Beams):
         more = {"caps": self.caps[kept], "table": table, "coverage": coverage, "costs": self.costs[kept]}
         return replace(super().keep(kept), **more)
 
-    def promise(self) -> np.ndarray:
+    def upper_bound(self) -> np.ndarray:
         """As that of free hypotheses, with what the missing phrases will cost, as far as it is known."""
         each, number = self._numbers()
         inside = self.coverage.current[:, :, None] == number

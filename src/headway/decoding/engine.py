@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from headway.decoding.step import DecoderState, DecoderStep
@@ -85,12 +85,7 @@ class TorchEngine:
     @torch.inference_mode()
     def output_of(self, ids: Tensor) -> PackedLinear:
         """The output layer for these target ids only."""
-        whole = self._output_layer
-        layer = nn.Linear(whole.in_features, len(ids), bias=whole.bias is not None, device="meta")
-        layer.weight = nn.Parameter(whole.weight[ids], requires_grad=False)
-        if whole.bias is not None:
-            layer.bias = nn.Parameter(whole.bias[ids], requires_grad=False)
-        return PackedLinear([layer], self._dtype)
+        return PackedLinear([self._output_layer], self._dtype, rows=ids)
 
     @torch.inference_mode()
     def select(self, state: DecoderState, rows: Tensor) -> None:
@@ -146,7 +141,7 @@ def padded(sequences: Sequence[Sequence[int]], pad_id: int, multiple: int = 1) -
     return torch.tensor([[*sequence, *[pad_id] * (length - len(sequence))] for sequence in sequences])
 
 
-def those_who_stay(going_on: Sequence[int], count: int) -> list[int]:
+def rows_to_keep(going_on: Sequence[int], count: int) -> list[int]:
     """Which of `count` sentences stay in the batch: all, or those that go on, which then come first, and a few that are
     done. They leave some at a time and by lots, because each new number of rows costs: the state is copied, and oneDNN
     compiles its products anew, and keeps them."""

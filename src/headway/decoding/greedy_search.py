@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, those_who_stay, without_end
+from headway.decoding.engine import Engine, rows_to_keep, without_end
 from headway.decoding.searcher import Hypothesis
 from headway.kernels.likeliest import likeliest
 
@@ -58,7 +58,7 @@ def extend(
                 going_on.append(row)
             else:
                 hypothesis.score += log_probabilities[row, engine.eos_id].item()
-        staying = those_who_stay(going_on, len(running))
+        staying = rows_to_keep(going_on, len(running))
         if len(staying) < len(running):
             running = [running[row] for row in staying]
             rows = torch.tensor(staying, dtype=torch.long, device=source.device)

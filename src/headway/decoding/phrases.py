@@ -21,7 +21,7 @@ class Phrase:
 
 
 @dataclass(frozen=True)
-class Demands:
+class RequiredPhrases:
     """The phrases that the translations of some sources must have. A phrase that is listed twice must occur twice."""
 
     phrases: Sequence[tuple[Phrase, ...]]
@@ -29,7 +29,7 @@ class Demands:
     word_parts: NDArray[np.bool_]
     """Whether each target token continues the word before it. (target vocabulary,)"""
 
-    def are_met(self, source: int, ids: Sequence[int]) -> bool:
+    def found_in(self, source: int, ids: Sequence[int]) -> bool:
         """Whether a translation of the source contains its phrases without overlaps. Each phrase takes its first free
         occurrence, long phrases first, so that False is possible although another assignment would fit."""
         free = [True] * len(ids)
@@ -52,6 +52,6 @@ class Demands:
                 if form and tuple(ids[start:end]) == form and not goes_on:
                     yield range(start, end)
 
-    def of(self, sources: Sequence[int]) -> Demands:
-        """The demands for some of the sources."""
-        return Demands([self.phrases[i] for i in sources], self.word_parts)
+    def of(self, sources: Sequence[int]) -> RequiredPhrases:
+        """The phrases for some of the sources."""
+        return RequiredPhrases([self.phrases[i] for i in sources], self.word_parts)

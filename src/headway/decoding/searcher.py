@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from headway.decoding.options import SearchOptions
-from headway.decoding.phrases import Demands
+from headway.decoding.phrases import RequiredPhrases
 
 Stopped = Literal["eos", "max_length"]
 
@@ -50,7 +50,7 @@ class PhraseSearcher(Searcher, Protocol):
         options: SearchOptions,
         caps: Sequence[int],
         prefixes: Sequence[list[int]],
-        demands: Demands,
+        required: RequiredPhrases,
     ) -> list[list[Hypothesis]]:
         """Like `search`, for translations that must have phrases, each at least one. The beam has a place for each
         number of phrases, even if `options` make it narrower. If a cap leaves no room for them, they are left out."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from headway.decoding.engine import TorchEngine
-from headway.decoding.phrases import Demands, Phrase
+from headway.decoding.phrases import Phrase, RequiredPhrases
 from headway.decoding.searcher import Hypothesis
 from headway.decoding.step import DecoderState
 
@@ -55,13 +55,15 @@ class ShortlistEngine:
         """The places of target ids that are in the list."""
         return self._places[list(ids)].tolist()
 
-    def demands(self, demands: Demands) -> Demands:
+    def required(self, required: RequiredPhrases) -> RequiredPhrases:
         """The same with places; the ids of all phrases are in the list."""
 
         def placed(one: Phrase) -> Phrase:
             return Phrase(tuple(self.places(one.ids)), one.ends_word, tuple(self.places(one.initial)))
 
-        return Demands([tuple(map(placed, each)) for each in demands.phrases], demands.word_parts[self.tokens])
+        return RequiredPhrases(
+            [tuple(map(placed, each)) for each in required.phrases], required.word_parts[self.tokens]
+        )
 
     def restore(self, found: Sequence[Sequence[Hypothesis]]) -> None:
         """Puts the target ids in place of the places."""

@@ -19,7 +19,7 @@ from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, TorchEngine, padded
 from headway.decoding.greedy_search import greedy
 from headway.decoding.options import Sampling, SearchOptions
-from headway.decoding.phrases import Demands
+from headway.decoding.phrases import RequiredPhrases
 from headway.decoding.sampling import sample
 from headway.decoding.searcher import Hypothesis
 from headway.decoding.shortlist import ShortlistEngine
@@ -59,17 +59,17 @@ class _Work(NamedTuple):
     sources: Sequence[list[int]]
     caps: Sequence[int]
     prefixes: Sequence[list[int]]
-    demands: Demands | None = None
+    required: RequiredPhrases | None = None
 
     def of(self, batch: list[int]) -> _Work:
         sources, caps = [self.sources[i] for i in batch], [self.caps[i] for i in batch]
-        return _Work(sources, caps, [self.prefixes[i] for i in batch], self.demands and self.demands.of(batch))
+        return _Work(sources, caps, [self.prefixes[i] for i in batch], self.required and self.required.of(batch))
 
     def needed(self, allowed: np.ndarray) -> np.ndarray:
         """The allowed ids and those of prefixes and phrases. (sources, target vocabulary) each"""
         for row, prefix in zip(allowed, self.prefixes, strict=True):
             row[prefix] = True
-        for row, phrases in zip(allowed, self.demands.phrases if self.demands else (), strict=False):
+        for row, phrases in zip(allowed, self.required.phrases if self.required else (), strict=False):
             row[[id_ for phrase in phrases for id_ in (*phrase.ids, *phrase.initial)]] = True
         return allowed
 
@@ -109,10 +109,10 @@ class TorchSearcher:
         options: SearchOptions,
         caps: Sequence[int],
         prefixes: Sequence[list[int]],
-        demands: Demands,
+        required: RequiredPhrases,
     ) -> list[list[Hypothesis]]:
-        work = _Work(sources, caps, prefixes, demands)
-        found = self._search(work, options, [max(options.beam_size, len(one) + 1) for one in demands.phrases])
+        work = _Work(sources, caps, prefixes, required)
+        found = self._search(work, options, [max(options.beam_size, len(one) + 1) for one in required.phrases])
         left = [i for i, hypotheses in enumerate(found) if not hypotheses]
         rest = work.of(left)
         for i, hypotheses in zip(left, self.search(rest.sources, options, rest.caps, rest.prefixes), strict=True):
@@ -140,7 +140,7 @@ class TorchSearcher:
             batches += _batches(alike, lambda i: len(work.sources[i]), ROWS_PER_BATCH // width)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
-            wide = options if work.demands is None else replace(options, beam_size=widths[batch[0]])
+            wide = options if work.required is None else replace(options, beam_size=widths[batch[0]])
             hypotheses = self._search_batch(work.of(batch), wide, watch)
             self._after_batch()
             return hypotheses
@@ -171,7 +171,7 @@ class TorchSearcher:
             assert isinstance(engine, TorchEngine)
             engine = shortlist = ShortlistEngine(engine, work.needed(self._allowed(on_cpu.numpy())))
             prefixes = [shortlist.places(prefix) for prefix in work.prefixes]
-            work = work._replace(prefixes=prefixes, demands=work.demands and shortlist.demands(work.demands))
+            work = work._replace(prefixes=prefixes, required=work.required and shortlist.required(work.required))
         constraints = _constraints(work.prefixes, options.no_repeat_ngram)
         if options.beam_size == 1:
             found = [[hypothesis] for hypothesis in greedy(engine, rows, work.caps, constraints)]
@@ -184,7 +184,7 @@ class TorchSearcher:
                 n_best=options.n_best,
                 alpha=options.length_penalty,
                 constraints=constraints,
-                beams=work.demands and ConstrainedBeams.start(engine.bos_id, engine.eos_id, work.demands, work.caps),
+                beams=work.required and ConstrainedBeams.start(engine.bos_id, engine.eos_id, work.required, work.caps),
                 watch=watch,
             )
         if shortlist is not None:

@@ -62,7 +62,7 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
     _check_packages()
     config = stored.model.config
     if config.decoder_layers == 0:
-        raise UserError("ONNX: a decoder step needs a layer that remembers; model.decoder_layers is 0")
+        raise UserError("ONNX: a decoder step needs at least one layer; model.decoder_layers is 0")
     if config.max_length < LEAST_LENGTH:
         raise UserError(f"ONNX: model.max_length is {config.max_length}, a graph needs at least {LEAST_LENGTH}")
     size = sum(parameter.nbytes for parameter in stored.model.parameters())
@@ -96,7 +96,7 @@ class EncoderGraph(nn.Module):
         x = self.embedding(source) + cast(Tensor, self.positions)[: source.size(1)]
         memory = self.encoder(x, padding_mask(source, self.pad_id))
         attentions = cast(Iterable[MultiHeadAttention], self.attentions)
-        keys, values = zip(*(attention.remember(memory) for attention in attentions), strict=True)
+        keys, values = zip(*(attention.project_memory(memory) for attention in attentions), strict=True)
         return torch.stack(keys), torch.stack(values)
 
 
@@ -121,13 +121,13 @@ class DecoderGraph(nn.Module):
         for index, layer in enumerate(_layers(self.decoder)):
 
             def attend_to_self(y: Tensor, layer: DecoderLayer = layer, index: int = index) -> Tensor:
-                key, value = layer.self_attention.remember(y)
+                key, value = layer.self_attention.project_memory(y)
                 new_keys.append(torch.cat([keys[index], key], dim=1))
                 new_values.append(torch.cat([values[index], value], dim=1))
-                return layer.self_attention.ask(y, new_keys[-1], new_values[-1])[0]
+                return layer.self_attention.attend_to(y, new_keys[-1], new_values[-1])[0]
 
             def attend_to_memory(y: Tensor, layer: DecoderLayer = layer, index: int = index) -> Tensor:
-                return layer.cross_attention.ask(y, memory_keys[index], memory_values[index], mask)[0]
+                return layer.cross_attention.attend_to(y, memory_keys[index], memory_values[index], mask)[0]
 
             x = layer.self_residual(x, attend_to_self)
             x = layer.cross_residual(x, attend_to_memory)

@@ -22,13 +22,20 @@ class PackedLinear(nn.Module):
     """x W^T + b, of one linear layer, or of several with the same input, their outputs one after the other; their
     weights as they are now. Packed weights stay in their process, on their device: nothing can copy them."""
 
-    def __init__(self, layers: Sequence[nn.Linear], dtype: torch.dtype, scale: float = 1.0) -> None:
-        """`scale` is a factor of the first layer's outputs."""
+    def __init__(
+        self, layers: Sequence[nn.Module], dtype: torch.dtype, scale: float = 1.0, rows: Tensor | None = None
+    ) -> None:
+        """`scale` is a factor of the first layer's outputs; `rows` are the outputs that are wanted, by default all."""
         super().__init__()
-        weight = _joined([layer.weight for layer in layers], dtype, scale)
-        biases = [layer.bias for layer in layers if layer.bias is not None]
-        assert len(biases) in (0, len(layers))
-        self._bias: Tensor | None = _joined(biases, dtype, scale) if biases else None
+        weights, biases = zip(*map(_weight_and_bias, layers), strict=True)
+        weight, bias = (
+            None if tensors[0] is None else torch.cat([tensors[0] * scale, *tensors[1:]]).detach().to(dtype)
+            for tensors in (weights, biases)
+        )
+        if rows is not None:
+            weight, bias = (None if tensor is None else tensor[rows] for tensor in (weight, bias))
+        assert weight is not None
+        self._bias: Tensor | None = bias
         self._packed = _can_be_packed(weight)
         self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, None) if self._packed else weight
 
@@ -39,9 +46,17 @@ class PackedLinear(nn.Module):
         return torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "none", [], "")
 
 
-def _joined(tensors: Sequence[Tensor], dtype: torch.dtype, scale: float) -> Tensor:
-    first, *others = (tensor.detach() for tensor in tensors)
-    return torch.cat([first * scale, *others]).to(dtype)
+@torch.no_grad()
+def _weight_and_bias(layer: nn.Module) -> tuple[Tensor, Tensor | None]:
+    """Those of a linear layer. A module that took its place, such as a layer with an adapter, is evaluated: at 0 it
+    gives its bias, at the unit vectors the columns of its weight."""
+    if type(layer) is nn.Linear:
+        return layer.weight, layer.bias
+    inner = next(module for module in layer.modules() if isinstance(module, nn.Linear))
+    unit = torch.eye(inner.in_features, dtype=inner.weight.dtype, device=inner.weight.device)
+    copied = copy.deepcopy(layer).eval()
+    bias = copied(torch.zeros_like(unit[:1]))
+    return (copied(unit) - bias).T, bias[0]
 
 
 def _can_be_packed(weight: Tensor) -> bool:
@@ -58,7 +73,7 @@ def packed(module: Module, dtype: torch.dtype) -> Module:
     copied = copy.deepcopy(module).to(dtype).eval()
     for parent in list(copied.modules()):
         for name, child in list(parent.named_children()):
-            if isinstance(child, nn.Linear):
+            if type(child) is nn.Linear:
                 setattr(parent, name, PackedLinear([child], dtype))
             elif isinstance(child, Dropout):
                 setattr(parent, name, nn.Identity())
