@@ -80,11 +80,7 @@ class CTranslate2Searcher:
         self._on_cpu = kind == "cpu"
 
     def search(
-        self,
-        sources: Sequence[list[int]],
-        options: SearchOptions,
-        caps: Sequence[int],
-        prefixes: Sequence[list[int]],
+        self, sources: Sequence[list[int]], options: SearchOptions, caps: Sequence[int], prefixes: Sequence[list[int]]
     ) -> list[list[Hypothesis]]:
         if options.sample is not None:
             raise UserError("engine ctranslate2 has no sample that depends on its seed alone; use engine torch")

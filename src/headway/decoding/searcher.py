@@ -25,11 +25,7 @@ class Searcher(Protocol):
     """Finds the translations of many sources, as ids. Sources are neither empty nor too long, and have no <eos>."""
 
     def search(
-        self,
-        sources: Sequence[list[int]],
-        options: SearchOptions,
-        caps: Sequence[int],
-        prefixes: Sequence[list[int]],
+        self, sources: Sequence[list[int]], options: SearchOptions, caps: Sequence[int], prefixes: Sequence[list[int]]
     ) -> list[list[Hypothesis]]:
         """The `n_best` hypotheses of each source, best first. caps: the maximum number of tokens in each translation;
         prefixes: the ids that each begins with. Raises UserError for an option that it doesn't support."""

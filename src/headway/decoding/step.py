@@ -54,7 +54,7 @@ class DecoderStep:
         self._layers = [_Layer(layer, self._heads, dtype) for layer in layers]
         self._last_norm = packed(model.decoder.norm, dtype)
         self._dtype = dtype
-        self._memory_dtype = torch.float32 if model.output.weight.device.type == "cpu" else dtype
+        self._memory_dtype = torch.float32 if next(model.parameters()).device.type == "cpu" else dtype
 
     def start(self, memory: Tensor, memory_mask: Tensor) -> DecoderState:
         """memory: (sentences, source length, d_model), memory_mask: (sentences, 1, 1, source length)"""

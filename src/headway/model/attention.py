@@ -63,8 +63,8 @@ def join_heads(x: Tensor) -> Tensor:
 class ScaledDotProductAttention(nn.Module):
     """Equation 1 for all heads at once: what multi-head attention does between its projections. It has no parameters.
 
-    Another scheme of attention is another module in its place (docs/architecture.md); search calls it, too. For this one,
-    `decoding/step.py` has a faster form for one position.
+    Another scheme of attention is another module in its place (docs/architecture.md); search calls it, too. For this
+    one, `decoding/step.py` has a faster form for one position.
     """
 
     def __init__(self, num_heads: int, dropout: float = 0.0) -> None:
