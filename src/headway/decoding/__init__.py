@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from headway.decoding.beam import BeamStep, BeamWatch, beam_search
     from headway.decoding.constraints import Constraints
     from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine
-    from headway.decoding.greedy_search import greedy
-    from headway.decoding.sampling import sample
+    from headway.decoding.greedy_search import greedy, sample
     from headway.decoding.torch_searcher import TorchSearcher
 
 __all__ = [
@@ -41,7 +40,6 @@ __getattr__, __dir__ = lazy_names(
     beam="BeamStep BeamWatch beam_search",
     constraints="Constraints",
     engine="Engine EnsembleEngine TorchEngine",
-    greedy_search="greedy",
-    sampling="sample",
+    greedy_search="greedy sample",
     torch_searcher="TorchSearcher",
 )
