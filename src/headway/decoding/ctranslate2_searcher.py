@@ -72,7 +72,7 @@ class CTranslate2Searcher:
         self._is_stopped = False
         self._use_map = model.shortlist is not None and kind == "cpu"
         self._most = SENTENCES_PER_BATCH if kind == "cpu" else ACCELERATOR_SENTENCES
-        if kind == "cuda":  # run once: only then does CTranslate2 load CUDA's libraries, which may lack or be too old
+        if kind == "cuda":  # run once: only then does CTranslate2 load CUDA's libraries, which may be missing or too old
             try:
                 self._engine.translate_batch([[self._source_end]], max_decoding_length=1)
             except RuntimeError as error:
@@ -119,7 +119,7 @@ class CTranslate2Searcher:
         options: SearchOptions,
         patience: int = 1,
     ) -> list[list[Hypothesis]]:
-        """The hypotheses of a search up to the limits, finished and unfinished. Their scores leave out prefixes, and are
+        """The hypotheses of a search up to the limits, finished and unfinished. Scores leave out prefixes, and are
         among the tokens that `no_repeat_ngram` leaves."""
         running: list[tuple[int, Any]] = []
         for batch in _batches(list(map(len, sources)), limits, self._most):

@@ -189,7 +189,7 @@ class TorchSearcher:
         return found
 
     def _sample(self, rows: Tensor, work: _Work, options: SearchOptions, sampling: Sampling) -> list[list[Hypothesis]]:
-        """rows: the sources, (batch, source length). Each sample has a generator of its own, seeded by the source's ids:
+        """rows: the sources, (batch, source length). Each sample has its own generator, seeded by the source's ids:
         the same text with the same seed gives the same samples wherever it stands."""
         count = options.n_best
         drawn = sample(
