@@ -72,7 +72,7 @@ class CTranslate2Searcher:
         self._is_stopped = False
         self._use_map = model.shortlist is not None and kind == "cpu"
         self._most = SENTENCES_PER_BATCH if kind == "cpu" else ACCELERATOR_SENTENCES
-        if kind == "cuda":  # run once: only then does CTranslate2 load CUDA's libraries, which may be missing or too old
+        if kind == "cuda":  # its libraries may be missing or too old, and are loaded only when the model runs
             try:
                 self._engine.translate_batch([[self._source_end]], max_decoding_length=1)
             except RuntimeError as error:
