@@ -5,7 +5,7 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 Lengths = tuple[int, ...]
-"""Of an item's sequences, such as source and target."""
+"""The lengths of an item's sequences, such as source and target."""
 TOKENS_PER_BATCH = 4096
 """Maximum number of padded source tokens in a batch of a search."""
 

@@ -38,12 +38,11 @@ def can_compute(precision: str, device: str) -> bool:
 
 
 class CTranslate2Searcher:
-    """A `Searcher` that runs CTranslate2, on CPU with a worker of one thread for each core.
-    CTranslate2 is asked for the whole beam, without its own length penalty, and `ranked` puts ours in its place.
+    """A `Searcher` that runs CTranslate2, on CPU with a worker of one thread for each core. CTranslate2 returns the
+    whole beam without its own length penalty, and `ranked` applies headway's.
 
-    Its scores are of the probabilities among the tokens that may be generated, as the first of which it never takes
-    <eos>: higher than `score` gives. With a shortlist, on CPU, these are the tokens that the sentences of a batch may
-    have.
+    Its scores are higher than those of `score`: probabilities are among the tokens that may be generated, without <eos>
+    as the first, and with a shortlist, on CPU, among those that the sentences of a batch may have.
     """
 
     def __init__(self, model: ModelDirectory | StoredModel, device: str, precision: str, threads: int) -> None:

@@ -1,5 +1,4 @@
-"""What a translator needs of whatever finds translations, our own search over an engine or another program's, and a
-translation that was found, as ids."""
+"""The protocol by which a translator uses search, headway's own or another program's, and a translation as ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +37,7 @@ class Searcher(Protocol):
 
 @runtime_checkable
 class PhraseSearcher(Searcher, Protocol):
-    """A `Searcher` that can demand phrases of a translation."""
+    """A `Searcher` for translations with required phrases."""
 
     def search_with_phrases(
         self,
@@ -48,6 +47,6 @@ class PhraseSearcher(Searcher, Protocol):
         prefixes: Sequence[list[int]],
         required: RequiredPhrases,
     ) -> list[list[Hypothesis]]:
-        """Like `search`, for translations that must have phrases, each at least one. The beam has a place for each
-        number of phrases, even if `options` make it narrower. If a cap leaves no room for them, they are left out."""
+        """Like `search`; each source has at least one phrase. The beam has a place for each number of phrases, even if
+        `options` make it narrower. If a cap leaves no room for the phrases, they are left out."""
         ...

@@ -1,8 +1,8 @@
-"""Linear layers for using a model, not for training it: their weights lie in memory as the processor wants them.
+"""Linear layers for using a model, not for training it, with weights packed for the processor.
 
-On CPU torch's own linear layers lay the weights out anew in each call, and multiply fp32 with MKL, which runs at half
-the speed of a processor that isn't Intel's. oneDNN, which is a part of torch, does neither when it gets the weights
-beforehand: 2.3 times the speed in fp32 on an AMD EPYC, and twice in bf16 where there are few rows (docs/tried.md).
+On CPU torch's own linear layers rearrange the weights in each call, and multiply fp32 with MKL, which is slow on
+processors that aren't Intel's. oneDNN, a part of torch, takes packed weights: 2.3 times the speed in fp32 on an AMD
+EPYC, and twice in bf16 with few rows (docs/tried.md).
 """
 
 import copy
@@ -19,8 +19,8 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 class PackedLinear(nn.Module):
-    """x W^T + b, of one linear layer, or of several with the same input, their outputs one after the other; their
-    weights as they are now. Packed weights stay in their process, on their device: nothing can copy them."""
+    """x W^T + b of one linear layer, or of several with the same input, their outputs one after the other. The weights
+    are those of this moment. Packed weights can't be copied or moved."""
 
     def __init__(
         self, layers: Sequence[nn.Module], dtype: torch.dtype, scale: float = 1.0, rows: Tensor | None = None
@@ -48,8 +48,8 @@ class PackedLinear(nn.Module):
 
 @torch.no_grad()
 def _weight_and_bias(layer: nn.Module) -> tuple[Tensor, Tensor | None]:
-    """Those of a linear layer. A module that took its place, such as a layer with an adapter, is evaluated: at 0 it
-    gives its bias, at the unit vectors the columns of its weight."""
+    """The weight and bias of a linear layer. A module in its place, such as a layer with an adapter, is evaluated: its
+    output at 0 is the bias, and those at the unit vectors are the columns of the weight."""
     if type(layer) is nn.Linear:
         return layer.weight, layer.bias
     inner = next(module for module in layer.modules() if isinstance(module, nn.Linear))
@@ -69,7 +69,7 @@ def _can_be_packed(weight: Tensor) -> bool:
 
 
 def packed(module: Module, dtype: torch.dtype) -> Module:
-    """A copy of the module for using it, in `dtype`, each linear layer below it packed, and without dropout."""
+    """A copy of the module in `dtype` for using it: without dropout, and with its linear layers packed."""
     copied = copy.deepcopy(module).to(dtype).eval()
     for parent in list(copied.modules()):
         for name, child in list(parent.named_children()):
