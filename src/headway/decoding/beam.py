@@ -48,6 +48,8 @@ class Continuations:
     """(sentences, candidates)"""
     scores: np.ndarray
     """Total log-probabilities; -inf where there is no such continuation. (sentences, candidates)"""
+    phrases: np.ndarray | None = None
+    """The required phrase whose next token each is, or -1. (sentences, candidates)"""
 
 
 @dataclass

@@ -95,13 +95,6 @@ def _at(arrays: Arrays, place: list[int] | tuple[np.ndarray, np.ndarray]) -> Arr
 
 
 @dataclass
-class PhraseContinuations(Continuations):
-    """Continuations, and the phrase whose next token each is, or NONE. (sentences, candidates)"""
-
-    phrases: np.ndarray
-
-
-@dataclass
 class ConstrainedBeams(Beams):
     """The hypotheses of sentences that have phrases, each at least one."""
 
@@ -146,7 +139,7 @@ class ConstrainedBeams(Beams):
         return (self.scores + np.where(inside | ~self.coverage.begun, missing, 0.0).sum(axis=2)).max(axis=1)
 
     @torch.inference_mode()
-    def continuations(self, log_probabilities: Tensor, beam_size: int) -> PhraseContinuations:
+    def continuations(self, log_probabilities: Tensor, beam_size: int) -> Continuations:
         """The best of each bank, then the second of each, and so on, the bank with the most phrases first. Changes
         `log_probabilities`."""
         sentences, width, count = self.coverage.begun.shape
@@ -174,10 +167,10 @@ class ConstrainedBeams(Beams):
         order = _in_turns(totals + joined(0, costs_after), banks)[:, : 2 * beam_size]
         place = np.arange(width)[:, None]
         found = (joined(place, place), joined(ids, tokens), totals, joined(NONE, np.arange(count)))
-        return PhraseContinuations(*(np.take_along_axis(one, order, axis=1) for one in found))
+        return Continuations(*(np.take_along_axis(one, order, axis=1) for one in found))
 
     def extended(self, chosen: Continuations, ranks: np.ndarray, scores: np.ndarray) -> Self:
-        assert isinstance(chosen, PhraseContinuations)
+        assert chosen.phrases is not None
         each = np.arange(len(self.sentences))[:, None]
         phrase = chosen.phrases[each, ranks]  # (sentences, width)
         before = _at(self.coverage, (each, chosen.places[each, ranks]))

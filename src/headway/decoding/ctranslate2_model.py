@@ -80,6 +80,16 @@ def pieces_of(info: ModelInfo) -> tuple[list[str], list[str]]:
     return unique(info.source_tokenizer.vocabulary), unique(info.target_tokenizer.vocabulary)
 
 
+class Pieces:
+    """Source and target pieces by id, as CTranslate2 reads and writes them."""
+
+    def __init__(self, model: ModelDirectory | StoredModel) -> None:
+        self.source, self.target = pieces_of(model)
+        self.ids = {piece: id_ for id_, piece in enumerate(self.target)}
+        self.never = [[self.target[id_]] for id_ in never_generated(model)]
+        self.source_end, self.end = (side[model.config.eos_id] for side in (self.source, self.target))
+
+
 def load_ctranslate2(folder: Path, **options: Any) -> Any:
     """A `ctranslate2.Translator`. If it shares OpenMP with torch, it also sets torch's number of threads, so that is
     restored."""
@@ -99,29 +109,27 @@ class CTranslate2Model:
 
     def __init__(self, model: ModelDirectory | StoredModel, folder: Path, *, adds_end: bool = False) -> None:
         self._translator = load_ctranslate2(folder)
-        self._source, self._target = pieces_of(model)
-        self._ids = {piece: id_ for id_, piece in enumerate(self._target)}
-        self._never = [[self._target[id_]] for id_ in never_generated(model)]
-        self._end = [] if adds_end else [self._source[model.config.eos_id]]
+        self._pieces = Pieces(model)
+        self._end = [] if adds_end else [self._pieces.source_end]
 
     def translate(self, source: list[int], max_length: int) -> list[int]:
         [result] = self._translator.translate_batch(
-            [self._pieces(source)],
+            [self._of_source(source)],
             beam_size=1,
             max_decoding_length=max_length,
             max_input_length=0,
-            suppress_sequences=self._never,
+            suppress_sequences=self._pieces.never,
             use_vmap=True,  # nothing where there is none
         )
-        return [self._ids[piece] for piece in result.hypotheses[0]]
+        return [self._pieces.ids[piece] for piece in result.hypotheses[0]]
 
     def score(self, source: list[int], target: list[int]) -> list[float]:
-        pieces = [self._target[id_] for id_ in target]
-        [result] = self._translator.score_batch([self._pieces(source)], [pieces], max_input_length=0)
+        pieces = [self._pieces.target[id_] for id_ in target]
+        [result] = self._translator.score_batch([self._of_source(source)], [pieces], max_input_length=0)
         return list(result.log_probs)
 
-    def _pieces(self, source: list[int]) -> list[str]:
-        return [*(self._source[id_] for id_ in source), *self._end]
+    def _of_source(self, source: list[int]) -> list[str]:
+        return [*(self._pieces.source[id_] for id_ in source), *self._end]
 
 
 def _save(model: ModelDirectory | StoredModel, folder: Path, quantization: str | None) -> None:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headway.decoding import Hypothesis, SearchOptions
 from headway.decoding.by_length import TOKENS_PER_BATCH, search_batches
 from headway.decoding.ctranslate2_cache import exported
-from headway.decoding.ctranslate2_model import load_ctranslate2, pieces_of
-from headway.decoding.faithful import never_generated
+from headway.decoding.ctranslate2_model import Pieces, load_ctranslate2
 from headway.decoding.options import ranked
 from headway.errors import UserError
 
@@ -63,17 +62,14 @@ class CTranslate2Searcher:
                 compute_type=COMPUTE_TYPES[precision],
                 inter_threads=threads if kind == "cpu" else 1,
             )
-        self._source, self._target = pieces_of(model)
-        self._ids = {piece: id_ for id_, piece in enumerate(self._target)}
-        self._never = [[self._target[id_]] for id_ in never_generated(model)]
-        self._source_end, self._end = (side[model.config.eos_id] for side in (self._source, self._target))
+        self._pieces = Pieces(model)
         self._longest = model.config.max_length
         self._is_stopped = False
         self._use_map = model.shortlist is not None and kind == "cpu"
         self._most = SENTENCES_PER_BATCH if kind == "cpu" else ACCELERATOR_SENTENCES
         if kind == "cuda":  # its libraries may be missing or too old, and are loaded only when the model runs
             try:
-                self._engine.translate_batch([[self._source_end]], max_decoding_length=1)
+                self._engine.translate_batch([[self._pieces.source_end]], max_decoding_length=1)
             except RuntimeError as error:
                 raise UserError(f"engine ctranslate2 on cuda: {error}; use --engine torch") from error
 
@@ -130,8 +126,8 @@ class CTranslate2Searcher:
             self._raise_if_stopped()
             for pieces, score in zip(one.hypotheses, one.scores, strict=True):
                 if score > IMPOSSIBLE:
-                    ended = pieces[-1] == self._end
-                    ids = [self._ids[piece] for piece in (pieces[:-1] if ended else pieces)]
+                    ended = pieces[-1] == self._pieces.end
+                    ids = [self._pieces.ids[piece] for piece in (pieces[:-1] if ended else pieces)]
                     found[i].append(Hypothesis(ids, score, "eos" if ended else "max_length"))
         return found
 
@@ -155,7 +151,7 @@ class CTranslate2Searcher:
             no_repeat_ngram_size=options.no_repeat_ngram,
             max_decoding_length=most,
             max_input_length=0,
-            suppress_sequences=self._never,
+            suppress_sequences=self._pieces.never,
             use_vmap=self._use_map and not any(prefixes),
             return_scores=True,
             return_end_token=True,
@@ -180,10 +176,10 @@ class CTranslate2Searcher:
         return set(cut)
 
     def _source_pieces(self, sources: Sequence[list[int]]) -> list[list[str]]:
-        return [[*[self._source[id_] for id_ in source], self._source_end] for source in sources]
+        return [[*[self._pieces.source[id_] for id_ in source], self._pieces.source_end] for source in sources]
 
     def _target_pieces(self, targets: Sequence[list[int]]) -> list[list[str]]:
-        return [[self._target[id_] for id_ in target] for target in targets]
+        return [[self._pieces.target[id_] for id_ in target] for target in targets]
 
 
 def _batches(lengths: Sequence[int], limits: Sequence[int], most: int) -> list[list[int]]:
