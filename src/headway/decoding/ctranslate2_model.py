@@ -80,7 +80,7 @@ def pieces_of(info: ModelInfo) -> tuple[list[str], list[str]]:
     return unique(info.source_tokenizer.vocabulary), unique(info.target_tokenizer.vocabulary)
 
 
-class Pieces:
+class ModelPieces:
     """Source and target pieces by id, as CTranslate2 reads and writes them."""
 
     def __init__(self, model: ModelDirectory | StoredModel) -> None:
@@ -109,7 +109,7 @@ class CTranslate2Model:
 
     def __init__(self, model: ModelDirectory | StoredModel, folder: Path, *, adds_end: bool = False) -> None:
         self._translator = load_ctranslate2(folder)
-        self._pieces = Pieces(model)
+        self._pieces = ModelPieces(model)
         self._end = [] if adds_end else [self._pieces.source_end]
 
     def translate(self, source: list[int], max_length: int) -> list[int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headway.decoding import Hypothesis, SearchOptions
 from headway.decoding.by_length import TOKENS_PER_BATCH, search_batches
 from headway.decoding.ctranslate2_cache import exported
-from headway.decoding.ctranslate2_model import Pieces, load_ctranslate2
+from headway.decoding.ctranslate2_model import ModelPieces, load_ctranslate2
 from headway.decoding.options import ranked
 from headway.errors import UserError
 
@@ -62,7 +62,7 @@ class CTranslate2Searcher:
                 compute_type=COMPUTE_TYPES[precision],
                 inter_threads=threads if kind == "cpu" else 1,
             )
-        self._pieces = Pieces(model)
+        self._pieces = ModelPieces(model)
         self._longest = model.config.max_length
         self._is_stopped = False
         self._use_map = model.shortlist is not None and kind == "cpu"
