@@ -161,11 +161,11 @@ def _converted(graph: nn.Module, config: ModelConfig, inputs: dict[str, tuple[st
         input_: {place: dimensions[name] for place, name in enumerate(shape) if name in dimensions}
         for input_, shape in inputs.items()
     }
-    names: dict[str, Any] = {"input_names": list(inputs), "output_names": outputs}
+    options: Any = {"input_names": list(inputs), "output_names": outputs, "dynamo": True, "verbose": False}
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # its notices and warnings are about itself
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        program = torch.onnx.export(graph, examples, dynamo=True, verbose=False, dynamic_shapes=shapes, **names)
+        program = torch.onnx.export(graph, examples, dynamic_shapes=shapes, **options)
     assert program is not None
     proto = program.model_proto
     for part in (*proto.graph.node, *proto.graph.value_info, *proto.graph.input, *proto.graph.output):
@@ -178,8 +178,7 @@ def _move_weights(proto: Any, weights: IO[bytes], places: dict[str, tuple[int, i
     from onnx.external_data_helper import set_external_data
 
     for tensor in proto.graph.initializer:
-        data = tensor.raw_data
-        if len(data) >= LEAST_SHARED:
+        if len(data := tensor.raw_data) >= LEAST_SHARED:
             key = hashlib.sha256(data).hexdigest()
             if key not in places:
                 places[key] = weights.tell(), weights.write(data)

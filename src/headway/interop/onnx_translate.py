@@ -48,12 +48,9 @@ class Model:
         self.config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        self._encoder: Any
-        self._decoder: Any
-        self._encoder, self._decoder = (
-            onnxruntime.InferenceSession(folder / f"{name}.onnx", options, providers=["CPUExecutionProvider"])
-            for name in ("encoder", "decoder")
-        )
+        session, cpu = onnxruntime.InferenceSession, ["CPUExecutionProvider"]
+        self._encoder: Any = session(folder / "encoder.onnx", options, providers=cpu)
+        self._decoder: Any = session(folder / "decoder.onnx", options, providers=cpu)
         self.bos_id: int = self.config["bos_id"]
         self.eos_id: int = self.config["eos_id"]
 
@@ -112,11 +109,6 @@ class ScoredIds:
     """Total log-probability, with that of <eos> if it has ended."""
 
 
-def length_penalty(length: int, alpha: float) -> float:
-    """GNMT's, by which scores are divided to rank hypotheses. `length` counts <eos>."""
-    return ((5.0 + length) / 6.0) ** alpha
-
-
 def beam_search(
     model: Model,
     sources: Sequence[Sequence[int]],
@@ -133,8 +125,11 @@ def beam_search(
     better, or at its `max_length` of tokens, after which only <eos> may follow.
     """
 
+    def normalized(score: float, length: int) -> float:
+        return score / ((5.0 + length + 1) / 6.0) ** alpha  # GNMT's length penalty, with <eos>
+
     def worth(hypothesis: ScoredIds) -> float:
-        return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, alpha)
+        return normalized(hypothesis.score, len(hypothesis.ids))
 
     rows = [ScoredIds(sentence, [], 0.0) for sentence in range(len(sources))]
     ended: list[list[ScoredIds]] = [[] for _ in sources]
@@ -159,7 +154,7 @@ def beam_search(
             best_ended = max(map(worth, done), default=-np.inf)
             best_running = likely[0][0] if likely else -np.inf
             enough = len(done) >= beam_size and sentence in leader_ended
-            if enough or best_running / length_penalty(most + 1, alpha) <= best_ended:
+            if enough or normalized(best_running, most) <= best_ended:
                 continue
             if length <= most:
                 going_on += likely
@@ -255,9 +250,9 @@ class TextTranslator:
 
     def __init__(self, folder: Path, threads: int = 0) -> None:
         self.model = Model(folder, threads)
+        files = self.model.config["tokenizer"]
         self._source, self._target = (
-            (Subwords if file.endswith(".spm") else Words)(folder / file)
-            for file in (self.model.config["tokenizer"][side] for side in ("source", "target"))
+            (Subwords if files[side].endswith(".spm") else Words)(folder / files[side]) for side in ("source", "target")
         )
         self.longest: int = self.model.config["max_length"] - 1  # <eos> and <bos> take a place
 

@@ -15,8 +15,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from headway.errors import UserError, first_problem
 
 T = TypeVar("T")
-STRICT = ConfigDict(strict=True, extra="forbid")
-"""Converts no types and refuses unknown members."""
+STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+"""Converts no types, and refuses unknown members and numbers that are not finite; also of nested dataclasses."""
 
 LARGEST_FILE = 16 * 2**20
 """Bytes of a file that is read whole; vocabularies of 250,000 pieces have a third of it."""
