@@ -37,7 +37,9 @@ def opened(tmp_path):
         def open_(given, source):
             identity = given.identity()
             made = open_manifest(tmp_path / "out", [source], identity, lambda _: None)
-            return stack.enter_context(closing(Worker(given, made, identity["model"]))), made
+            worker = Worker(given, made, identity["model"])
+            stack.enter_context(closing(worker._reader))
+            return worker, made
 
         yield open_
 

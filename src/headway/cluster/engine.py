@@ -1,5 +1,4 @@
-"""Ray Data hands the missing shards of a manifest to workers. Its own state doesn't matter, because the files in the
-folder say what is done."""
+"""Ray Data distributes the missing shards of a manifest to workers. Only the files in the folder say what is done."""
 
 import json
 import logging
@@ -7,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -47,12 +47,12 @@ class ShardProgress:
         rate = (self._lines_missing - left) / max(now - self._begun, 1e-9)
         self._notice(
             f"{shards - len(self._missing):,} of {shards:,} shards, {lines - left:,} of {lines:,} lines, "
-            f"{rate:,.0f} lines a second" + (f", {_duration(left / rate)} left" if rate else "")
+            f"{rate:,.0f} lines a second" + (f", {timedelta(seconds=round(left / rate))} left" if rate else "")
         )
 
 
 class Actor:
-    """A worker as Ray Data calls it: numbers of shards in, their outcomes out."""
+    """A worker as Ray Data calls it: the number of a shard in, its outcome out."""
 
     def __init__(self, work: Work, manifest: Manifest, fingerprints: list[str]) -> None:
         """Keeps an error for the outcomes, because Ray would print a hundred lines for it."""
@@ -65,12 +65,9 @@ class Actor:
             self._error = str(error)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        shards = [self._shards[int(number)] for number in batch["shard"]]
-        if self._error:
-            outcomes = [ShardOutcome(shard.name, error=self._error, for_user=True) for shard in shards]
-        else:
-            outcomes = map(self._worker.translate, shards)
-        return {"outcome": [json.dumps(asdict(outcome)) for outcome in outcomes]}
+        shard = self._shards[int(batch["shard"][0])]
+        failed = ShardOutcome(shard.name, error=self._error, for_user=True)
+        return {"outcome": [json.dumps(asdict(failed if self._error else self._worker.translate(shard)))]}
 
 
 def translate_on_cluster(
@@ -171,9 +168,3 @@ def _ray() -> ModuleType:
     except ImportError:
         raise UserError("--cluster needs an extra package: pip install 'headway[ray]'") from None
     return ray
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -94,10 +94,6 @@ class Worker:
         except Exception as error:
             return ShardOutcome(shard.name, error=f"{type(error).__name__}: {' '.join(str(error).split())}")
 
-    def close(self) -> None:
-        """Closes the open input."""
-        self._reader.close()
-
     def _write(self, shard: TextShard, path: Path) -> ShardOutcome:
         """Puts the notices in place before the translations, so a finished shard always has them."""
         given = self._manifest.inputs[shard.file]

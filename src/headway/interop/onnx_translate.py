@@ -1,10 +1,9 @@
-"""Translates with a model that headway exported to ONNX; needs onnxruntime, numpy and sentencepiece, and nothing else.
+"""Translates with a model that headway exported to ONNX. Needs only onnxruntime, numpy and sentencepiece.
 
     python translate.py < source.txt > translation.txt
 
-The model is two graphs. encoder.onnx reads a source and gives the keys and values for the decoder's attention to it,
-once a sentence. decoder.onnx reads one token of each hypothesis, and gives the logits of the next one and the keys and
-values of all tokens so far, which are inputs of its next call. `beam_search` calls both.
+encoder.onnx reads a source and gives the keys and values for the decoder's attention to it. decoder.onnx reads one
+token of each hypothesis, and gives the logits of the next one, and the keys and values of all tokens for its next call.
 """
 
 from __future__ import annotations
@@ -287,17 +286,15 @@ def arriving_lines() -> Iterator[list[str]]:
     while block:
         block = os.read(0, BLOCK)
         arrived += block
-        if b"\n" not in block and block:
-            continue
-        *ended, rest = bytes(arrived if number else arrived.removeprefix(BOM)).split(b"\n")
-        arrived = bytearray(rest)
-        lines: list[str] = []
-        try:
-            for line in ended if block or not rest else [*ended, rest]:
-                number += 1
-                lines.append(decoded(line, number))
-        finally:
-            yield lines
+        if b"\n" in block or not block:
+            *ended, rest = bytes(arrived if number else arrived.removeprefix(BOM)).split(b"\n")
+            lines, arrived = [], bytearray(rest)
+            try:
+                for line in [*ended, rest] if rest and not block else ended:
+                    number += 1
+                    lines.append(decoded(line, number))
+            finally:
+                yield lines
 
 
 def decoded(line: bytes, number: int) -> str:
