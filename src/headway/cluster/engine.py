@@ -54,13 +54,13 @@ class ShardProgress:
 class Actor:
     """A worker as Ray Data calls it: the number of a shard in, its outcome out."""
 
-    def __init__(self, work: Work, manifest: Manifest, fingerprints: list[str]) -> None:
+    def __init__(self, work: Work, manifest: Manifest) -> None:
         """Keeps an error for the outcomes, because Ray would print a hundred lines for it."""
         use_one_thread()
         keep_few_matrix_kernels()
         self._shards, self._error = manifest.shards, ""
         try:
-            self._worker = Worker(work, manifest, fingerprints)
+            self._worker = Worker(work, manifest)
         except UserError as error:
             self._error = str(error)
 
@@ -78,8 +78,7 @@ def translate_on_cluster(
     each CPU if there is no GPU. Raises UserError."""
     ray = _ray()
     work.load("cpu")  # raises before anything is begun
-    identity = work.identity()
-    manifest = open_manifest(folder, inputs, identity, notice)
+    manifest = open_manifest(folder, inputs, work.identity(), notice)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         if not try_lock(descriptor):
@@ -89,7 +88,7 @@ def translate_on_cluster(
             _connect(ray, address, workers)
             try:
                 with unchanged(inputs):
-                    _translate_missing(ray, work, manifest, identity["model"], workers, notice)
+                    _translate_missing(ray, work, manifest, workers, notice)
             finally:
                 ray.shutdown()
     finally:
@@ -98,12 +97,7 @@ def translate_on_cluster(
 
 
 def _translate_missing(
-    ray: Any,
-    work: Work,
-    manifest: Manifest,
-    fingerprints: list[str],
-    workers: int | None,
-    notice: Callable[[str], None],
+    ray: Any, work: Work, manifest: Manifest, workers: int | None, notice: Callable[[str], None]
 ) -> None:
     """Makes rounds until no shard is missing. In a round Ray restarts workers that died, and retries their shards; a
     shard that is lost even so has no outcome. Raises UserError if some are missing after MOST_ROUNDS."""
@@ -117,7 +111,7 @@ def _translate_missing(
         rows = [{"shard": numbers[shard.name]} for shard in missing]
         dataset = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
             Actor,
-            fn_constructor_args=(work, manifest, fingerprints),
+            fn_constructor_args=(work, manifest),
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(size=min(most, workers or most, len(rows))),
             num_cpus=1,

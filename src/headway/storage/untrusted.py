@@ -80,7 +80,7 @@ def parse_json(data: bytes, origin: Path) -> dict[str, Any]:
 
 
 def parse_record(kind: type[T], document: dict[str, Any], file: Path) -> T:
-    """The object of a JSON file as a `kind`, its types and bounds checked by pydantic. Raises UserError."""
+    """The object of a JSON file as a `kind`, checked by pydantic. Raises UserError."""
     try:
         return TypeAdapter(kind).validate_json(json.dumps(document))
     except ValidationError as error:
