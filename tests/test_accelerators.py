@@ -6,6 +6,7 @@ On torch's `meta` device every tensor says where it is, but has no value; the pr
 import copy
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,14 @@ from headway.corpora import dates
 from headway.decoding import Sampling, faithful
 from headway.insight import edited_model, record_pass, usual_cases
 from headway.insight.analyses import Analyses, Request
-from headway.insight.analyses.contrast import ContrastRequest, contrast
+from headway.insight.analyses.contrast import AskContrast, contrast
 from headway.insight.analyses.contributions import contributions
 from headway.insight.analyses.decoder_lens import DecoderLens, cut_encoders, given_by_encoder_layer
 from headway.insight.analyses.erasure import erasure
 from headway.insight.analyses.faithfulness import faithfulness
-from headway.insight.analyses.head_importance import HeadImportanceRequest, head_importance
+from headway.insight.analyses.head_importance import AskHeadImportance, head_importance
 from headway.insight.analyses.logit_lens import logit_lens
-from headway.insight.analyses.patching import PatchingRequest, patching
+from headway.insight.analyses.patching import AskPatching, patching
 from headway.insight.analyses.reading import Reading, erasures, hidden_without
 from headway.insight.editing import prefix_logits
 from headway.insight.recording import recording_copy
@@ -50,9 +51,9 @@ CONFIG = ModelConfig(source_vocab_size=12, target_vocab_size=12, **SIZES)
 PLAIN = ("contributions", "erasure", "logit_lens", "decoder_lens", "faithfulness")
 ANALYSES: list[str | Request] = [
     *PLAIN,
-    ContrastRequest(),
-    PatchingRequest(other=OTHER),
-    HeadImportanceRequest(pairs=[(TEXT, "a dog"), (OTHER, "the mat sat")]),
+    AskContrast(),
+    AskPatching(other=OTHER),
+    AskHeadImportance(pairs=[(TEXT, "a dog"), (OTHER, "the mat sat")]),
 ]
 SEARCHES: dict[str, dict[str, Any]] = {
     "greedy": {"beam_size": 1},
@@ -190,9 +191,18 @@ def test_analyses_of_a_model_in_bf16(pretend_device):
     assert all(array.dtype == np.float32 and np.isfinite(array).all() for _, array in found.arrays())
 
 
-def test_graphs_for_onnx_are_traced_on_the_cpu(pretend_device, stored):
+def test_graphs_for_onnx_are_traced_on_the_cpu(pretend_device, stored, tmp_path, monkeypatch):
     stored.model.to(pretend_device("cuda"))
-    assert {parameter.device.type for parameter in onnx._readable(stored.model).parameters()} == {"cpu"}
+    traced = []
+
+    def converted(graph, *_):
+        traced.extend(parameter.device.type for parameter in graph.parameters())
+        return SimpleNamespace(SerializeToString=bytes)
+
+    monkeypatch.setattr(onnx, "_converted", converted)
+    monkeypatch.setattr(onnx, "_move_weights", lambda *_: None)
+    onnx._save_graphs(stored, tmp_path)
+    assert set(traced) == {"cpu"}
     assert {parameter.device.type for parameter in stored.model.parameters()} == {"cuda"}
 
 
@@ -217,8 +227,8 @@ def test_the_demo_on_apples_gpu(pretend_device, tmp_path, monkeypatch, capsys):
     pretend_device("mps")
     real = recipes.make_recipe
 
-    def small(document, overrides=SMALL_DEMO, **named):
-        return real(document, overrides, **named)
+    def small(document, overrides, **named):
+        return real(document, [*overrides, *SMALL_DEMO], **named)
 
     monkeypatch.setattr(recipes, "make_recipe", small)
     monkeypatch.setattr(dates, "dates_corpus", partial(dates.dates_corpus, sizes=(200, 8, 8)))

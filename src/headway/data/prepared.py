@@ -21,9 +21,10 @@ from headway.errors import UserError
 from headway.storage.atomic import write_json
 from headway.storage.changes import first_change
 from headway.storage.checksums import checksum
-from headway.storage.model_directory import TOKENIZER_SUFFIXES
+from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import Tokenizer, fingerprint
 from headway.text.tokenizer_files import read_tokenizer
+from headway.text.words import WordTokenizer
 
 MANIFEST = "prepared.json"
 REPORT = "report.json"
@@ -177,7 +178,7 @@ def read_prepared_for(
 
 def find_tokenizer(folder: Path, side: str) -> Tokenizer:
     """The tokenizer of a side, `source` or `target`. Raises UserError."""
-    for suffix in TOKENIZER_SUFFIXES:
+    for suffix in (SubwordTokenizer.suffix, WordTokenizer.suffix):
         if (folder / f"{side}{suffix}").exists():
             return read_tokenizer(folder / f"{side}{suffix}")
     raise UserError(f"{folder}: has no {side} tokenizer; delete the folder to make it again")
