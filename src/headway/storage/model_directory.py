@@ -41,9 +41,8 @@ from headway.storage.untrusted import (
 )
 from headway.text.domain import LONGEST_DOMAIN
 from headway.text.shortlist import Shortlist
-from headway.text.subwords import SubwordTokenizer
+from headway.text.subwords import SubwordTokenizer, parse_tokenizer
 from headway.text.tokenizer import Tokenizer, fingerprint
-from headway.text.tokenizer_files import parse_tokenizer
 from headway.text.words import WordTokenizer
 
 FORMAT_VERSION = 1
