@@ -50,7 +50,7 @@ def document(text: str) -> dict:
 
 
 def test_the_policy_knows_exactly_the_script_and_the_style():
-    page = page_of(document("a"), {"standalone.js": "const a = 'ü';\n"}, "body { margin: 0 }\n")
+    page = page_of(document("a"), {"views/standalone.js": "const a = 'ü';\n"}, "body { margin: 0 }\n")
     elements = Elements(page)
     [policy] = [given["content"] for tag, given, _ in elements.found if given.get("http-equiv")]
     scripts = [text for tag, given, text in elements.found if tag == "script" and "type" not in given]
@@ -65,7 +65,7 @@ def test_the_policy_knows_exactly_the_script_and_the_style():
 
 def test_hostile_text_stays_text_and_comes_back():
     given = document(HOSTILE)
-    page = page_of(given, {"standalone.js": ""}, "")
+    page = page_of(given, {"views/standalone.js": ""}, "")
     elements = Elements(page)
     assert [tag for tag, _, _ in elements.found] == [
         *("html", "head", "meta", "meta", "meta", "title", "style", "body", "main"),
@@ -79,7 +79,7 @@ def test_hostile_text_stays_text_and_comes_back():
 
 def test_arrays_stand_in_groups_by_layer():
     given = document("a")
-    elements = Elements(page_of(given, {"standalone.js": ""}, ""))
+    elements = Elements(page_of(given, {"views/standalone.js": ""}, ""))
     groups = json.loads(elements.texts("script", id="record")[0])["arrays"]
     assert set(groups) == {"rest", "encoder.layers.0", "encoder.layers.1", "encoder.layers.10", "history.0"}
     for name, members in groups.items():
@@ -99,18 +99,19 @@ def test_inert_json_is_the_same_json():
 
 def test_modules_come_once_and_after_those_that_they_need():
     modules = {
-        "main.js": 'import { a } from "./a.js";\nimport * as b from "./b.js";\na(b);\n',
+        "main.js": 'import { a } from "./a.js";\nimport {\n  c,\n  C as b,\n} from "./b.js";\na(b, c);\n',
         "a.js": 'import { c as d } from "./b.js";\nexport function a() {}\nexport const e = d;\n',
-        "b.js": "const inside = 1;\nclass C {}\nexport { inside as c, C };\n",
+        "b.js": "export const c = 1;\nexport class C extends Object {}\nexport async function f() {}\n",
         "unused.js": "nothing",
     }
     script = joined(modules, "main.js")
-    first, second, third = (script.index(text) for text in ("const inside", "function a()", "a(b);"))
+    first, second, third = (script.index(text) for text in ("const c = 1", "function a()", "a(b, c);"))
     assert first < second < third
     assert "nothing" not in script
     assert script.count("class C") == 1
-    assert "const {c: d} = module0;" in script
-    assert "return {c: inside, C};" in script
+    assert "const { c: d } = module0;" in script
+    assert "  C: b,\n} = module0;" in script
+    assert "return {c, C, f};" in script
     assert "return {a, e};" in script
     assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
 
@@ -125,6 +126,8 @@ def test_modules_come_once_and_after_those_that_they_need():
         'import { a } from "https://example.org/b.js";',
         "export default function () {}",
         "export let a = 1;",
+        "export { first };",
+        'import * as b from "./b.js";',
         'export { a } from "./b.js";',
         'export * from "./b.js";',
         "  export const a = 1;",
